@@ -5,7 +5,7 @@
 
 import { arrivals, failures, param, responseTime, scenario, test } from "loadstone";
 
-const server = param.string("redis", { default: "redis://127.0.0.1:6379/0", help: "redis://user:password@host:port/database; rediss:// for TLS" });
+const server = param.url("redis", { default: "redis://127.0.0.1:6379/0", help: "redis://user:password@host:port/database; rediss:// for TLS" });
 const perSecond = param.number("perSecond", { default: 200, min: 1 });
 const runTime = param.duration("runTime", { default: "30s" });
 

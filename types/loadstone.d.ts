@@ -496,7 +496,7 @@ declare module "loadstone" {
     boolean(name: string, options?: ParameterOptions<boolean>): boolean;
     /** A length of time, such as `90s`. */
     duration(name: string, options?: ParameterOptions<Duration>): Duration;
-    /** A full `http:`, `https:`, `ws:` or `wss:` URL. */
+    /** A full URL of whatever a test can speak to, such as `https://…`, `wss://…`, `redis://…`, `postgres://…`. A password in it is masked everywhere. */
     url(name: string, options?: ParameterOptions<string>): string;
     /** One of the given options. */
     choice<const T extends string>(name: string, options: readonly T[], more?: ParameterOptions<NoInfer<T>>): T;
@@ -652,6 +652,17 @@ declare module "loadstone" {
      * user.check("it is there", cart.value === "3 tickets");
      */
     redis(url: string, options?: RedisOptions): Redis;
+
+    /**
+     * Names a PostgreSQL database: `postgres://user:password@host:port/database`, with `?sslmode=require` for TLS. The user's first statement connects;
+     * all further ones share the connection.
+     *
+     * @example
+     * const sql = user.sql("postgres://app@127.0.0.1/shop");
+     * const orders = await sql.query("SELECT id, total FROM orders WHERE customer = $1", [7], { name: "List orders" });
+     * user.check("there are some", orders.rows.length > 0);
+     */
+    sql(url: string, options?: SqlOptions): Sql;
 
     /**
      * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
@@ -1297,6 +1308,121 @@ declare module "loadstone" {
     readonly error: string | undefined;
     /** The reply as a {@link RedisValue}; of a pipeline, a list with the reply to each command. `undefined` where there is none. */
     readonly value: Value | undefined;
+    /** How long it took. */
+    readonly times: Times;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # SQL
+  // A user has one connection to each database, which lasts as long as its HTTP connections do. Statements that find it taken wait in order, which is
+  // the phase `queue` of their time; a transaction has it until its end.
+
+  /** How a database is spoken to. */
+  export interface SqlOptions {
+    /** Time limit of each statement, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
+    timeout?: Duration;
+    /** Whether a statement is prepared the first time, and then only executed. Poolers that share connections may want `false`. Default: true. */
+    prepare?: boolean;
+  }
+
+  /**
+   * A value of `$1`, `$2`, …; the server says which type it must have. Lists are arrays there, `Uint8Array` is `bytea`, dates are written as text and other
+   * objects as JSON.
+   */
+  export type SqlParameter = string | number | bigint | boolean | null | Uint8Array | Date | object | readonly SqlParameter[];
+
+  /** How a statement is recorded, and how its rows are given. */
+  export interface SqlStatementOptions extends RecordOptions {
+    /** Name in reports and thresholds. Default: the first word and the table, such as `SELECT orders`. */
+    name?: string;
+    /** Time limit; a statement that passes it closes the connection. Default: that of the database. */
+    timeout?: Duration;
+    /** Rows are lists of values instead of objects. Default: false. */
+    arrays?: boolean;
+  }
+
+  /** How a transaction begins, and how that and its end are recorded. */
+  export interface SqlTransactionOptions extends RecordOptions {
+    /** What `BEGIN`, `COMMIT` and `ROLLBACK` are called: with `"Order"`, `Order begin`, `Order commit` and `Order rollback`. */
+    name?: string;
+    /** Time limit of `BEGIN`, and of `COMMIT` or `ROLLBACK`. Default: that of the database. */
+    timeout?: Duration;
+    /** Default: the database's, most often `read committed`. */
+    isolation?: "read committed" | "repeatable read" | "serializable";
+  }
+
+  /** What statements are given to. */
+  export interface SqlStatements {
+    /**
+     * Runs one statement and waits for all of its rows. Measured as a request, and never throws for what the server does: an error makes it failed.
+     *
+     * @example
+     * const added = await sql.query("INSERT INTO orders (product) VALUES ($1) RETURNING id", ["ticket"], { name: "Create order" });
+     * if (!added.ok) return;
+     * await sql.query("DELETE FROM orders WHERE id = $1", [added.value]);
+     */
+    query(text: string, options?: SqlStatementOptions): Promise<SqlResult>;
+    query(text: string, parameters: readonly SqlParameter[], options?: SqlStatementOptions): Promise<SqlResult>;
+  }
+
+  /** A database as one user has it. */
+  export interface Sql extends SqlStatements {
+    /**
+     * Begins a transaction, runs the function, and commits. Rolls back where one of its statements failed or the function throws. Give its statements to
+     * what the function is given: those that are given to the database itself wait for its end.
+     *
+     * @example
+     * const order = await sql.transaction(async (open) => {
+     *   const seat = await open.query("SELECT id FROM seats WHERE NOT taken LIMIT 1 FOR UPDATE SKIP LOCKED");
+     *   await open.query("UPDATE seats SET taken = true WHERE id = $1", [seat.value]);
+     *   return seat.value;
+     * }, { name: "Book" });
+     * user.check("booked", order.committed);
+     */
+    transaction<T>(steps: (open: SqlTransaction) => T | Promise<T>, options?: SqlTransactionOptions): Promise<SqlTransactionResult<T>>;
+  }
+
+  /** An open transaction. */
+  export interface SqlTransaction extends SqlStatements {
+    /** Whether all of its statements have passed so far. */
+    readonly ok: boolean;
+    /** Ends it without keeping anything; it then has no more statements. */
+    rollback(): Promise<SqlResult>;
+  }
+
+  /** What came of a transaction. */
+  export interface SqlTransactionResult<T> {
+    /** Whether it was begun, and all of its statements and its end have passed. */
+    readonly ok: boolean;
+    /** Whether it was kept. */
+    readonly committed: boolean;
+    /** The first error in it; `undefined` where all went well. */
+    readonly error: string | undefined;
+    /** SQLSTATE of that error, such as `40001`, where the server said one. */
+    readonly code: string | undefined;
+    /** What the function returned; `undefined` where the transaction could not be begun. */
+    readonly value: T | undefined;
+  }
+
+  /** What came of a statement. */
+  export interface SqlResult {
+    /** Whether it was done. */
+    readonly ok: boolean;
+    /** The server's error, its code first, or why there is no answer, in words; `undefined` where all went well. */
+    readonly error: string | undefined;
+    /** SQLSTATE of the error, such as `23505`, where the server said one. */
+    readonly code: string | undefined;
+    /** Rows that were returned or changed. */
+    readonly count: number;
+    /**
+     * The rows: objects by the names of their columns, or lists with `arrays`. Booleans, integers up to 2⁵³ − 1 and floating-point numbers are values of
+     * JavaScript, JSON is read, `bytea` is a `Uint8Array`; all else is text as the server writes it: decimals, times, arrays, larger integers.
+     */
+    readonly rows: readonly any[];
+    /** The first row; `undefined` where there is none. */
+    readonly row: any;
+    /** The first value of the first row; `undefined` where there is none. */
+    readonly value: any;
     /** How long it took. */
     readonly times: Times;
   }

@@ -30,6 +30,15 @@ const s = scenario("S", async (user) => {
   await redis.command("SET", { name: "Write" }, "k");
   // @ts-expect-error a pipeline is a list of commands
   await redis.pipeline(["GET", "k"]);
+  const sql = user.sql("postgres://app@127.0.0.1");
+  // @ts-expect-error values are a list
+  await sql.query("SELECT $1", 7);
+  // @ts-expect-error unknown option
+  await sql.query("SELECT $1", [7], { nmae: "Read" });
+  // @ts-expect-error no such level
+  await sql.transaction(async () => {}, { isolation: "strict" });
+  // @ts-expect-error a transaction is no database
+  await sql.transaction((open) => open.transaction(() => {}));
   const tcp = await user.tcp("127.0.0.1:7000");
   // @ts-expect-error a length is a number
   await tcp.read({ length: "4" });

@@ -181,7 +181,9 @@ fn resolve(
         ParameterOrigin::CommandLine => format!("-p {name}={text}: {problem}"),
         ParameterOrigin::Environment => format!("{}: {problem}", Parameter::environment_name(name)),
         _ => format!("the default of parameter `{name}`: {problem}"),
-    })?;
+    });
+    // It may be a URL with a password.
+    let value = value.map_err(|problem| secrets.hide(&problem).into_owned())?;
     if let (true, GivenValue::Number(number)) = (is_hidden, &value) {
         secrets.learn(&number.to_string());
     }
@@ -251,10 +253,23 @@ fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
     }
 }
 
+/// What protocols, observers and outputs are pointed at.
+const URL_SCHEMES: &[&str] = &["http", "https", "ws", "wss", "tcp", "tls", "redis", "rediss", "postgres", "postgresql", "mysql", "mariadb"];
+
+/// A server's address in full. A scheme that nothing here speaks is a slip of the pen.
 fn check_url(text: &str) -> Result<(), String> {
-    let wrong = || format!("\"{text}\" is not a URL: write it in full, such as \"http://127.0.0.1:8080\"");
-    let url = url::Url::parse(text).map_err(|_| wrong())?;
-    if url.has_host() && matches!(url.scheme(), "http" | "https" | "ws" | "wss") { Ok(()) } else { Err(wrong()) }
+    let wrong = |why: &str| {
+        format!("\"{text}\" is not a URL{why}: write it in full, such as \"http://127.0.0.1:8080\" or \"redis://127.0.0.1:6379\"")
+    };
+    if text.starts_with("unix:/") {
+        return Ok(());
+    }
+    let url = url::Url::parse(text).map_err(|_| wrong(""))?;
+    match (url.has_host(), URL_SCHEMES.contains(&url.scheme())) {
+        (true, true) => Ok(()),
+        (false, _) => Err(wrong(" with a host")),
+        (true, false) => Err(wrong(&format!(" that can be used here (known: {})", URL_SCHEMES.join(", ")))),
+    }
 }
 
 #[cfg(test)]
@@ -298,6 +313,31 @@ mod tests {
         }
         let missing = resolve(&inputs(&[], &[]), "string", "apiToken", "{}").unwrap_err();
         assert!(missing.contains("LOADSTONE_API_TOKEN"), "{missing}");
+    }
+
+    #[test]
+    fn urls_of_every_protocol_are_taken_and_their_passwords_learnt() {
+        for text in [
+            "https://app:hunter2@h/x",
+            "wss://app:hunter2@h",
+            "tls://app:hunter2@h:7000",
+            "redis://:hunter2@h:6379/0",
+            "postgres://app:hunter2@h/shop?sslmode=require",
+            "postgresql://app:hunter2@[::1]:5432/shop",
+            "mysql://app:hunter2@h/shop",
+        ] {
+            let mut secrets = Secrets::default();
+            let options = serde_json::from_str("{}").unwrap();
+            let (parameter, value) = super::resolve(&inputs(&[("db", text)], &[]), "url", "db", options, &mut secrets).unwrap();
+            assert_eq!(value, GivenValue::Text(text.to_owned()));
+            assert!(!secrets.hide(&parameter.value).contains("hunter2"), "{text}");
+            assert_eq!(secrets.hide("the server said hunter2"), format!("the server said {}", Parameter::MASK), "{text}");
+        }
+        assert!(resolve(&inputs(&[("x", "unix:/run/app.sock")], &[]), "url", "x", "{}").is_ok());
+        for (text, said) in [("htpp://app:hunter2@h", "known: http, https"), ("redis:///0", "with a host"), ("app:hunter2@h", "in full")] {
+            let error = resolve(&inputs(&[("x", text)], &[]), "url", "x", "{}").unwrap_err();
+            assert!(error.contains(said) && (!error.contains("hunter2") || !text.contains("//")), "{error}");
+        }
     }
 
     #[test]

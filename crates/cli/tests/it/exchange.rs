@@ -301,3 +301,33 @@ export default test({{ load: s.run(once()) }});
         .does_not_say("hidden-word")
         .does_not_say("veiled-word");
 }
+
+#[test]
+fn try_shows_statements_their_values_and_their_rows() {
+    let test = r#"import { once, scenario, test } from "loadstone";
+const s = scenario("S", async (user) => {
+  const sql = user.sql("DATABASE");
+  await sql.query("SELECT $1::int + 1 AS next, $2::text AS note, null AS nothing", [41, "seen"], { name: "Add" });
+  await sql.query("INSERT INTO nowhere VALUES (1)");
+  await sql.transaction(async (open) => { await open.query("SELECT 'within'::text AS place"); }, { name: "Whole" });
+  await user.sql("DATABASE".replace("@", ":veiled-word@")).query("SELECT 'veiled-word' AS veiled");
+});
+export default test({ load: s.run(once()) });
+"#;
+    let database = &server::shop().database;
+    let (_, place) = database.split_once('@').expect("a user in the URL");
+    Folder::new()
+        .file("t.load.ts", &test.replace("DATABASE", database))
+        .run(&["try", "t.load.ts"])
+        .says(&format!("→ SQL postgres://{place}"))
+        .says("SELECT $1::int + 1 AS next")
+        .says("seen")
+        .says("42")
+        .says("1 row")
+        .says("✗ error 42P01")
+        .says("INSERT nowhere")
+        .says("Whole begin")
+        .says("within")
+        .says("Whole commit")
+        .does_not_say("veiled-word");
+}

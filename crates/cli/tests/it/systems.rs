@@ -85,6 +85,17 @@ fn carts_are_kept_in_redis() {
 }
 
 #[test]
+fn orders_are_written_to_the_shops_database() {
+    let ended = run("sql.load.ts", &[format!("database={}", server::shop().database), "perSecond=20".to_owned(), "runTime=2s".to_owned()]);
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    let summary = ended.summary();
+    let totals = &summary["totals"];
+    assert_eq!((&totals["requests_failed"], &totals["checks_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
+    assert_eq!(totals["requests"].as_u64().unwrap(), 5 * totals["iterations"].as_u64().unwrap(), "{}", ended.everything());
+    assert!(ended.outcomes("passed") >= 5, "{}", ended.everything());
+}
+
+#[test]
 fn a_user_who_begins_has_a_test_that_runs() {
     let folder = Folder::new();
     folder.run(&["init", "--target", server::nginx()]).code(0).says("first.load.ts");

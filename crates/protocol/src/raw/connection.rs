@@ -11,10 +11,11 @@ use metrics::{Nanos, Outcome};
 
 use super::framing::{AnswerFraming, ReadUntil, UntilSearch};
 use super::times::RawTimes;
-use crate::connect::connect;
+use crate::connect::{connect, within};
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::network::Network;
+use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
 
@@ -75,6 +76,28 @@ impl RawConnection {
         let connection = Connection::new(network, opened?, timer);
         let state = RawState { connection: Some(connection), unread: BytesMut::new(), read_at: 0, peer_closed: false, reader: None };
         Ok(Self { network: Rc::clone(network), state: RefCell::new(state) })
+    }
+
+    /// Goes on through TLS, as protocols do that first ask for it in plain text. Dropped or failed, it leaves the connection closed.
+    ///
+    /// # Errors
+    /// Why there is no TLS.
+    pub(crate) async fn secure(&self, host: &str, due: Nanos) -> Result<(), Failure> {
+        let taken = {
+            let mut state = self.state.borrow_mut();
+            // Whoever sits between could have put it there (CVE-2021-23222).
+            if !state.unread.is_empty() {
+                return Err(Failure::new(Outcome::Tls, "the server spoke on in plain text where TLS should begin"));
+            }
+            state.connection.take()
+        };
+        let Connection { stream, timer, counted, .. } = *taken.ok_or_else(closed)?;
+        let NetworkStream::Plain(socket) = stream else { return Err(Failure::new(Outcome::Tls, "the connection has TLS already")) };
+        timer.reset(due);
+        let secured = within(&timer, "in the TLS handshake", self.network.tls.handshake(host, socket, NO_ALPN)).await??;
+        let stream = NetworkStream::Tls(Box::new(secured));
+        self.state.borrow_mut().connection = Some(Box::new(Connection { stream, timer, may_be_late: false, counted }));
+        Ok(())
     }
 
     /// Hands all bytes to the kernel.

@@ -12,6 +12,7 @@ mod options;
 mod pattern;
 mod raw_exchange;
 mod redis;
+mod sql;
 mod sse;
 mod tcp;
 mod ws;
@@ -20,4 +21,4 @@ use crate::runtime::capability::Capability;
 
 /// Every protocol.
 pub(crate) const PROTOCOLS: &[&dyn Capability] =
-    &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc, &tcp::TcpConnections, &redis::RedisServers];
+    &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc, &tcp::TcpConnections, &redis::RedisServers, &sql::Databases];

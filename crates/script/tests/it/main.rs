@@ -15,5 +15,6 @@ mod modules;
 mod redis;
 mod running;
 mod sockets;
+mod sql;
 mod tags;
 mod tcp;

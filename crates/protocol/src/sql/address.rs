@@ -1,0 +1,134 @@
+//! `postgres://user:password@host:port/database?sslmode=require`.
+
+use thiserror::Error;
+use url::Url;
+
+use crate::credentials::percent_decoded;
+use crate::raw::RawTarget;
+
+const PORT: u16 = 5432;
+const EXAMPLE: &str = "postgres://app@127.0.0.1:5432/shop";
+/// What may stand behind the `?`.
+const SETTINGS: &str = "sslmode, application_name, options";
+
+/// Which server, as whom, and which of its databases.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SqlAddress {
+    pub target: RawTarget,
+    pub username: String,
+    pub password: Option<String>,
+    pub database: String,
+    pub application_name: String,
+    /// Settings of the session, such as `-c search_path=shop`.
+    pub options: Option<String>,
+    /// Statements are prepared once for each connection; otherwise they are parsed every time.
+    pub prepare: bool,
+}
+
+/// Without its password.
+impl std::fmt::Debug for SqlAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+/// Why a text names no database. Says nothing of its credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SqlAddressError {
+    #[error("it is not a URL ({0}): write it as {EXAMPLE}")]
+    Url(url::ParseError),
+    #[error("its scheme is {0}: only PostgreSQL is spoken so far; write postgres://")]
+    Scheme(String),
+    #[error("it names no host: write it as {EXAMPLE}")]
+    Host,
+    #[error("it names no user: write it as {EXAMPLE}")]
+    User,
+    #[error("sslmode={0} is not known: write sslmode=require for TLS (its certificate is checked, see `roots`), or sslmode=disable")]
+    TlsMode(String),
+    #[error("the setting {0} is not known: there are {SETTINGS}")]
+    Setting(String),
+}
+
+impl SqlAddress {
+    /// From a URL.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, SqlAddressError> {
+        let url = Url::parse(text).map_err(SqlAddressError::Url)?;
+        if !matches!(url.scheme(), "postgres" | "postgresql") {
+            return Err(SqlAddressError::Scheme(url.scheme().to_owned()));
+        }
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(SqlAddressError::Host)?;
+        let decoded = |text: &str| String::from_utf8_lossy(&percent_decoded(text)).into_owned();
+        let username = Some(decoded(url.username())).filter(|name| !name.is_empty()).ok_or(SqlAddressError::User)?;
+        let database = decoded(url.path().trim_matches('/'));
+        let target =
+            RawTarget { host: host.trim_start_matches('[').trim_end_matches(']').to_owned(), port: url.port().unwrap_or(PORT), tls: false };
+        let mut address = Self {
+            target,
+            password: url.password().map(decoded),
+            // As the server does it.
+            database: if database.is_empty() { username.clone() } else { database },
+            username,
+            application_name: "loadstone".to_owned(),
+            options: None,
+            prepare: true,
+        };
+        url.query_pairs().try_for_each(|(name, value)| address.set(&name, value.into_owned()))?;
+        Ok(address)
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), SqlAddressError> {
+        match name {
+            "sslmode" => {
+                self.target.tls = match &*value {
+                    "disable" => false,
+                    "require" | "verify-ca" | "verify-full" => true,
+                    _ => return Err(SqlAddressError::TlsMode(value)),
+                }
+            }
+            "application_name" => self.application_name = value,
+            "options" => self.options = Some(value),
+            _ => return Err(SqlAddressError::Setting(name.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// Without credentials, for people.
+    pub fn shown(&self) -> String {
+        format!("postgres://{}/{}", self.target.authority(), self.database)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_url_is_read() {
+        let full = SqlAddress::parse("postgresql://app:p%40ss@[::1]:7000/the%20shop?sslmode=require&options=-c%20search_path%3Dx").unwrap();
+        assert_eq!(full.target, RawTarget { host: "::1".to_owned(), port: 7000, tls: true });
+        assert_eq!((&*full.username, full.password.as_deref(), &*full.database), ("app", Some("p@ss"), "the shop"));
+        assert_eq!(full.options.as_deref(), Some("-c search_path=x"));
+        assert_eq!(format!("{full:?}"), "postgres://[::1]:7000/the shop");
+        let short = SqlAddress::parse("postgres://app@db").unwrap();
+        assert_eq!((short.target.port, short.target.tls, &*short.database, short.password), (5432, false, "app", None));
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_without_its_password() {
+        for (text, said) in [
+            ("db:hidden@h", "its scheme is db"),
+            ("127.0.0.1:5432", "it is not a URL"),
+            ("mysql://a:hidden@h", "only PostgreSQL is spoken so far"),
+            ("postgres://h/shop", "it names no user"),
+            ("postgres:///shop", "it names no host"),
+            ("postgres://a:hidden@h/shop?sslmode=prefer", "sslmode=prefer is not known: write sslmode=require"),
+            ("postgres://a:hidden@h/shop?schema=x", "the setting schema is not known"),
+        ] {
+            let told = SqlAddress::parse(text).unwrap_err().to_string();
+            assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Statements that a connection has prepared, by their text.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::answer::SqlColumn;
+
+/// More than a script has; texts with values written into them have no end.
+const STATEMENTS_MAX: usize = 256;
+
+/// What the server keeps for one connection.
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    known: HashMap<Box<str>, Prepared>,
+    last: u32,
+    /// Closed along with the next statement that is prepared.
+    unwanted: Vec<u32>,
+}
+
+/// A statement that need not be parsed again.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub(super) number: u32,
+    pub(super) columns: Rc<[SqlColumn]>,
+}
+
+impl Statements {
+    pub(super) fn get(&self, text: &str) -> Option<&Prepared> {
+        self.known.get(text)
+    }
+
+    /// A number for one that is about to be prepared.
+    pub(super) fn next_number(&mut self) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.last
+    }
+
+    pub(super) fn insert(&mut self, text: &str, prepared: Prepared) {
+        if self.known.len() >= STATEMENTS_MAX {
+            let oldest = self.known.iter().min_by_key(|(_, known)| known.number).map(|(text, _)| text.clone());
+            oldest.iter().for_each(|text| self.forget(text));
+        }
+        self.known.insert(text.into(), prepared);
+    }
+
+    pub(super) fn forget(&mut self, text: &str) {
+        self.unwanted.extend(self.known.remove(text).map(|prepared| prepared.number));
+    }
+
+    pub(super) fn take_unwanted(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.unwanted)
+    }
+}
+
+/// As the server knows it; number 0 is the statement without a name, which lasts until the next.
+pub(super) fn name(number: u32) -> String {
+    if number == 0 { String::new() } else { format!("s{number}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_goes_when_there_are_too_many() {
+        let mut statements = Statements::default();
+        for text in 0..STATEMENTS_MAX + 2 {
+            let number = statements.next_number();
+            statements.insert(&text.to_string(), Prepared { number, columns: Rc::default() });
+        }
+        assert_eq!((statements.known.len(), statements.take_unwanted()), (STATEMENTS_MAX, vec![1, 2]));
+        assert!(statements.get("1").is_none() && statements.get("2").is_some());
+        statements.forget("2");
+        assert_eq!((statements.get("2").is_none(), statements.take_unwanted()), (true, vec![3]));
+        assert_eq!((name(0), name(7)), (String::new(), "s7".to_owned()));
+    }
+}

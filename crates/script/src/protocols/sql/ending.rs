@@ -1,0 +1,39 @@
+//! The end of a transaction, a measured request.
+
+use std::rc::Rc;
+
+use protocol::sql::SqlStatement;
+use rquickjs::{Ctx, Promise};
+
+use super::conclude::conclude;
+use super::options::StatementOptions;
+use super::query::{in_flight, issue};
+use super::state::SqlHandle;
+use crate::protocols::messages::receive::AWAIT;
+use crate::protocols::options::wrong;
+
+/// Answers to `BEGIN` and its kin are short. Bytes.
+pub(super) const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
+
+/// `Order commit`, or `COMMIT`.
+pub(super) fn name(options: &StatementOptions, word: &str) -> String {
+    options.name.as_ref().map_or_else(|| word.to_owned(), |name| format!("{name} {}", word.to_lowercase()))
+}
+
+/// `COMMIT` or `ROLLBACK`.
+pub(super) fn end<'js>(ctx: &Ctx<'js>, on: &SqlHandle, options: &StatementOptions, word: &str) -> rquickjs::Result<Promise<'js>> {
+    on.user.check_running(ctx, AWAIT)?;
+    let ended = || wrong(ctx, "the transaction could not be begun, so that it has no end");
+    let state = on.within.clone().ok_or_else(ended)?;
+    let id = state.id.ok_or_else(ended)?;
+    let statement = SqlStatement::plain(word);
+    let (issued, flight) = issue(ctx, on, &statement, &name(options, word), options);
+    let (client, timeout_ns) = (Rc::clone(&on.client), issued.timeout_ns);
+    let exchange = async move { Box::new(client.end(id, &statement, timeout_ns, ANSWER_BYTES_MAX).await) };
+    let work = in_flight(on, flight, exchange, |exchange| exchange.times.ended);
+    let commits = word == "COMMIT";
+    on.user.promise(ctx, work, move |ctx, user, exchange| {
+        state.committed.set(commits && exchange.is_done());
+        conclude(ctx, user, issued, *exchange)
+    })
+}

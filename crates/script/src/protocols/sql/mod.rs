@@ -1,0 +1,43 @@
+//! SQL: `user.sql(…)`, statements and transactions on it, and their results.
+//!
+//! Read `object` (what a script has of a database), then `query` (a statement as a measured request), `transaction` (which has the connection
+//! until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` calls a statement something; `state` keeps the
+//! connections of a user. Deliberately absent: the format on the wire (`protocol::sql`).
+
+mod conclude;
+mod ending;
+mod name;
+mod object;
+mod open;
+mod open_transaction;
+mod options;
+mod parameters;
+mod query;
+mod result;
+mod state;
+mod transaction;
+mod value;
+
+use rquickjs::{Class, Ctx};
+
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::verb;
+use crate::unknown_options::OptionsOfVerb;
+use object::SqlObject;
+
+pub(crate) struct Databases;
+
+impl Capability for Databases {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        options::OPTIONS
+    }
+
+    fn sources(&self) -> &'static [ModuleSource] {
+        &[("loadstone:sql", include_str!("transaction.ts"))]
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        verb::install::<open::OpenSql>(ctx, &natives.users)?;
+        natives.native.set("sqlPrototype", Class::<SqlObject>::prototype(ctx)?)
+    }
+}

@@ -1,0 +1,31 @@
+//! `user.sql(…)`: names a database. It is connected to by the first statement.
+
+use std::rc::Rc;
+
+use protocol::sql::SqlAddress;
+use rquickjs::{Class, Ctx, Value};
+
+use super::object::SqlObject;
+use super::options::DatabaseOptions;
+use super::state::{SqlHandle, SqlUser};
+use crate::protocols::options::{text, wrong};
+use crate::runtime::object::UserObject;
+use crate::runtime::verb::{Verb, VerbArguments};
+
+/// `user.sql(url, options)`.
+pub(super) struct OpenSql;
+
+impl Verb for OpenSql {
+    const NAME: &'static str = "sql";
+    const ARGUMENTS: usize = 2;
+
+    fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
+        let options = DatabaseOptions::read(ctx, &arguments.get(1))?;
+        let url = text(ctx, &arguments.get(0), "the URL of the database")?;
+        let address = SqlAddress::parse(&url).map_err(|problem| wrong(ctx, &format!("the URL of the database: {problem}")))?;
+        let client = SqlUser::client(&user.state, SqlAddress { prepare: options.prepare, ..address });
+        let timeout_ns = options.timeout_ns.unwrap_or(user.state.scenario.timeout_ns);
+        let handle = SqlHandle { user: Rc::clone(&user.state), group: user.inside.clone(), client, timeout_ns, within: None };
+        Class::instance(ctx.clone(), SqlObject { handle }).map(Class::into_value)
+    }
+}

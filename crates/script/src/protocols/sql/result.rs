@@ -1,0 +1,79 @@
+//! The result object of a script. Its rows become values when the script asks for them.
+
+use metrics::Sample;
+use protocol::sql::SqlAnswer;
+use rquickjs::class::Trace;
+use rquickjs::function::This;
+use rquickjs::object::Property;
+use rquickjs::{Class, Ctx, JsLifetime, Object, Value};
+
+use super::state::SqlFailure;
+use super::value;
+use crate::protocols::http::response::times;
+
+#[derive(Trace, JsLifetime)]
+#[rquickjs::class(rename = "SqlResult")]
+pub(crate) struct SqlResultObject {
+    /// Without rows where there was no answer.
+    #[qjs(skip_trace)]
+    pub(super) answer: SqlAnswer,
+    #[qjs(skip_trace)]
+    pub(super) sample: Sample,
+    #[qjs(skip_trace)]
+    pub(super) failure: Option<SqlFailure>,
+    #[qjs(skip_trace)]
+    pub(super) arrays: bool,
+}
+
+#[rquickjs::methods(rename_all = "camelCase")]
+impl SqlResultObject {
+    #[qjs(get)]
+    fn ok(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    #[qjs(get)]
+    fn error(&self) -> Option<String> {
+        self.failure.as_ref().map(|failure| failure.error.clone())
+    }
+
+    #[qjs(get)]
+    fn code(&self) -> Option<String> {
+        self.failure.as_ref()?.code.clone()
+    }
+
+    #[qjs(get)]
+    fn count(&self) -> f64 {
+        self.answer.count.unwrap_or_default() as f64
+    }
+
+    /// All rows; made once, and then a property of the object itself.
+    #[qjs(get)]
+    fn rows<'js>(this: This<Class<'js, Self>>, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        let rows = {
+            let result = this.0.borrow();
+            value::rows(&ctx, &result.answer, result.arrays)?
+        };
+        this.0.prop("rows", Property::from(rows.clone()).enumerable().configurable())?;
+        Ok(rows)
+    }
+
+    /// The first row.
+    #[qjs(get)]
+    fn row<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        let first = self.answer.rows().next();
+        first.map_or_else(|| Ok(Value::new_undefined(ctx.clone())), |row| value::row(&ctx, row, self.arrays))
+    }
+
+    /// The first value of the first row.
+    #[qjs(get)]
+    fn value<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        let first = self.answer.rows().next().and_then(|row| row.values().next());
+        first.map_or_else(|| Ok(Value::new_undefined(ctx.clone())), |(_, first)| value::value(&ctx, first))
+    }
+
+    #[qjs(get)]
+    fn times<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        times(&ctx, &self.sample)
+    }
+}

@@ -1,0 +1,35 @@
+//! The beginning of a transaction, a measured request.
+
+use std::rc::Rc;
+
+use protocol::sql::SqlStatement;
+use rquickjs::{Class, Ctx, Promise, Value};
+
+use super::conclude::judge;
+use super::ending::{ANSWER_BYTES_MAX, name};
+use super::open_transaction::SqlTransactionObject;
+use super::options::TransactionOptions;
+use super::query::{in_flight, issue};
+use super::state::{SqlHandle, TransactionState};
+use crate::protocols::messages::receive::AWAIT;
+
+/// Gives a transaction object, whether the transaction could be begun or not.
+pub(super) fn begin<'js>(ctx: &Ctx<'js>, on: &SqlHandle, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+    on.user.check_running(ctx, AWAIT)?;
+    let TransactionOptions { statements: options, isolation } = TransactionOptions::read(ctx, given)?;
+    let level = isolation.map_or_else(String::new, |level| format!(" ISOLATION LEVEL {}", level.to_uppercase()));
+    let statement = SqlStatement::plain(format!("BEGIN{level}"));
+    let (issued, flight) = issue(ctx, on, &statement, &name(&options, "BEGIN"), &options);
+    let (client, timeout_ns) = (Rc::clone(&on.client), issued.timeout_ns);
+    let begun = async move { Box::new(client.begin(&statement, timeout_ns, ANSWER_BYTES_MAX).await) };
+    let work = in_flight(on, flight, begun, |begun| begun.0.times.ended);
+    on.user.promise(ctx, work, move |ctx, user, begun| {
+        let (exchange, id) = *begun;
+        let state = Rc::new(TransactionState::of(id));
+        let on = SqlHandle { within: Some(Rc::clone(&state)), ..issued.on.clone() };
+        let (_, failure) = judge(user, &issued, &exchange);
+        failure.iter().for_each(|failure| state.note(failure));
+        let object = SqlTransactionObject { handle: on, state, options };
+        Class::instance(ctx.clone(), object).map(Class::into_value)
+    })
+}

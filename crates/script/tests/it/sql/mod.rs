@@ -1,0 +1,59 @@
+//! `user.sql` against a PostgreSQL server.
+
+mod endings;
+mod logins;
+mod server;
+mod statements;
+mod transactions;
+
+use std::time::Duration;
+
+use engine::IterationEnd;
+use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
+
+use crate::running::TestWorker;
+use server::Postgres;
+
+const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
+const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
+
+/// Runs a scenario of this body, in which `url(user, more)` names the server and `table` a table of the test's own. `settings`: further options of
+/// the test.
+fn run_with<T>(server: &Postgres, settings: &str, body: &str, act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
+    let text = format!(
+        "import {{ test, scenario, once, param }} from \"loadstone\";\nconst target = param.url(\"target\");\n\
+         const url = (user = \"loadstone\", more = \"\") => `postgres://${{user}}@${{target.slice(7)}}/postgres${{more}}`;\n\
+         const s = scenario(\"S\", async (user) => {{\n{body}\n}});\n\
+         export default test({{ target, load: s.run(once()), options: {{ requestTimeout: \"15s\"{settings} }} }});\n"
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let worker = TestWorker::open(&text, &format!("http://127.0.0.1:{}", server.port), &[]);
+        tokio::time::timeout(Duration::from_secs(60), worker.with(act(&worker))).await.expect("the scenario should end")
+    })
+}
+
+/// One iteration of this body against the shared server.
+fn once(body: &str) -> (IterationEnd, Vec<String>, Snapshot) {
+    once_with(&Postgres::shared(), "", body)
+}
+
+fn once_with(server: &Postgres, settings: &str, body: &str) -> (IterationEnd, Vec<String>, Snapshot) {
+    run_with(server, settings, body, async |worker| {
+        let end = worker.iterate(0).await;
+        (end, worker.texts(), worker.drain())
+    })
+}
+
+fn request<'s>(snapshot: &'s Snapshot, name: &str) -> &'s SeriesSlice {
+    let found = snapshot.series.iter().find(|series| series.key.kind == SeriesKind::Request && &*series.key.name == name);
+    found.unwrap_or_else(|| {
+        let names: Vec<&str> = snapshot.series.iter().map(|series| &*series.key.name).collect();
+        panic!("no request {name} among {names:?}; errors: {:?}", snapshot.errors)
+    })
+}
+
+/// How requests of this name ended.
+fn outcomes<'s>(snapshot: &'s Snapshot, name: &str) -> &'s [(Outcome, u64)] {
+    request(snapshot, name).outcomes.as_slice()
+}

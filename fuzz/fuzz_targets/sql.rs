@@ -1,0 +1,5 @@
+//! Answers of PostgreSQL.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::sql(input));
