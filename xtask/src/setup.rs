@@ -38,7 +38,11 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["go"], Hand("https://go.dev/doc/install, 1.24 or later"), "builds go-httpbin and grpc-go, for tests"),
     needed(&["cc"], Debian("gcc"), "compiles the C parts of dependencies"),
     needed(&["nginx"], Debian("nginx-light"), "end-to-end tests, examples, bench"),
-    needed(&["initdb", "/usr/lib/postgresql/*/bin/initdb"], Debian("postgresql"), "SQL as load, the example shop, the labs, the PostgreSQL observer"),
+    needed(
+        &["initdb", "/usr/lib/postgresql/*/bin/initdb"],
+        Debian("postgresql"),
+        "SQL as load, the example shop, the labs, the PostgreSQL observer",
+    ),
     needed(&["mariadbd", "/usr/sbin/mariadbd"], Debian("mariadb-server"), "the MySQL observer, labs/payments"),
     needed(&["redis-server"], Debian("redis-server"), "Redis as load and as what is observed"),
     needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),

@@ -55,8 +55,8 @@ pub use experiment::{
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, RuntimeProfile, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade,
-    ProfiledStack, ProofState, RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, SpanRow, Summary,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade, ProfiledStack,
+    ProofState, RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary,
     TaggedRow, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};

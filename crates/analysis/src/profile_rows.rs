@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::facts::Facts;
 use crate::facts::profiles::{FunctionProfile, FunctionTime};
-use crate::{RuntimeProfile, ProfiledStack};
+use crate::{ProfiledStack, RuntimeProfile};
 
 /// Stacks shown of a runtime: those that take most time. The rest is one of its own.
 const STACKS_MAX: usize = 200;

@@ -10,7 +10,7 @@ use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
-    ChangeRow, CheckRow, RuntimeProfile, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals,
+    ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, RuntimeProfile,
     SignalRow, Summary, TaggedRow, TimeStats, Verdict,
 };
 
