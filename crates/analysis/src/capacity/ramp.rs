@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::resampled;
 use super::model::CapacityInterval;
-use super::ramp_stretch::{RampBlock, stretches};
+use super::ramp_stretch::{RampBlock, held, stretches};
 use super::reading::spoilt_by;
 use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
 use super::what_if::WhatIf;
@@ -32,7 +32,7 @@ pub struct RampEstimate {
     pub throughput_max: Option<CapacityInterval>,
     /// Requests in the system beyond which throughput falls, where it does.
     pub retrograde_from: Option<f64>,
-    /// The highest throughput that was seen.
+    /// The highest throughput that was held for a fifth of the load; single seconds may have more, as what was held up ends together.
     pub seen: f64,
     /// In a sentence.
     pub remark: String,
@@ -58,7 +58,7 @@ impl RampEstimate {
         let unknown = |remark: String| Self {
             throughput_max: None,
             retrograde_from: None,
-            seen,
+            seen: held(&stretches),
             remark: format!("not identified: {remark}"),
             grade: validity.grade,
             ceilings: Vec::new(),

@@ -70,12 +70,21 @@ fn beside_each_other(mut stretches: Vec<RampStretch>) -> Vec<RampStretch> {
     stretches
 }
 
-/// What the system carried for a fifth of the load at least, as the lower end of its 95 % interval: the highest single stretch is chance.
-pub(super) fn carried(stretches: &[RampStretch]) -> f64 {
+/// The highest throughput that was held for a fifth of the load, its standard error and the degrees of freedom of that: a single stretch is chance.
+fn best_fifth(stretches: &[RampStretch]) -> Option<(f64, f64, f64)> {
     let length = (stretches.len() / CARRIED).max(2);
     let mean = |part: &[RampStretch]| part.iter().map(|stretch| stretch.block.1).sum::<f64>() / part.len() as f64;
-    let Some(best) = stretches.windows(length).max_by(|a, b| mean(a).total_cmp(&mean(b))) else { return 0.0 };
+    let best = stretches.windows(length).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
     let (mean, freedom) = (mean(best), length as f64 - 1.0);
     let variance = best.iter().map(|stretch| (stretch.block.1 - mean).powi(2)).sum::<f64>() / freedom;
-    mean - CHOSEN * student_t(freedom) * (variance / length as f64).sqrt()
+    Some((mean, (variance / length as f64).sqrt(), freedom))
+}
+
+pub(super) fn held(stretches: &[RampStretch]) -> f64 {
+    best_fifth(stretches).map_or(0.0, |(mean, _, _)| mean)
+}
+
+/// What the system carried for a fifth of the load at least, as the lower end of its 95 % interval.
+pub(super) fn carried(stretches: &[RampStretch]) -> f64 {
+    best_fifth(stretches).map_or(0.0, |(mean, error, freedom)| mean - CHOSEN * student_t(freedom) * error)
 }

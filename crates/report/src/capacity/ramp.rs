@@ -16,7 +16,8 @@ pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String
     let limit = findings.findings.first().map_or(&findings.remark, |finding| &finding.claim);
     let evidence = findings.findings.iter().flat_map(|finding| &finding.evidence);
     let next = evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT));
-    let mut lines = vec![("Throughput", estimate.remark.clone()), ("seen", format!("{} at most", units::rate(estimate.seen)))];
+    let mut lines =
+        vec![("Throughput", estimate.remark.clone()), ("seen", format!("{}, held for a fifth of the load", units::rate(estimate.seen)))];
     lines.extend(doubted(summary).map(|why| ("measurement", why)));
     if let Some(users) = estimate.retrograde_from {
         lines.push(("falls", format!("beyond {} requests in the system", units::number(users))));
