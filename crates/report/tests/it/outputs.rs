@@ -92,6 +92,9 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
     summary.metrics = vec![fixtures::metric_row()];
     summary.tagged = vec![analysis::TaggedRow { tags: metrics::Tags::new([("type", "static")]), row: summary.requests[0].clone() }];
     summary.spans = vec![crate::spans::request(Some(1.0))];
+    let stack = vec!["handle".to_owned(), "login".to_owned()];
+    let stack = analysis::ProfiledStack { stack, seconds: 0.002, free_seconds: Some(0.001), held_seconds: Some(0.003) };
+    summary.profiles = vec![analysis::RuntimeProfile { observer: "node:8080".to_owned(), stacks: vec![stack] }];
     summary.proofs = vec![analysis::FindingProof {
         rule: "connection-pool".to_owned(),
         claim: "\"Buy\" waits for a connection".to_owned(),
@@ -118,6 +121,8 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         ("Changes", "/changes/0"),
         ("Spans", "/spans/0"),
         ("A span", "/spans/0/spans/0"),
+        ("Profiles", "/profiles/0"),
+        ("A stack", "/profiles/0/stacks/0"),
         ("Verdict", "/verdict"),
         ("Validity", "/verdict/validity"),
         ("Validity checks", "/verdict/validity/checks/0"),

@@ -221,7 +221,7 @@ fn signals_become_bands_on_the_same_axis() {
     assert_eq!(
         bands,
         [
-            ("process:8080", "signal/process:8080/cpu", "share", false),
+            ("process:8080", "signal/process:8080/cpu", "s/s", false),
             ("process:8080", "signal/process:8080/memory", "bytes", false),
             ("postgres", "signal/postgres/sessions", "sessions", true),
         ]
