@@ -196,7 +196,7 @@ fn a_long_run_is_read_in_steps_that_fit() {
     let directory = writer.finish(&RunEnd::Completed).unwrap();
     let mut run = Reader::open(&directory).unwrap().run().unwrap();
     assert!(is_gapless(&run.slices));
-    let held: usize = run.slices.iter_mut().map(metrics::Snapshot::held_bytes).sum();
+    let held: usize = run.slices.iter_mut().map(Snapshot::held_bytes).sum();
     assert!(held <= 128 << 20 && run.slices.len() < 9100 / 4, "{held} bytes in {} slices", run.slices.len());
     assert_eq!(response(&run.slices, "Request 7").count(), 9100);
     // The mean of each step of a level, the last of a total.
