@@ -3,39 +3,13 @@
 //   sudo node labs/decisions/start.mjs                                                  (in another terminal)
 //   sudo loadstone run labs/decisions/decisions.load.ts -p rate=600 -p seconds=600
 
-import { arrivals, failures, observe, once, param, responseTime, scenario, sequence, stub, test } from "loadstone";
+import { arrivals, failures, observe, once, param, responseTime, sequence, test } from "loadstone";
+import { decide, observed, processes, ready } from "./surroundings";
 
-const processes = param.string("processes", { default: "http://127.0.0.1:8081,http://127.0.0.1:8082", help: "where the service listens" }).split(",");
-const kafka = param.string("kafka", { default: "127.0.0.1:8080", help: "where Kafka listens" });
 const rate = param.number("rate", { default: 600, min: 0, help: "decisions per second" });
 const rampSeconds = param.number("rampSeconds", { default: 10, min: 1, help: "length of the ramp to that rate" });
 const seconds = param.number("seconds", { default: 110, min: 1, help: "how long decisions are asked for at that rate" });
-const lookup = param.delay("lookup", { default: "3.6ms", help: "time until the name server answers" });
-const ttl = param.duration("ttl", { default: "5s", help: "for how long its answers may be believed" });
-const moveAfter = param.duration("moveAfter", { default: "24h", help: "when the StatsD host gets another address" });
 const traced = param.number("traced", { default: 0, min: 0, max: 1, help: "1: receive the service's traces" });
-
-stub.dns({
-  listen: "127.0.77.53:53",
-  delay: lookup,
-  ttl,
-  names: {
-    "statsd.lab": { address: "127.0.77.1", moves: [{ after: moveAfter, address: "127.0.77.2" }] },
-    "experiments.lab": "127.0.0.1",
-  },
-});
-
-const owner = stub.http({ name: "experiments", listen: "127.0.0.1:9097", delay: "5ms" });
-owner.on("GET /v1/experiments", { json: { experiments: [{ name: "new checkout", share: 0.5 }, { name: "one-click", share: 0.1 }] } });
-
-const ready = scenario("Ready", async (user) => {
-  for (const service of processes) await user.get(`${service}/ready`, { name: "Ready" });
-});
-
-const decide = scenario("Decide", async (user) => {
-  const json = { customer: `customer-${user.random.integer(1, 100_000)}`, experiment: user.random.boolean(0.5) ? "new checkout" : "one-click" };
-  await user.post(`${processes[user.random.integer(0, processes.length - 1)]}/v1/decisions`, { name: "Decide", json, expect: { status: 200 } });
-});
 
 export default test({
   target: processes[0]!,
@@ -43,13 +17,6 @@ export default test({
     ready.run(once()),
     decide.run(arrivals.ramp(10, rate).for(`${rampSeconds}s`).then(arrivals(rate).for(`${seconds}s`))),
   ),
-  observe: [
-    ...processes.map((service, number) => observe.node({ name: `decisions ${number + 1}`, port: Number(new URL(service).port) })),
-    observe.statsd({ name: "statsd", listen: "127.0.77.1:8125" }),
-    observe.statsd({ name: "statsd, moved", listen: "127.0.77.2:8125" }),
-    observe.kafka({ brokers: kafka, topics: ["decisions"] }),
-    ...(traced === 1 ? [observe.traces()] : []),
-    observe.host(),
-  ],
+  observe: traced === 1 ? [...observed, observe.traces()] : observed,
   thresholds: [responseTime("Decide").p999.below("10ms"), failures().rate.equals(0)],
 });

@@ -1,4 +1,5 @@
-// A Kafka broker of the lab's own (KRaft): copied by Maven on first use, then started and stopped with the lab.
+// A Kafka broker of a lab's own (KRaft): copied by Maven on first use, then started and stopped with the lab. labs/payments starts it, too; what both
+// need of npm is this lab's.
 
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -49,8 +50,11 @@ export function installKafka() {
   }
 }
 
-/** Starts a broker on `port` (0: any free one), each flush `flushMs` longer than this disk's. */
-export async function startKafka({ port: wanted, flushMs }) {
+/**
+ * Starts a broker with a topic on `port` (0: any free one), each flush `flushMs` longer than this disk's. With `parts` it ends with them, also when they
+ * end before it is up.
+ */
+export async function startKafka({ port: wanted, flushMs, topic, parts }) {
   const [port, controller] = [wanted || (await freePort()), await freePort()];
   const folder = mkdtempSync(join(tmpdir(), "loadstone-kafka-"));
   const configuration = join(folder, "server.properties");
@@ -61,8 +65,9 @@ export async function startKafka({ port: wanted, flushMs }) {
   const options = { env: { ...process.env, ...slowFlush(flushMs) }, stdio: ["ignore", "ignore", "ignore"], detached: true };
   const server = spawn("java", [...java, "kafka.Kafka", configuration], options);
   const stop = () => stopServer(server, "SIGKILL", folder);
+  parts?.add(stop);
   try {
-    await untilItAnswers(server, port);
+    await untilItAnswers(server, port, topic);
   } catch (error) {
     await stop();
     throw error;
@@ -71,14 +76,14 @@ export async function startKafka({ port: wanted, flushMs }) {
 }
 
 /** Until the topic is there. */
-async function untilItAnswers(server, port) {
+async function untilItAnswers(server, port, topic) {
   const { Kafka, logLevel } = await import("kafkajs");
   const ends = Date.now() + START_LIMIT_MS;
   for (;;) {
     const admin = new Kafka({ brokers: [`127.0.0.1:${port}`], logLevel: logLevel.NOTHING, retry: { retries: 0 } }).admin();
     try {
       await admin.connect();
-      await admin.createTopics({ topics: [{ topic: "decisions", numPartitions: 2 }], waitForLeaders: true });
+      await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true });
       return;
     } catch (error) {
       if (server.exitCode !== null || Date.now() > ends) throw new Error(`Kafka did not answer: ${error.message}`);

@@ -29,8 +29,7 @@ await parts.run(async () => {
   if (flags.install) process.exit(0);
   if (process.getuid?.() !== 0) throw new Error("an /etc/resolv.conf of the service's own, and port 53 of 127.0.77.53, need root: start it with sudo");
 
-  const kafka = await startKafka({ port: port(0), flushMs: settings.flushMs });
-  parts.add(kafka.stop);
+  const kafka = await startKafka({ port: port(0), flushMs: settings.flushMs, topic: "decisions", parts });
   const names = ownNames(process.env.NAME_SERVER || "127.0.77.53");
   const processes = [];
   for (let number = 0; number < settings.processes; number++) {

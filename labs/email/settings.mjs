@@ -12,6 +12,8 @@ import { count, isHealthy } from "../variables.mjs";
  * | LIMITER | delivering: the limit is shared by the workers that deliver | all: by all workers, though those that generate send nothing |
  * | WORKERS | 30 | workers that deliver |
  * | PRIORITY | apart: generation has workers of its own | deliver: one pool of workers, which delivers before it generates |
+ *
+ * LAYERS is no fault: with deliver, generate or match, only the workers of that layer are started, to look at it alone.
  */
 export function readSettings(environment) {
   return {
@@ -20,5 +22,11 @@ export function readSettings(environment) {
     limiter: isHealthy(environment, "LIMITER", ["delivering", "all"]) ? "delivering" : "all",
     workers: count(environment, "WORKERS", 30),
     priority: isHealthy(environment, "PRIORITY", ["apart", "deliver"]) ? "apart" : "deliver",
+    layers: layers(environment.LAYERS || "all"),
   };
+}
+
+function layers(name) {
+  if (!["all", "deliver", "generate", "match"].includes(name)) throw new Error(`LAYERS=${name}: expected all, deliver, generate or match`);
+  return name;
 }

@@ -5,7 +5,7 @@
 //   node labs/email/start.mjs [--port 8080]       faults: see settings.mjs
 //
 // Listens on --port (changes) and the two ports after it (PostgreSQL, Redis); with --port 0 on any free ones.
-// The notification API is the load test's: workers call it at API_URL, and send StatsD packets to STATSD.
+// The notification API is the load test's: workers call it at API_URL, and send StatsD packets to STATSD. --install only installs Debian's packages.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -20,16 +20,20 @@ import { readSettings } from "./settings.mjs";
 
 /** Workers that match and generate. */
 const GENERATING = 6;
+/** Of Debian. */
+const PACKAGES = ["ruby-sidekiq", "ruby-activerecord", "ruby-activerecord-import", "ruby-pg", "ruby-statsd", "puma", "redis-server", "postgresql"];
 
 const here = import.meta.dirname;
-const { values: flags } = parseArgs({ options: { port: { type: "string", default: "8080" } } });
+const { values: flags } = parseArgs({ options: { port: { type: "string", default: "8080" }, install: { type: "boolean", default: false } } });
 const port = async (offset) => (flags.port === "0" ? freePort() : Number(flags.port) + offset);
 
 const parts = new Parts();
 await parts.run(async () => {
   const settings = readSettings(process.env);
   if (!/^\d{1,5}$/.test(flags.port)) throw new Error(`--port ${flags.port}: expected a number`);
-  requireGems();
+  if (flags.install) installPackages();
+  requirePackages();
+  if (flags.install) process.exit(0);
 
   const database = await startDatabase({ name: "email", port: await port(1), settings: { shared_preload_libraries: "pg_stat_statements" } });
   parts.add(database.stop);
@@ -47,11 +51,7 @@ await parts.run(async () => {
     INSERT: settings.insert,
     LIMITER_WORKERS: `${settings.limiter === "all" ? all : settings.workers}`,
   };
-  const workers =
-    settings.priority === "apart"
-      ? [{ threads: settings.workers, queues: ["deliver"] }, { threads: GENERATING, queues: ["match", "generate"] }]
-      : [{ threads: settings.workers, queues: ["deliver", "generate", "match"] }];
-  for (const { threads, queues } of workers) {
+  for (const { threads, queues } of workers(settings)) {
     const command = ["sidekiq", "-r", join(here, "jobs.rb"), "-c", `${threads}`, ...queues.flatMap((queue) => ["-q", queue])];
     await startProgram(parts, command, { environment: { ...environment, POOL: `${threads + 2}` }, folder: here });
   }
@@ -64,13 +64,27 @@ await parts.run(async () => {
   console.log(`settings: ${Object.entries(settings).map(([name, value]) => `${name} ${value}`).join(", ")}`);
 });
 
-function requireGems() {
+/** Processes of Sidekiq, each with its threads and the queues that it takes from, the first one first. */
+function workers({ layers, priority, workers }) {
+  if (layers !== "all") return [{ threads: layers === "deliver" ? workers : GENERATING, queues: [layers] }];
+  return priority === "apart"
+    ? [{ threads: workers, queues: ["deliver"] }, { threads: GENERATING, queues: ["match", "generate"] }]
+    : [{ threads: workers, queues: ["deliver", "generate", "match"] }];
+}
+
+function requirePackages() {
   try {
     execFileSync("ruby", ["-e", "%w[sidekiq active_record activerecord-import pg statsd puma].each { |name| require name }"], { stdio: "ignore" });
   } catch {
-    const packages = "ruby-sidekiq ruby-activerecord ruby-activerecord-import ruby-pg ruby-statsd puma redis-server";
-    throw new Error(`Ruby or a gem is missing. Debian, Ubuntu: apt-get install ${packages}`);
+    const command = `apt-get install ${PACKAGES.join(" ")}`;
+    throw new Error(`Ruby or a gem is missing. Debian, Ubuntu: ${command} (\`node labs/email/start.mjs --install\` does that)`);
   }
+}
+
+function installPackages() {
+  const asRoot = process.getuid?.() === 0 ? [] : ["sudo"];
+  const [command, ...rest] = [...asRoot, "apt-get", "install", "--yes", "--no-install-recommends", ...PACKAGES];
+  execFileSync(command, rest, { stdio: ["ignore", 2, "inherit"] });
 }
 
 async function startRedis(port) {

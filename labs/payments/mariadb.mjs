@@ -13,7 +13,7 @@ const INSTRUMENTED = [
   "--performance-schema-consumer-events-statements-current=ON",
   "--performance-schema-instrument=wait/%=ON",
 ];
-const DURABLE = ["--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"];
+const DURABLE = ["--innodb-flush-log-at-trx-commit=1"];
 
 /** Starts a server on `port` (0: any free one) with further flags and environment; its user `root` has no password. `execute` runs a script of SQL. */
 export async function startMariadb({ port: wanted, flags, environment }) {

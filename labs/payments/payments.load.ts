@@ -6,9 +6,10 @@
 import { arrivals, failures, observe, param, responseTime, scenario, stub, test } from "loadstone";
 
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "the payment service, or what stands before it" });
-const pods = param.string("pods", { default: "http://127.0.0.1:8082", help: "its processes, with commas between them" });
-const metrics = param.string("metrics", { default: "http://127.0.0.1:8083", help: "where each of them shows its metrics" });
+const pods = param.string("pods", { default: "http://127.0.0.1:8080", help: "its processes, with commas between them" });
+const metrics = param.string("metrics", { default: "http://127.0.0.1:8084", help: "where each of them shows its metrics" });
 const database = param.string("database", { default: "mysql://watcher@127.0.0.1:8081", help: "its database, to observe" });
+const kafka = param.string("kafka", { default: "127.0.0.1:8082", help: "where its changes go to; none: they are not captured" });
 const listen = param.string("listen", { default: "127.0.0.1:9098", help: "where the simulated gateway listens" });
 const delay = param.delay("delay", { default: "uniform(20ms, 60ms)", help: "time until the gateway responds" });
 const accounts = param.number("accounts", { default: 5000, min: 1, max: 5000, help: "accounts that pay" });
@@ -36,6 +37,7 @@ export default test({
     ...metrics.split(",").map((pod, number) =>
       observe.prometheus(`${pod}/actuator/prometheus`, { name: `metrics ${number + 1}`, only: ["hikaricp_*", "tomcat_threads_*"] }),
     ),
+    ...(kafka === "none" ? [] : [observe.kafka({ brokers: kafka, topics: ["changes"] })]),
     observe.host(),
   ],
   thresholds: [responseTime("Pay").p99.below("250ms"), failures().rate.equals(0)],

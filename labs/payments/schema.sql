@@ -28,3 +28,5 @@ grant all on payments.* to payments;
 create user watcher;
 grant process on *.* to watcher;
 grant select on performance_schema.* to watcher;
+create user capture;
+grant replication slave, replication client, binlog monitor on *.* to capture;

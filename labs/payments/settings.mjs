@@ -8,16 +8,20 @@ import { count, isHealthy } from "../variables.mjs";
  * | variable | as found | otherwise |
  * |---|---|---|
  * | COMMITS | ten: each of a payment's ten writes commits by itself | one: they are one transaction |
- * | BINLOG | on | off |
+ * | BINLOG | on: flushed for each commit | unflushed: the system writes it to disk when it likes; off |
  * | GROUP_COMMIT | off | on: a commit waits up to 2 ms for eight others to share its flush |
+ * | CAPTURE | on: changes go from the binary log to Kafka; without a binary log, off | off |
  * | POOL | 10 | connections of each process |
  * | PODS | 1 | processes; nginx spreads the requests among them |
  * | FLUSH_MS | 4 | milliseconds that each flush of the database's logs takes longer than on this disk; 0 adds nothing |
  */
 export function readSettings(environment) {
+  const binlog = environment.BINLOG || "on";
+  if (!["on", "unflushed", "off"].includes(binlog)) throw new Error(`BINLOG=${binlog}: expected on, unflushed or off`);
   return {
     oneTransaction: !isHealthy(environment, "COMMITS", ["ten", "one"]),
-    binlog: isHealthy(environment, "BINLOG", ["on", "off"]),
+    binlog,
+    capture: isHealthy(environment, "CAPTURE", ["on", "off"]) && binlog !== "off",
     groupCommit: !isHealthy(environment, "GROUP_COMMIT", ["off", "on"]),
     pool: count(environment, "POOL", 10),
     pods: count(environment, "PODS", 1),

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-// Starts the lab: MariaDB, one or more processes of the payment service, and nginx where there are several. Prints where they listen; stops them
-// all on Ctrl-C.
+// Starts the lab: MariaDB, change capture from its binary log to Kafka, one or more processes of the payment service, and nginx where there are
+// several. Prints where they listen; stops them all on Ctrl-C.
 //
 //   node labs/payments/start.mjs [--port 8080]       what can be changed: see settings.mjs
 //
-// Listens on --port (payments), the port after it (MariaDB) and, for each process of the service, two more (payments, metrics); with --port 0 on any
-// free ones.
+// Listens on --port (payments), the ports after it (MariaDB, Kafka) and, for each process of the service, two more (payments, metrics); with --port 0 on
+// any free ones.
 // The gateway is the load test's: the service calls it at GATEWAY_URL. --install only builds what the lab needs.
 
 import { execFileSync } from "node:child_process";
@@ -14,14 +14,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { freePort } from "../../examples/free-port.mjs";
+import { installKafka, startKafka } from "../decisions/kafka.mjs";
 import { flushFile, slowDisk } from "../diagnose/preload.mjs";
 import { startProgram } from "../diagnose/program.mjs";
-import { Parts } from "../parts.mjs";
+import { installPackages, Parts } from "../parts.mjs";
 import { startMariadb } from "./mariadb.mjs";
 import { readSettings } from "./settings.mjs";
 
 const here = import.meta.dirname;
-const jar = join(here, "service/target/payments.jar");
+/** What Maven builds, each in its folder. */
+const PROGRAMS = { service: "target/payments.jar", capture: "target/capture.jar" };
+const jar = join(here, "service", PROGRAMS.service);
 const { values: flags } = parseArgs({ options: { port: { type: "string", default: "8080" }, install: { type: "boolean", default: false } } });
 const port = async (offset) => (flags.port === "0" ? freePort() : Number(flags.port) + offset);
 
@@ -29,7 +32,9 @@ const parts = new Parts();
 await parts.run(async () => {
   const settings = readSettings(process.env);
   if (!/^\d{1,5}$/.test(flags.port)) throw new Error(`--port ${flags.port}: expected a number`);
-  buildService();
+  Object.entries(PROGRAMS).forEach(([folder, built]) => build(join(here, folder), built));
+  installPackages(join(here, "../decisions"));
+  installKafka();
   if (flags.install) process.exit(0);
 
   const database = await startMariadb({ port: await port(1), flags: databaseFlags(settings), environment: slowDisk });
@@ -38,9 +43,13 @@ await parts.run(async () => {
   // Disks differ: from here on each flush takes so much longer than on this one.
   writeFileSync(flushFile, `${settings.flushMs}`);
 
+  const kafka = settings.capture && (await startKafka({ port: await port(2), flushMs: 0, topic: "changes", parts }));
+  if (kafka) await startCapture(database.port, kafka.address);
+
   const pods = [];
   for (let pod = 0; pod < settings.pods; pod++) {
-    const own = { port: await port(2 + 2 * pod), metrics: await port(3 + 2 * pod) };
+    // One stands for itself; several stand behind nginx.
+    const own = { port: await port(settings.pods === 1 ? 0 : 3 + 2 * pod), metrics: await port(4 + 2 * pod) };
     await startPod(settings, database.port, own);
     pods.push(own);
   }
@@ -49,6 +58,7 @@ await parts.run(async () => {
   console.log(`pods: ${pods.map((pod) => local(pod.port)).join(",")}`);
   console.log(`metrics: ${pods.map((pod) => local(pod.metrics)).join(",")}`);
   console.log(`database: mysql://watcher@127.0.0.1:${database.port}`);
+  console.log(`kafka: ${kafka ? kafka.address : "none"}`);
   console.log(`settings: ${Object.entries(settings).map(([name, value]) => `${name} ${value}`).join(", ")}`);
 });
 
@@ -57,22 +67,29 @@ function local(port) {
 }
 
 /** By Maven, where a source is newer than what was built. */
-function buildService() {
-  const sources = ["service/pom.xml", ...readdirSync(join(here, "service/src"), { recursive: true }).map((file) => `service/src/${file}`)];
-  const newest = Math.max(...sources.map((file) => statSync(join(here, file)).mtimeMs));
-  if (existsSync(jar) && statSync(jar).mtimeMs >= newest) return;
-  console.error("building the payment service (mvn package)");
+function build(folder, built) {
+  const sources = ["pom.xml", ...readdirSync(join(folder, "src"), { recursive: true }).map((file) => `src/${file}`)];
+  const newest = Math.max(...sources.map((file) => statSync(join(folder, file)).mtimeMs));
+  if (existsSync(join(folder, built)) && statSync(join(folder, built)).mtimeMs >= newest) return;
+  console.error(`building ${built} (mvn package)`);
   // What Maven says goes to standard error: standard output is for the addresses.
-  execFileSync("mvn", ["--quiet", "--batch-mode", "package"], { cwd: join(here, "service"), stdio: ["ignore", 2, "inherit"] });
+  execFileSync("mvn", ["--quiet", "--batch-mode", "package"], { cwd: folder, stdio: ["ignore", 2, "inherit"] });
 }
 
 function databaseFlags({ binlog, groupCommit }) {
   return [
     // Counts commits with and without a binary log.
     "--innodb-monitor-enable=trx_rw_commits",
-    ...(binlog ? ["--log-bin=changes", "--binlog-format=ROW"] : []),
+    ...(binlog === "off" ? [] : ["--log-bin=changes", "--binlog-format=ROW", `--sync-binlog=${binlog === "on" ? 1 : 0}`]),
     ...(groupCommit ? ["--binlog-commit-wait-count=8", "--binlog-commit-wait-usec=2000"] : []),
   ];
+}
+
+/** A replica's place in the binary log, and a producer. */
+async function startCapture(database, kafka) {
+  const classes = ["capture.jar", "dependency/*"].map((file) => join(here, "capture/target", file)).join(":");
+  const environment = { DATABASE_PORT: `${database}`, KAFKA_BROKER: kafka };
+  await startProgram(parts, ["java", "-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classes, "lab.capture.Capture"], { environment });
 }
 
 async function startPod({ oneTransaction, pool }, database, { port, metrics }) {

@@ -19,9 +19,14 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// What a command writes to its standard output; its errors go to the terminal.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
+    output_of(command, &[0])
+}
+
+/// The same of one that may end with any of these codes.
+pub(crate) fn output_of(command: &mut Command, codes: &[i32]) -> Result<String> {
     let line = describe(command);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{line}`"))?;
-    if !output.status.success() {
+    if !output.status.code().is_some_and(|code| codes.contains(&code)) {
         bail!("`{line}` ended with {}", output.status);
     }
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote something other than UTF-8"))

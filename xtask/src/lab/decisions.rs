@@ -6,12 +6,13 @@ use anyhow::Result;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::lab_case::{self, CaseOptions, LabCase};
+use super::lab_case::{self, CaseOptions, LabCase, LabTable};
 use super::system::LabSystem;
 use super::tickets::NamesAndValues;
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/decisions/decisions.load.ts";
+const GATE: &str = "labs/decisions/gate.load.ts";
 const REQUEST: &str = "Decide";
 
 struct DecisionCase {
@@ -22,9 +23,15 @@ struct DecisionCase {
     long: NamesAndValues,
     /// The rule that comes first, and what its claim says; none where nothing is wrong.
     expected: Option<(&'static str, &'static str)>,
+    /// Of a gate, what it must end with; it is judged by that alone.
+    exit_code: Option<i32>,
 }
 
 const TEN_MINUTES: NamesAndValues = &[("seconds", "590")];
+
+/// Of the gate: enough for some tens of thousands of decisions, and what a release is really asked.
+const TWO_MINUTES: NamesAndValues = &[("runTime", "2m")];
+const GATE_LONG: NamesAndValues = &[("runTime", "10m")];
 
 /// Through the rate that Kafka takes one by one, some 175/s, and not far beyond: requests that reach their time limit hide where their time went.
 const KAFKA_LOAD: NamesAndValues = &[("rate", "240"), ("rampSeconds", "60"), ("seconds", "20"), ("traced", "1")];
@@ -36,6 +43,7 @@ const CASES: &[DecisionCase] = &[
         load: &[("seconds", "100")],
         long: &[],
         expected: Some(("growing-backlog", "look-ups of names")),
+        exit_code: None,
     },
     DecisionCase {
         name: "DNS per metric",
@@ -43,6 +51,7 @@ const CASES: &[DecisionCase] = &[
         load: &[("seconds", "230")],
         long: TEN_MINUTES,
         expected: Some(("late-onset", "look-ups of names")),
+        exit_code: None,
     },
     DecisionCase {
         name: "DNS cached for ever",
@@ -50,6 +59,7 @@ const CASES: &[DecisionCase] = &[
         load: &[("seconds", "80"), ("moveAfter", "40s")],
         long: &[],
         expected: Some(("stale-address", "statsd.lab")),
+        exit_code: None,
     },
     DecisionCase {
         name: "DNS cached for its time",
@@ -57,6 +67,7 @@ const CASES: &[DecisionCase] = &[
         load: &[("seconds", "80"), ("moveAfter", "40s")],
         long: TEN_MINUTES,
         expected: None,
+        exit_code: None,
     },
     DecisionCase {
         name: "Kafka per request",
@@ -64,9 +75,19 @@ const CASES: &[DecisionCase] = &[
         load: KAFKA_LOAD,
         long: &[],
         expected: Some(("span-growth", "`send decisions`, which \"decisions\" calls")),
+        exit_code: None,
     },
-    DecisionCase { name: "Kafka batched", system: &[("TRACES", "on")], load: KAFKA_LOAD, long: &[], expected: None },
-    DecisionCase { name: "healthy", system: &[], load: &[], long: TEN_MINUTES, expected: None },
+    DecisionCase { name: "Kafka batched", system: &[("TRACES", "on")], load: KAFKA_LOAD, long: &[], expected: None, exit_code: None },
+    DecisionCase { name: "healthy", system: &[], load: &[], long: TEN_MINUTES, expected: None, exit_code: None },
+    DecisionCase { name: "gate: healthy", system: &[], load: TWO_MINUTES, long: GATE_LONG, expected: None, exit_code: Some(0) },
+    DecisionCase {
+        name: "gate: Kafka per request",
+        system: &[("KAFKA", "each")],
+        load: TWO_MINUTES,
+        long: GATE_LONG,
+        expected: None,
+        exit_code: Some(3),
+    },
 ];
 
 pub(crate) fn decisions(workspace: &Workspace, options: &CaseOptions) -> Result<()> {
@@ -88,7 +109,8 @@ pub(crate) fn decisions(workspace: &Workspace, options: &CaseOptions) -> Result<
         "right",
         "run",
     ];
-    lab_case::judge(&chosen, options.repeat, (&head, &runs), |case| perform(workspace, &binary, &runs, case, options.long))
+    let table = LabTable { binary: &binary, runs: &runs, head: &head };
+    lab_case::judge(&chosen, options.repeat, &table, |case| perform(workspace, &binary, &runs, case, options.long))
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &DecisionCase, long: bool) -> Result<Concluded> {
@@ -97,6 +119,9 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &DecisionCas
     let mut parameters: Vec<(&str, String)> = own.map(|(name, value)| (*name, (*value).to_owned())).collect();
     for part in ["processes", "kafka"] {
         parameters.push((part, system.address(part)?.to_owned()));
+    }
+    if case.exit_code.is_some() {
+        return conclusion::run(binary, &workspace.root.join(GATE), runs, &parameters, None);
     }
     // Code is compiled the first time it runs: that is no part of what is asked here. But a name that is looked up once must be so in the run itself.
     if !case.system.contains(&("DNS_CACHE", "forever")) {
@@ -113,6 +138,9 @@ impl LabCase for DecisionCase {
     }
 
     fn is_named_by(&self, concluded: &Concluded) -> bool {
+        if let Some(code) = self.exit_code {
+            return concluded.used.exit_code == code;
+        }
         match (self.expected, concluded.findings().next()) {
             (None, None) => true,
             (Some((wanted, said)), Some((rule, claim))) => rule == wanted && claim.contains(said),
@@ -134,10 +162,19 @@ impl LabCase for DecisionCase {
             request["failed"].as_u64().unwrap_or_default().to_string(),
             concluded.thresholds(),
             concluded.grade().to_owned(),
-            self.expected.map_or("nothing", |(rule, _)| rule).to_owned(),
+            self.exit_code.map_or_else(|| self.expected.map_or("nothing", |(rule, _)| rule).to_owned(), |code| format!("exit code {code}")),
             first.unwrap_or_else(|| "–".to_owned()),
             if is_right { "yes" } else { "NO" }.to_owned(),
             concluded.id().to_owned(),
         ])
+    }
+
+    fn baseline(&self) -> Option<(&str, &[&str])> {
+        match self.name {
+            "Kafka batched" => Some(("Kafka per request", &[REQUEST])),
+            // The same system again: whatever differs is the test's own spread.
+            "healthy" | "gate: healthy" => Some((self.name, &[REQUEST])),
+            _ => None,
+        }
     }
 }

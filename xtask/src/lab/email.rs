@@ -6,11 +6,13 @@ use anyhow::Result;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::lab_case::{self, CaseOptions, LabCase};
+use super::lab_case::{self, CaseOptions, LabCase, LabTable};
 use super::system::{LabSystem, free_port};
 use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/email/email.load.ts";
+/// One layer alone.
+const LAYER_SCRIPT: &str = "labs/email/layer.load.ts";
 const FLOW: &str = "E-mail";
 
 /// What the first finding has to say.
@@ -24,37 +26,45 @@ enum ExpectedCause {
 struct EmailCase {
     name: &'static str,
     faults: &'static [(&'static str, &'static str)],
-    /// Content changes per second; each is 40 e-mails.
+    /// Content changes per second; each is 40 e-mails. Of a layer alone: e-mails per second.
+    rate: &'static str,
+    /// The only layer that is up.
+    layer: Option<&'static str>,
+    expected: ExpectedCause,
+}
+
+const fn together(
+    name: &'static str,
+    faults: &'static [(&'static str, &'static str)],
     rate: &'static str,
     expected: ExpectedCause,
+) -> EmailCase {
+    EmailCase { name, faults, rate, layer: None, expected }
+}
+
+/// A layer alone, at what the API allows.
+const fn alone(name: &'static str, faults: &'static [(&'static str, &'static str)], layer: &'static str) -> EmailCase {
+    EmailCase { name, faults, rate: "88", layer: Some(layer), expected: ExpectedCause::Nothing }
 }
 
 const CALLERS: &[&str] = &["workers", "effective-concurrency"];
 
 const CASES: &[EmailCase] = &[
-    EmailCase { name: "healthy", faults: &[], rate: "1", expected: ExpectedCause::Nothing },
-    EmailCase {
-        name: "query-per-email",
-        faults: &[("QUERY", "every")],
-        rate: "1.5",
-        expected: ExpectedCause::Claim(&["database-waits", "cpu"], "ORDER BY"),
-    },
-    EmailCase {
-        name: "insert-per-record",
-        faults: &[("INSERT", "each")],
-        rate: "1.5",
-        expected: ExpectedCause::Claim(&["statements"], "40 times"),
-    },
+    // The last layer first, as it needs none of the others.
+    alone("deliver alone", &[("LAYERS", "deliver")], "deliver"),
+    alone("generate alone", &[("LAYERS", "generate")], "generate"),
+    alone("match alone", &[("LAYERS", "match")], "match"),
+    together("healthy", &[], "1", ExpectedCause::Nothing),
+    together("query-per-email", &[("QUERY", "every")], "1.5", ExpectedCause::Claim(&["database-waits", "cpu"], "ORDER BY")),
+    together("insert-per-record", &[("INSERT", "each")], "1.5", ExpectedCause::Claim(&["statements"], "40 times")),
     // Between what the limiter lets through, 75/s, and what the API allows.
-    EmailCase { name: "limiter", faults: &[("LIMITER", "all")], rate: "2.1", expected: ExpectedCause::Claim(&["rate-limit"], "even 75") },
-    EmailCase { name: "workers", faults: &[("WORKERS", "8")], rate: "1.5", expected: ExpectedCause::Claim(CALLERS, " 8 at a time") },
+    together("limiter", &[("LIMITER", "all")], "2.1", ExpectedCause::Claim(&["rate-limit"], "even 75")),
+    together("workers", &[("WORKERS", "8")], "1.5", ExpectedCause::Claim(CALLERS, " 8 at a time")),
+    // What all of them ask for, without the fault.
+    together("mended: 60/s", &[], "1.5", ExpectedCause::Nothing),
+    together("mended: 84/s", &[], "2.1", ExpectedCause::Nothing),
     // One pool of 12 workers for a load that needs 15.
-    EmailCase {
-        name: "priority",
-        faults: &[("PRIORITY", "deliver"), ("WORKERS", "12")],
-        rate: "1.5",
-        expected: ExpectedCause::Claim(CALLERS, " 12 at a time"),
-    },
+    together("priority", &[("PRIORITY", "deliver"), ("WORKERS", "12")], "1.5", ExpectedCause::Claim(CALLERS, " 12 at a time")),
 ];
 
 pub(crate) fn email(workspace: &Workspace, options: &CaseOptions) -> Result<()> {
@@ -62,7 +72,8 @@ pub(crate) fn email(workspace: &Workspace, options: &CaseOptions) -> Result<()> 
     let chosen = lab_case::chosen(CASES, &options.only)?;
     let runs = workspace.target.join("lab/email");
     let head = ["case", "asked", "delivered", "p50", "max", "left", "measurement", "expected", "first finding", "right", "run"];
-    lab_case::judge(&chosen, options.repeat, (&head, &runs), |case| perform(workspace, &binary, &runs, case, options.long))
+    let table = LabTable { binary: &binary, runs: &runs, head: &head };
+    lab_case::judge(&chosen, options.repeat, &table, |case| perform(workspace, &binary, &runs, case, options.long))
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &EmailCase, long: bool) -> Result<Concluded> {
@@ -77,7 +88,11 @@ fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &EmailCase, 
     for (name, part) in [("target", "changes"), ("database", "database"), ("redis", "redis")] {
         parameters.push((name, system.address(part)?.to_owned()));
     }
-    conclusion::run(binary, &workspace.root.join(SCRIPT), runs, &parameters, None)
+    if let Some(layer) = case.layer {
+        parameters.push(("layer", layer.to_owned()));
+    }
+    let script = if case.layer.is_some() { LAYER_SCRIPT } else { SCRIPT };
+    conclusion::run(binary, &workspace.root.join(script), runs, &parameters, None)
 }
 
 impl ExpectedCause {
@@ -97,6 +112,13 @@ impl ExpectedCause {
     }
 }
 
+impl EmailCase {
+    fn emails_per_second(&self) -> f64 {
+        let rate = self.rate.parse::<f64>().unwrap_or_default();
+        if self.layer.is_some() { rate } else { 40.0 * rate }
+    }
+}
+
 impl LabCase for EmailCase {
     fn name(&self) -> &str {
         self.name
@@ -111,7 +133,7 @@ impl LabCase for EmailCase {
         let time = &flow["time"];
         Ok(vec![
             self.name.to_owned(),
-            format!("{:.0}/s", 40.0 * self.rate.parse::<f64>().unwrap_or_default()),
+            format!("{:.0}/s", self.emails_per_second()),
             format!("{:.0}/s", flow["finish_rate"].as_f64().unwrap_or_default()),
             figures::percentile(time, 0.5),
             time["max"].as_f64().map_or_else(|| "–".to_owned(), figures::seconds),
@@ -122,5 +144,14 @@ impl LabCase for EmailCase {
             if is_right { "yes" } else { "NO" }.to_owned(),
             concluded.id().to_owned(),
         ])
+    }
+
+    fn baseline(&self) -> Option<(&str, &[&str])> {
+        let name = match self.name {
+            "mended: 60/s" => "workers",
+            "mended: 84/s" => "limiter",
+            _ => return None,
+        };
+        Some((name, &[FLOW]))
     }
 }

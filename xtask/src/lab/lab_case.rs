@@ -1,5 +1,6 @@
 //! The cases of a lab: which are chosen, what is concluded of each, and whether that is what must be.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::conclusion::Concluded;
-use super::figures;
+use super::{figures, proof};
 use crate::machine;
 use crate::workspace::Workspace;
 
@@ -38,6 +39,21 @@ pub(super) trait LabCase {
     /// # Errors
     /// When the run lacks what the table shows.
     fn row(&self, concluded: &Concluded, is_right: bool) -> Result<Vec<String>>;
+
+    /// The case whose run before this one is compared with it, and the requests and flows of which numbers are shown. Its own name: the run of the
+    /// round before, to see how much runs of one system differ.
+    fn baseline(&self) -> Option<(&str, &[&str])> {
+        None
+    }
+}
+
+/// What a lab's cases are judged with.
+pub(super) struct LabTable<'a> {
+    pub(super) binary: &'a Path,
+    /// Where the runs are kept.
+    pub(super) runs: &'a Path,
+    /// Titles of the columns.
+    pub(super) head: &'a [&'a str],
 }
 
 /// The binary that was given, or a new one of this workspace.
@@ -66,13 +82,10 @@ pub(super) fn chosen<'a, C: LabCase>(cases: &'a [C], words: &[String]) -> Result
 ///
 /// # Errors
 /// When a case did not run, or was not told as it must be.
-pub(super) fn judge<C: LabCase>(
-    cases: &[&C],
-    rounds: u32,
-    (head, runs): (&[&str], &Path),
-    perform: impl Fn(&C) -> Result<Concluded>,
-) -> Result<()> {
-    let mut rows = vec![head.iter().map(|&title| title.to_owned()).collect::<Vec<String>>()];
+pub(super) fn judge<C: LabCase>(cases: &[&C], rounds: u32, table: &LabTable<'_>, perform: impl Fn(&C) -> Result<Concluded>) -> Result<()> {
+    let mut rows = vec![titles(table.head)];
+    let mut proofs = vec![titles(&proof::HEAD)];
+    let mut last_runs: HashMap<&str, String> = HashMap::new();
     let mut wrong = 0;
     for round in 1..=rounds {
         for case in cases {
@@ -93,13 +106,30 @@ pub(super) fn judge<C: LabCase>(
             let is_right = case.is_named_by(&concluded);
             wrong += usize::from(!is_right);
             rows.push(case.row(&concluded, is_right)?);
+            let before = case.baseline().and_then(|(name, subjects)| Some((name, subjects, last_runs.get(name)?)));
+            if let Some((name, subjects, before)) = before {
+                let title = format!("{} against {name}", case.name());
+                match proof::rows(table.binary, table.runs, (before, concluded.id()), &title, subjects) {
+                    Ok(compared) => proofs.extend(compared),
+                    Err(error) => eprintln!("  was not compared: {error:#}"),
+                }
+            }
+            last_runs.insert(case.name(), concluded.id().to_owned());
         }
     }
-    println!("{}\nruns are in {}", figures::table(&rows), runs.display());
+    println!("{}", figures::table(&rows));
+    if proofs.len() > 1 {
+        println!("{}", figures::table(&proofs));
+    }
+    println!("runs are in {}", table.runs.display());
     if wrong > 0 {
         bail!("{wrong} of {} runs did not name what was expected", rows.len() - 1);
     }
     Ok(())
+}
+
+fn titles(of: &[&str]) -> Vec<String> {
+    of.iter().map(|&title| title.to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 //! Each lab is a list of [`lab_case::LabCase`]s: faults to switch on, parameters of the load, and what must be found. Read [`webhooks`] first.
 //! Deliberately absent: any knowledge of the faults in the test or the binary; they see what a user's would.
 
+mod capacity;
 pub(crate) mod conclusion;
 mod decisions;
 mod email;
 mod figures;
 mod lab_case;
 mod payments;
+mod proof;
 pub(crate) mod system;
 mod tickets;
 mod webhooks;
@@ -34,6 +36,8 @@ enum LabName {
     Decisions(lab_case::CaseOptions),
     /// From a content change to an e-mail for each subscriber: which of four layers is too slow, and why?
     Email(lab_case::CaseOptions),
+    /// How near a search for the capacity comes, on servers whose capacity is known.
+    Capacity(capacity::CapacityOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
     Tickets(tickets::TicketOptions),
 }
@@ -44,6 +48,7 @@ pub(crate) fn lab(workspace: &Workspace, options: &LabOptions) -> Result<()> {
         LabName::Payments(options) => payments::payments(workspace, options),
         LabName::Decisions(options) => decisions::decisions(workspace, options),
         LabName::Email(options) => email::email(workspace, options),
+        LabName::Capacity(options) => capacity::capacity(workspace, options),
         LabName::Tickets(options) => tickets::tickets(workspace, options),
     }
 }

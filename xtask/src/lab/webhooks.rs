@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::lab_case::{self, LabCase};
+use super::lab_case::{self, LabCase, LabTable};
 use super::system::{LabSystem, free_port};
 use crate::workspace::Workspace;
 
@@ -126,7 +126,8 @@ pub(crate) fn webhooks(workspace: &Workspace, options: &WebhookOptions) -> Resul
     let chosen = lab_case::chosen(if options.controls { CONTROLS } else { FAULTS }, &options.variants)?;
     let runs = workspace.target.join("lab/webhooks");
     let head = ["case", "expected", "first finding", "right", "p50", "p99", "max", "per min", "drain", "run"];
-    lab_case::judge(&chosen, options.rounds, (&head, &runs), |case| perform(workspace, &binary, &runs, case))
+    let table = LabTable { binary: &binary, runs: &runs, head: &head };
+    lab_case::judge(&chosen, options.rounds, &table, |case| perform(workspace, &binary, &runs, case))
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &WebhookCase) -> Result<Concluded> {

@@ -1,4 +1,4 @@
-//! Redis: `INFO`, and the lengths of named lists and streams.
+//! Redis: `INFO`, the lengths of named lists and streams, and the queues of known systems.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,11 +20,13 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "Redis",
     example: "observe.redis(url, { lists: [\"jobs\"], streams: [\"events\"] })",
     alternatives: "",
-    tells: "`list{key=…}`, `stream{key=…}` (queue lengths), Sidekiq's `sidekiq_queue{queue=…}`, `commands`, `clients_blocked`, `memory`",
+    tells: "`list{key=…}`, `stream{key=…}` (queue lengths), `stream_lag{…}`, Sidekiq's `sidekiq_queue{queue=…}`, `commands`, `clients_blocked`, `memory`",
     options: &[
         ADDRESS,
         ObserverOption { name: "lists", takes: OptionValue::Texts, help: "keys of lists whose lengths are read" },
-        ObserverOption { name: "streams", takes: OptionValue::Texts, help: "keys of streams whose lengths are read" },
+        ObserverOption { name: "streams", takes: OptionValue::Texts, help: "keys of streams whose lengths and consumer groups are read" },
+        ObserverOption { name: "bullmq", takes: OptionValue::Texts, help: "names of BullMQ's queues" },
+        ObserverOption { name: "celery", takes: OptionValue::Texts, help: "names of Celery's queues; its own default is celery" },
     ],
     make: |description| Ok(Box::new(Redis::from_description(description)?)),
 };
@@ -64,6 +66,10 @@ enum RedisReadError {
     Info(RedisError),
     #[error("cannot read Sidekiq's queues: {0}")]
     Sidekiq(RedisError),
+    #[error("cannot read the queues of {system}: {problem}")]
+    Queues { system: &'static str, problem: RedisError },
+    #[error("cannot read the groups of {key}: {problem}")]
+    Groups { key: String, problem: RedisError },
     #[error("{command} {key} failed: {problem}")]
     Length { command: &'static str, key: String, problem: RedisError },
 }
@@ -73,6 +79,9 @@ struct Redis {
     connection: Option<MultiplexedConnection>,
     /// Keys for each of [`LENGTHS`].
     keys: [Vec<String>; 2],
+    /// Queues of BullMQ and of Celery.
+    bullmq: Vec<String>,
+    celery: Vec<String>,
     /// Whether what Sidekiq writes may be read.
     sidekiq: bool,
     /// Misses that looking for Sidekiq has made on the server.
@@ -99,13 +108,15 @@ impl Redis {
             client,
             connection: None,
             keys: [description.texts("lists"), description.texts("streams")],
+            bullmq: description.texts("bullmq"),
+            celery: description.texts("celery"),
             sidekiq: true,
             own_misses: 0.0,
         })
     }
 
     /// # Errors
-    /// When the server does not respond, or a named key is not a list or stream.
+    /// When the server does not respond, or a named key is not a list, a stream or a queue.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), RedisReadError> {
         let mut connection = match &self.connection {
             Some(connection) => connection.clone(),
@@ -125,6 +136,18 @@ impl Redis {
                 let shown = label(key);
                 out.put_labelled(metric.part(&shown), &[("key", &shown)], length);
             }
+        }
+        for key in &self.keys[1] {
+            let read = redis_queues::groups(&mut connection, key, out).await;
+            read.map_err(|problem| RedisReadError::Groups { key: key.clone(), problem })?;
+        }
+        if !self.bullmq.is_empty() {
+            let read = redis_queues::bullmq(&mut connection, &self.bullmq, out).await;
+            read.map_err(|problem| RedisReadError::Queues { system: "BullMQ", problem })?;
+        }
+        if !self.celery.is_empty() {
+            let read = redis_queues::celery(&mut connection, &self.celery, out).await;
+            read.map_err(|problem| RedisReadError::Queues { system: "Celery", problem })?;
         }
         if self.sidekiq {
             let read = redis_queues::sidekiq(&mut connection, &self.keys[0], out).await;

@@ -1,7 +1,10 @@
-//! Queues of known systems in Redis, found by their keys: Sidekiq's, its sets of what is to be retried, scheduled or dead, and its busy workers.
+//! Queues of known systems in Redis. Sidekiq's are found by their keys: its queues, its sets of what is to be retried, scheduled or dead, and its busy
+//! workers. Those of BullMQ and Celery are named by the test, as nothing in Redis lists them; consumer groups are those of the streams that it names.
 //!
 //! Sidekiq keeps the names of its queues in the set `queues`, each queue as the list `queue:NAME`, and each process as a hash with a field `busy`, its name
 //! in the set `processes` (Sidekiq's `api.rb`). Nothing is searched for: `SCAN` and `KEYS` cost as much as there are keys.
+
+use std::collections::HashMap;
 
 use metrics::{Role, unit};
 use redis::RedisError;
@@ -95,4 +98,91 @@ fn read_totals(values: &[redis::Value]) -> (f64, f64, Vec<(f64, f64)>) {
         Some((busy.unwrap_or(0.0), info["concurrency"].as_f64().unwrap_or(0.0)))
     });
     (total(0), total(1), processes.collect())
+}
+
+/// Of a queue of BullMQ, which keeps `bull:NAME:wait` and `active` as lists, `prioritized`, `delayed` and `failed` as sorted sets (its `queue-keys.ts`).
+const BULLMQ: [(&[(&str, &str)], MetricSpec<'_>); 4] = [
+    (
+        &[("LLEN", "wait"), ("ZCARD", "prioritized")],
+        MetricSpec::gauge("bullmq_waiting", unit::COUNT, "Jobs that wait for a worker").role(Role::QueueLength),
+    ),
+    (&[("LLEN", "active")], MetricSpec::gauge("bullmq_active", unit::COUNT, "Jobs that a worker has")),
+    (&[("ZCARD", "delayed")], MetricSpec::gauge("bullmq_delayed", unit::COUNT, "Jobs for later")),
+    (&[("ZCARD", "failed")], MetricSpec::gauge("bullmq_failed", unit::COUNT, "Jobs that failed for good and are kept")),
+];
+
+/// Lengths of the named queues of BullMQ.
+///
+/// # Errors
+/// When a command fails, for want of a permission or since a key holds something else.
+pub(super) async fn bullmq(connection: &mut MultiplexedConnection, queues: &[String], out: &mut SignalCollector) -> Result<(), RedisError> {
+    let mut lengths = redis::pipe();
+    for queue in queues {
+        for (command, key) in BULLMQ.iter().flat_map(|(parts, _)| *parts) {
+            lengths.cmd(command).arg(format!("bull:{queue}:{key}"));
+        }
+    }
+    let lengths: Vec<f64> = lengths.query_async(connection).await?;
+    let mut lengths = lengths.into_iter();
+    for queue in queues {
+        let shown = label(queue);
+        for (parts, metric) in BULLMQ {
+            out.put_labelled(metric.part(&shown), &[("queue", &shown)], lengths.by_ref().take(parts.len()).sum());
+        }
+    }
+    Ok(())
+}
+
+const CELERY: MetricSpec<'_> = MetricSpec::gauge("celery_waiting", unit::COUNT, "Tasks that no worker has taken").role(Role::QueueLength);
+const UNACKED: MetricSpec<'_> = MetricSpec::gauge("celery_unacknowledged", unit::COUNT, "Tasks that workers have taken and not ended");
+
+/// A queue's tasks of priority 0, 3, 6 and 9 are lists of their own, and those taken by workers, of all queues, one hash (Kombu's `transport/redis.py`).
+const CELERY_PRIORITIES: [&str; 4] = ["", "\u{6}\u{16}3", "\u{6}\u{16}6", "\u{6}\u{16}9"];
+
+/// Lengths of the named queues of Celery.
+///
+/// # Errors
+/// As of [`bullmq`].
+pub(super) async fn celery(connection: &mut MultiplexedConnection, queues: &[String], out: &mut SignalCollector) -> Result<(), RedisError> {
+    let mut lengths = redis::pipe();
+    for (queue, priority) in queues.iter().flat_map(|queue| CELERY_PRIORITIES.map(|priority| (queue, priority))) {
+        lengths.cmd("LLEN").arg(format!("{queue}{priority}"));
+    }
+    lengths.cmd("HLEN").arg("unacked");
+    let lengths: Vec<f64> = lengths.query_async(connection).await?;
+    for (queue, lengths) in queues.iter().zip(lengths.chunks(CELERY_PRIORITIES.len())) {
+        let shown = label(queue);
+        out.put_labelled(CELERY.part(&shown), &[("queue", &shown)], lengths.iter().sum());
+    }
+    out.put(UNACKED, lengths.last().copied().unwrap_or(0.0));
+    Ok(())
+}
+
+const PENDING: MetricSpec<'_> =
+    MetricSpec::gauge("stream_pending", unit::COUNT, "Entries that the group's consumers have and did not acknowledge");
+const LAG: MetricSpec<'_> = MetricSpec::gauge("stream_lag", unit::COUNT, "Entries that the group has yet to read").role(Role::QueueLength);
+
+/// Consumer groups of a stream; nothing of one that is not there, or has none.
+///
+/// # Errors
+/// When the server does not answer. What it refuses is left out: an account may see lengths and no groups.
+pub(super) async fn groups(connection: &mut MultiplexedConnection, stream: &str, out: &mut SignalCollector) -> Result<(), RedisError> {
+    let groups: Result<Vec<HashMap<String, redis::Value>>, _> = redis::cmd("XINFO").arg("GROUPS").arg(stream).query_async(connection).await;
+    let groups = match groups {
+        Err(problem) if problem.code().is_none() => return Err(problem),
+        groups => groups.unwrap_or_default(),
+    };
+    for group in groups {
+        let number = |field: &str| redis::from_redis_value::<Option<f64>>(group.get(field)?.clone()).ok().flatten();
+        let name = group.get("name").and_then(|name| redis::from_redis_value::<String>(name.clone()).ok()).unwrap_or_default();
+        let (stream, name) = (label(stream), label(&name));
+        let part = format!("{stream}/{name}");
+        for (metric, field) in [(PENDING, "pending"), (LAG, "lag")] {
+            // Redis before 7 tells no lag, nor does a later one where entries were deleted.
+            if let Some(value) = number(field) {
+                out.put_labelled(metric.part(&part), &[("key", &stream), ("group", &name)], value);
+            }
+        }
+    }
+    Ok(())
 }

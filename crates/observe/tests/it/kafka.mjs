@@ -5,11 +5,13 @@ import { startKafka } from "../../../../labs/decisions/kafka.mjs";
 
 const { Kafka, logLevel } = createRequire(new URL("../../../../labs/decisions/package.json", import.meta.url))("kafkajs");
 
-const { address, stop } = await startKafka({ port: 0, flushMs: 0 });
-process.stdin.resume().once("end", async () => {
-  await stop();
-  process.exit(0);
-});
+// Also before it is up, so that nothing is left of a test that gave up waiting.
+const endsWithInput = (stop) =>
+  process.stdin.resume().once("end", async () => {
+    await stop();
+    process.exit(0);
+  });
+const { address } = await startKafka({ port: 0, flushMs: 0, topic: "decisions", parts: { add: endsWithInput } });
 
 const client = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING });
 const admin = client.admin();

@@ -43,6 +43,47 @@ fn queues_and_workers_of_sidekiq_are_found() {
     assert_eq!((signal.role, signal.part.as_str()), (Some(Role::QueueLength), "deliver"));
 }
 
+/// What BullMQ 5 writes of one queue: three jobs that wait, one with a priority, two that workers have, one for later.
+const BULLMQ: &str =
+    "RPUSH bull:mail:wait 3 4 5\r\nZADD bull:mail:prioritized 1 7\r\nRPUSH bull:mail:active 1 2\r\nZADD bull:mail:delayed 1 6\r\n";
+/// What Celery 5 writes: two tasks that nobody took, one of them of priority 9, and three that workers have.
+const CELERY: &str = "RPUSH celery a\r\nRPUSH \"celery\\x06\\x169\" b\r\nHSET unacked x 1 y 1 z 1\r\n";
+
+#[test]
+fn queues_of_bullmq_and_celery_are_read_where_they_are_named() {
+    let redis = servers::redis();
+    servers::redis_says(redis.port, &format!("{BULLMQ}{CELERY}"));
+    let url = format!("redis://127.0.0.1:{}/", redis.port);
+    let mut watch =
+        Watch::start(&[json!({ "kind": "redis", "url": url, "bullmq": ["mail"], "celery": ["celery", "reports"], "every": "50ms" })]);
+    watch.more("redis", 1);
+    let read = ["waiting", "active", "delayed", "failed"].map(|name| watch.value(&format!("redis/bullmq_{name}{{queue=mail}}")));
+    assert_eq!(read, [4.0, 2.0, 1.0, 0.0]);
+    let read =
+        ["waiting{queue=celery}", "waiting{queue=reports}", "unacknowledged"].map(|name| watch.value(&format!("redis/celery_{name}")));
+    assert_eq!(read, [2.0, 0.0, 3.0]);
+    for (name, queue) in [("bullmq_waiting{queue=mail}", "mail"), ("celery_waiting{queue=celery}", "celery")] {
+        let signal = watch.signal(&format!("redis/{name}"));
+        assert_eq!((signal.role, signal.part.as_str()), (Some(Role::QueueLength), queue));
+    }
+}
+
+#[test]
+fn consumer_groups_of_a_stream_have_what_is_pending_and_what_is_to_be_read() {
+    let redis = servers::redis();
+    servers::redis_says(
+        redis.port,
+        "XADD events * k v\r\nXGROUP CREATE events mail 0\r\nXADD events * k v\r\nXADD events * k v\r\nXREADGROUP GROUP mail c COUNT 1 STREAMS events >\r\n",
+    );
+    let url = format!("redis://127.0.0.1:{}/", redis.port);
+    let mut watch = Watch::start(&[json!({ "kind": "redis", "url": url, "streams": ["events", "not-yet"], "every": "50ms" })]);
+    watch.more("redis", 1);
+    let read = ["pending", "lag"].map(|name| watch.value(&format!("redis/stream_{name}{{key=events,group=mail}}")));
+    assert_eq!(read, [1.0, 2.0]);
+    let signal = watch.signal("redis/stream_lag{key=events,group=mail}");
+    assert_eq!((signal.role, signal.part.as_str()), (Some(Role::QueueLength), "events/mail"));
+}
+
 /// The account of docs/observers.md reads them; one that may only ask for `INFO` still does.
 #[test]
 fn an_account_that_may_not_see_queues_reads_the_rest() {

@@ -12,7 +12,7 @@ pub(super) use self::cases::NamesAndValues;
 use self::cases::{CASES, ISSUING, TicketCase, VALIDATION};
 use super::conclusion::{self, Concluded};
 use super::figures;
-use super::lab_case::{self, LabCase};
+use super::lab_case::{self, LabCase, LabTable};
 use super::system::LabSystem;
 use crate::workspace::Workspace;
 
@@ -56,7 +56,8 @@ pub(crate) fn tickets(workspace: &Workspace, options: &TicketOptions) -> Result<
         "right",
         "run",
     ];
-    lab_case::judge(&chosen, 1, (&head, &runs), |case| perform(workspace, &binary, &runs, case, options.long))
+    let table = LabTable { binary: &binary, runs: &runs, head: &head };
+    lab_case::judge(&chosen, 1, &table, |case| perform(workspace, &binary, &runs, case, options.long))
 }
 
 fn perform(workspace: &Workspace, binary: &Path, runs: &Path, case: &TicketCase, long: bool) -> Result<Concluded> {
