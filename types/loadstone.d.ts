@@ -642,6 +642,15 @@ declare module "loadstone" {
     tcp(address: string, options?: TcpOptions): Promise<TcpConnection>;
 
     /**
+     * Opens a UDP socket to `host:port`. Nothing is sent, and nothing measured; a socket that could not be opened has `open` false.
+     *
+     * @example
+     * const meter = await user.udp("127.0.0.1:7000", { name: "Meter" });
+     * const answer = await meter.request("read 7", { name: "Read", match: /^7 /, within: "500ms" });
+     * user.check("it has a value", answer.ok);
+     */
+    udp(address: string, options?: UdpOptions): Promise<UdpSocket>;
+    /**
      * Names a Redis server: `redis://user:password@host:port/database`, or `rediss://` for TLS. The user's first command connects; all further
      * ones share the connection.
      *
@@ -654,13 +663,17 @@ declare module "loadstone" {
     redis(url: string, options?: RedisOptions): Redis;
 
     /**
-     * Names a PostgreSQL database: `postgres://user:password@host:port/database`, with `?sslmode=require` for TLS. The user's first statement connects;
-     * all further ones share the connection.
+     * Names a database: `postgres://user:password@host:port/database`, or `mysql://…` for MySQL and MariaDB; with `?sslmode=require` for TLS. The user's first
+     * statement connects; all further ones share the connection.
      *
      * @example
      * const sql = user.sql("postgres://app@127.0.0.1/shop");
      * const orders = await sql.query("SELECT id, total FROM orders WHERE customer = $1", [7], { name: "List orders" });
      * user.check("there are some", orders.rows.length > 0);
+     *
+     * @example
+     * const sql = user.sql("mysql://app@127.0.0.1/shop");
+     * const orders = await sql.query("SELECT id, total FROM orders WHERE customer = ?", [7], { name: "List orders" });
      */
     sql(url: string, options?: SqlOptions): Sql;
 
@@ -1259,6 +1272,45 @@ declare module "loadstone" {
   }
 
   // ───────────────────────────────────────────────────────────────────────────
+  // # UDP
+  // Nothing tells of a datagram that is lost, but that no answer comes: a request ends with its time limit.
+
+  /** How a UDP socket is opened. */
+  export interface UdpOptions {
+    /** Name of the socket in messages and of its requests that have none. Default: `UDP host:port`. */
+    name?: string;
+    /** Time limit for looking the name up. Default: the scenario's, then the test's `requestTimeout`. */
+    timeout?: Duration;
+    /** `"drop"` forgets datagrams that nobody waits for when they come. Default: `"keep"`, up to 1,000. */
+    unread?: "keep" | "drop";
+    /**
+     * Leave the socket open when the iteration ends, for the user's next one: keep it in `user.state`. It lives as long as that does, so in open load,
+     * where every arrival is another visitor, it is closed all the same. Default: false.
+     */
+    keep?: boolean;
+  }
+
+  /** A UDP socket of one user, which speaks to one address and hears of no other. */
+  export interface UdpSocket {
+    /** Whether it was opened, and nobody has said since that no one listens there. */
+    readonly open: boolean;
+    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    readonly error: string | undefined;
+    /** How many datagrams have come. */
+    readonly received: number;
+    /** Sends a datagram: text (as UTF-8) or bytes. Measured if it has a name, until the kernel has it. */
+    send(data: string | Uint8Array, options?: { name?: string; tags?: Tags }): Promise<void>;
+    /** Sends a datagram and waits for the first later one that matches. Measured as a request; without an answer in time it is `timeout`. */
+    request(data: string | Uint8Array, options?: MessageOptions): Promise<Message>;
+    /** Waits for a datagram. Measured if it has a name. */
+    receive(options?: MessageOptions): Promise<Message>;
+    /** One datagram after another, until the socket is closed or the load ends. */
+    messages(): AsyncIterable<Message>;
+    /** Closes the socket. */
+    close(): void;
+  }
+
+  // ───────────────────────────────────────────────────────────────────────────
   // # Redis
   // A user has one connection to each server, which lasts as long as its HTTP connections do. Commands that find it taken wait in order, which is the
   // phase `queue` of their time.
@@ -1321,13 +1373,16 @@ declare module "loadstone" {
   export interface SqlOptions {
     /** Time limit of each statement, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
-    /** Whether a statement is prepared the first time, and then only executed. Poolers that share connections may want `false`. Default: true. */
+    /**
+     * Whether a statement is prepared the first time, and then only executed; of MySQL those that have values. Poolers that share connections may want `false`.
+     * Default: true.
+     */
     prepare?: boolean;
   }
 
   /**
-   * A value of `$1`, `$2`, …; the server says which type it must have. Lists are arrays there, `Uint8Array` is `bytea`, dates are written as text and other
-   * objects as JSON.
+   * A value of `$1`, `$2`, …, or of MySQL's `?`. `Uint8Array` is `bytea` or `BLOB`, dates are written as text (to MySQL in UTC) and other objects as JSON.
+   * Lists are arrays of PostgreSQL, where the server says which type each value must have; MySQL has none.
    */
   export type SqlParameter = string | number | bigint | boolean | null | Uint8Array | Date | object | readonly SqlParameter[];
 
@@ -1398,7 +1453,7 @@ declare module "loadstone" {
     readonly committed: boolean;
     /** The first error in it; `undefined` where all went well. */
     readonly error: string | undefined;
-    /** SQLSTATE of that error, such as `40001`, where the server said one. */
+    /** SQLSTATE of that error, such as `40001`, or MySQL's number, such as `1213`, where the server said one. */
     readonly code: string | undefined;
     /** What the function returned; `undefined` where the transaction could not be begun. */
     readonly value: T | undefined;
@@ -1410,13 +1465,15 @@ declare module "loadstone" {
     readonly ok: boolean;
     /** The server's error, its code first, or why there is no answer, in words; `undefined` where all went well. */
     readonly error: string | undefined;
-    /** SQLSTATE of the error, such as `23505`, where the server said one. */
+    /** SQLSTATE of the error, such as `23505`, or MySQL's number, such as `1062`, where the server said one. */
     readonly code: string | undefined;
     /** Rows that were returned or changed. */
     readonly count: number;
+    /** What MySQL has numbered the first row with that was added (`AUTO_INCREMENT`); `undefined` where it did not. With PostgreSQL, write `RETURNING id`. */
+    readonly insertedId: any;
     /**
      * The rows: objects by the names of their columns, or lists with `arrays`. Booleans, integers up to 2⁵³ − 1 and floating-point numbers are values of
-     * JavaScript, JSON is read, `bytea` is a `Uint8Array`; all else is text as the server writes it: decimals, times, arrays, larger integers.
+     * JavaScript, JSON is read, `bytea` and `BLOB` are a `Uint8Array`; all else is text as the server writes it: decimals, times, arrays, larger integers.
      */
     readonly rows: readonly any[];
     /** The first row; `undefined` where there is none. */
@@ -2099,8 +2156,14 @@ declare module "loadstone" {
      * commits and how many share a flush, binary log and redo log, rows, connections by state, and statements by digest. `sampleHz` as with `postgres`.
      */
     mysql(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
-    /** Redis: `INFO`, and the lengths of the named lists and streams. */
-    redis(url: string, options?: ObserverOptions & { lists?: readonly string[]; streams?: readonly string[] }): Observer;
+    /**
+     * Redis: `INFO`, the lengths of the named lists and streams with the streams' consumer groups, and queues: Sidekiq's where it runs, those of BullMQ and
+     * Celery by their names.
+     */
+    redis(
+      url: string,
+      options?: ObserverOptions & { lists?: readonly string[]; streams?: readonly string[]; bullmq?: readonly string[]; celery?: readonly string[] },
+    ): Observer;
     /**
      * Kafka: messages written to each topic, how far each consumer group is behind, under-replicated partitions. `brokers`: "host:port", or several with
      * commas between. `topics` and `groups`: those that matter; where none is named, all, up to 64 of each.

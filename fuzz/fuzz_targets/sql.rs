@@ -1,4 +1,4 @@
-//! Answers of PostgreSQL.
+//! Answers of PostgreSQL and of MySQL.
 
 #![no_main]
 

@@ -42,6 +42,11 @@ const s = scenario("S", async (user) => {
   const tcp = await user.tcp("127.0.0.1:7000");
   // @ts-expect-error a length is a number
   await tcp.read({ length: "4" });
+  const udp = await user.udp("127.0.0.1:7000");
+  // @ts-expect-error there is nothing to secure
+  await user.udp("127.0.0.1:7000", { tls: true });
+  // @ts-expect-error a time limit is a duration
+  await udp.request("read", { within: 500 });
   const socket = await user.ws("/");
   // @ts-expect-error objects are written as text by the script
   await socket.send({});

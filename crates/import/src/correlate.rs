@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::sent::noun_of;
 use crate::steps::{Body, PlannedRequest, value};
 use crate::text::{camel_case, quoted};
 
@@ -32,7 +33,8 @@ pub(crate) fn correlate(exchanges: &mut [Answered]) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     for index in 0..exchanges.len() {
         sent.extend(values(&exchanges[index].request));
-        let candidates = exchanges[index].answer.as_deref().map(candidates).unwrap_or_default();
+        let about = noun_of(&exchanges[index].request.url);
+        let candidates = exchanges[index].answer.as_deref().map(|answer| candidates(answer, &about)).unwrap_or_default();
         let mut known = HashSet::new();
         for candidate in candidates {
             if sent.contains(&candidate.text) || !known.insert(candidate.text.clone()) {
@@ -57,10 +59,14 @@ pub(crate) fn correlate(exchanges: &mut [Answered]) -> Vec<String> {
     said
 }
 
-fn candidates(answer: &str) -> Vec<Candidate> {
+/// `about` is what the request is about: an `id` is one of that.
+fn candidates(answer: &str, about: &str) -> Vec<Candidate> {
     let mut found = Vec::new();
     if let Ok(json) = serde_json::from_str::<Value>(answer) {
         leaves(&json, "$", "value", &mut found);
+        for candidate in found.iter_mut().filter(|candidate| candidate.name == "id" && !about.is_empty()) {
+            candidate.name = camel_case(&format!("{about} id"));
+        }
     } else {
         inputs(answer, &mut found);
     }
@@ -102,7 +108,9 @@ fn telling(text: &str, name: &str) -> bool {
 
 /// `<input name="csrf" value="…">`.
 fn inputs(html: &str, found: &mut Vec<Candidate>) {
-    for tag in html.split("<input").skip(1) {
+    let starts = html.match_indices('<').filter(|(at, _)| html.get(at + 1..at + 6).is_some_and(|name| name.eq_ignore_ascii_case("input")));
+    for (at, _) in starts {
+        let tag = &html[at + 6..];
         let tag = &tag[..tag.find('>').unwrap_or(tag.len())];
         if let (Some(name), Some(text)) = (attribute(tag, "name"), attribute(tag, "value"))
             && telling(text, name)
@@ -113,11 +121,28 @@ fn inputs(html: &str, found: &mut Vec<Candidate>) {
     }
 }
 
-fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
-    let at = tag.find(&format!(" {name}="))? + name.len() + 2;
-    let rest = &tag[at..];
-    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    rest[1..].split(quote).next()
+/// The value of an attribute, in quotes of either kind or in none: <https://html.spec.whatwg.org/#attributes-2>.
+fn attribute<'t>(tag: &'t str, wanted: &str) -> Option<&'t str> {
+    let mut rest = tag.trim_start();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| c == '=' || c == '/' || c.is_whitespace()).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        let Some(value) = behind.trim_start().strip_prefix('=').map(str::trim_start) else {
+            // No value: on to the next one, past the slash that may close the tag.
+            rest = behind.trim_start().trim_start_matches('/').trim_start();
+            continue;
+        };
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let (text, behind) = match quote {
+            Some(quote) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
+            None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
+        };
+        if name.eq_ignore_ascii_case(wanted) {
+            return Some(if quote.is_none() { text.trim_end_matches('/') } else { text });
+        }
+        rest = behind.trim_start();
+    }
+    None
 }
 
 /// All that a request sends, value by value.

@@ -121,11 +121,11 @@ fn entries(log: &Value, base: &str, input: &Input<'_>, notes: &mut Vec<Note>) ->
     }
     let mut left: Vec<_> = left.into_iter().collect();
     left.sort_unstable();
-    notes.extend(left.into_iter().map(|(reason, count)| Note::left_out(format!("{count} {reason}"))));
+    notes.extend(left.into_iter().map(|(reason, count)| Note::left_out(format!("{count} × {reason}"))));
     kept
 }
 
-fn is_asset(resource: &str, kind: &str, url: &str) -> bool {
+pub(crate) fn is_asset(resource: &str, kind: &str, url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let by_name = [".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".woff", ".woff2", ".ttf", ".map"];
     matches!(resource, "stylesheet" | "script" | "image" | "font" | "media" | "manifest")

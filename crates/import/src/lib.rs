@@ -1,12 +1,14 @@
 //! From recordings, descriptions and scripts of other tools to one readable `*.load.ts`.
 //!
-//! Read [`import`] and [`ImportedTest`]. A recording (HAR), a collection (Postman), a description (OpenAPI) and a command line (curl) become a
-//! [`steps`] model, which `write` writes; a k6 script is translated as text (`k6`), so that it stays the script that its author knows.
+//! Read [`import`] and [`ImportedTest`]. A recording (HAR, a simulation of Gatling's recorder), a collection (Postman), a description (OpenAPI) and a
+//! command line (curl) become a [`steps`] model, which `write` writes; a k6 script is translated as text (`k6`), so that it stays the script that its
+//! author knows.
 //! Deliberately absent: files. Text comes in, text and notes go out; the command reads and writes.
 
 mod correlate;
 mod curl;
 mod error;
+mod gatling;
 mod har;
 mod imported;
 mod json;
@@ -30,6 +32,7 @@ pub enum Format {
     OpenApi,
     Postman,
     Curl,
+    GatlingRecorder,
 }
 
 /// Imports a file.
@@ -43,5 +46,6 @@ pub fn import(format: Format, input: &Input<'_>) -> Result<ImportedTest, ImportE
         Format::OpenApi => openapi::import(input),
         Format::Postman => postman::import(input),
         Format::Curl => curl::import(input),
+        Format::GatlingRecorder => gatling::import(input),
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn relative(url: &str, base: Option<&str>) -> String {
     }
 }
 
-/// `GET /api/orders/17/lines` is "Get orders lines".
+/// `GET /api/orders/17/lines` is "Get orders lines", `GET /api/orders/17` is "Get order".
 pub(crate) fn name_of(method: &str, url: &str) -> String {
     let path = Url::parse(url).map_or_else(|_| url.split('?').next().unwrap_or("").to_owned(), |url| url.path().to_owned());
     let mut words: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && !is_identifier(part)).collect();
@@ -120,8 +120,29 @@ pub(crate) fn name_of(method: &str, url: &str) -> String {
     if words.is_empty() {
         return format!("{verb} start page");
     }
-    let words: Vec<String> = words[last..].iter().map(|word| word.replace(['-', '_', '.'], " ")).collect();
+    let mut words: Vec<String> = words[last..].iter().map(|word| word.replace(['-', '_', '.'], " ")).collect();
+    let of_one = path.rsplit('/').find(|part| !part.is_empty()).is_some_and(is_identifier);
+    if let Some(word) = words.last_mut().filter(|_| of_one) {
+        *word = singular(word);
+    }
     format!("{verb} {}", words.join(" "))
+}
+
+/// What a request is about, one of them: `GET /api/orders?page=3` and `GET /orders/17` are about an "order".
+pub(crate) fn noun_of(url: &str) -> String {
+    let path = Url::parse(url).map_or_else(|_| url.split('?').next().unwrap_or("").to_owned(), |url| url.path().to_owned());
+    let noun = path.rsplit('/').find(|part| !part.is_empty() && !is_identifier(part)).unwrap_or("");
+    singular(&noun.replace(['-', '_', '.'], " "))
+}
+
+/// "orders" is many an "order". What does not look like many stays.
+fn singular(word: &str) -> String {
+    match word {
+        _ if word.len() < 4 || ["ss", "us", "is", "news", "series"].iter().any(|end| word.ends_with(end)) => word.to_owned(),
+        _ if word.ends_with("ies") => format!("{}y", &word[..word.len() - 3]),
+        _ if ["sses", "xes", "ches", "shes"].iter().any(|end| word.ends_with(end)) => word[..word.len() - 2].to_owned(),
+        _ => word.strip_suffix('s').unwrap_or(word).to_owned(),
+    }
 }
 
 /// Whether a part of a path stands for one thing among many.

@@ -84,17 +84,19 @@ pub fn events(input: &[u8]) {
     assert_eq!(read(&mut std::iter::empty()), read(&mut { cuts }));
 }
 
-/// An answer of PostgreSQL: where it ends, and what is in it, does not depend on how it is cut.
+/// An answer of a database: where it ends, and what is in it, does not depend on how it is cut.
 pub fn sql(input: &[u8]) {
-    let (cuts, bytes) = pieces(input);
-    let at_once = crate::sql::fuzzing::whole(bytes, &mut std::iter::once(bytes.len()));
-    let mut end = 0;
-    let mut ends = cuts.map_while(|cut| {
-        let more = end < bytes.len();
-        end = bytes.len().min(end + cut);
-        more.then_some(end)
-    });
-    assert_eq!(at_once.as_ref().ok(), crate::sql::fuzzing::whole(bytes, &mut ends).as_ref().ok());
+    for whole in [crate::sql::fuzzing::postgres, crate::sql::fuzzing::mysql] {
+        let (cuts, bytes) = pieces(input);
+        let at_once = whole(bytes, &mut std::iter::once(bytes.len()));
+        let mut end = 0;
+        let mut ends = cuts.map_while(|cut| {
+            let more = end < bytes.len();
+            end = bytes.len().min(end + cut);
+            more.then_some(end)
+        });
+        assert_eq!(at_once.as_ref().ok(), whole(bytes, &mut ends).as_ref().ok());
+    }
 }
 
 /// A reply of Redis: where it ends does not depend on how it is cut.

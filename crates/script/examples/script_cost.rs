@@ -1,6 +1,6 @@
 //! Runs a test file on one worker and prints what a request cost: the script path alone, without a run directory or report.
 //!
-//! `cargo run --release -p loadstone-script --example cost -- FILE [name=value …]`
+//! `cargo run --release -p loadstone-script --example script_cost -- FILE [name=value …]`
 
 use std::path::Path;
 use std::sync::Arc;

@@ -16,6 +16,7 @@ mod globals;
 mod grpc_types;
 mod iterations;
 mod knobs;
+mod known_verbs;
 mod load;
 mod loaded;
 mod module;
@@ -34,7 +35,9 @@ mod user;
 
 pub use compile::Program;
 pub use data::collection::Collected;
-pub use data::feeder::CallLeases;
+pub use data::common_data::CommonData;
+pub use data::elsewhere::CommonHome;
+pub use data::feeder::{CallLeases, LeasedCalls};
 pub use error::{ScriptError, SourcePlace, StackFrame};
 pub use factory::ScriptUsers;
 pub use globals::console::ConsoleLevel;
@@ -43,7 +46,7 @@ pub use iterations::ScriptUser;
 pub use knobs::{Knob, KnobChange, KnobTarget, KnobValue};
 pub use load::load;
 pub use loaded::Loaded;
-pub use parameters::{Inputs, Missing, ObserverCheck};
+pub use parameters::{Inputs, Missing, ObserverCheck, value_problem};
 pub use sinks::{
     CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedCheck, TracedExchange, TracedExpectation,
     TracedMessage, TracedRequest, TracedResponse,

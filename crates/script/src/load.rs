@@ -38,7 +38,7 @@ struct TestDescription {
 /// # Errors
 /// Anything wrong with the file or the inputs, with its place in the file and a remedy.
 pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
-    let program = Arc::new(compile::compile(path, &module::sources(&user::sources()), user::options())?);
+    let program = Arc::new(compile::compile(path, &module::sources(&user::sources()), user::verbs())?);
     let inputs = Arc::new(inputs.clone());
     let planned = Store::new(inputs.seed.unwrap_or(1));
     let world =
@@ -54,6 +54,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         // An error of the file goes first: where it stopped, later parameters had not been declared yet.
         let described = described?;
         parameters::check_known(&inputs, &declared.parameters)?;
+        declared.check_addresses(&program.addresses)?;
         let Some(description) = described else {
             return Err(ScriptError::new(format!("{file} exports no test"))
                 .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
@@ -88,8 +89,6 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         name_servers: interventions.name_servers,
         warned_unawaited: AtomicBool::new(false),
         data_files: planned.files_read(),
-        has_shared_values: !planned.shared().is_empty(),
-        has_collections: !planned.collections().is_empty(),
         turn_ns_max: TURN_NS_MAX,
     })
 }
@@ -160,7 +159,7 @@ fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<
     user::install(ctx, native)?;
     native.set("flow", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(flows::outside(&ctx)) })?)?;
     native.set("metric", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(own_metrics::outside(&ctx)) })?)?;
-    let addresses = declared::install_for_planning(ctx, native)?;
+    let addresses = declared::install_for_planning(ctx, native, &inputs.stub_urls)?;
     if let Some(check) = inputs.check_observer {
         native
             .set("observer", Function::new(ctx.clone(), move |ctx: Ctx<'_>, description: String| observer(&ctx, check, &description))?)?;

@@ -1,6 +1,7 @@
 //! Parameters: what a test declares, and the values a run gives them. Later wins: default, environment, command line.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use rquickjs::{Ctx, Exception, Function, IntoJs, Object, Value};
 use serde::Deserialize;
 
 use crate::error::ScriptError;
+use crate::known_verbs::AddressParameter;
 
 /// What a person gives a test from outside.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +23,8 @@ pub struct Inputs {
     pub seed: Option<u64>,
     /// What becomes of a parameter that has no default and is not given.
     pub missing: Missing,
+    /// Where stubs listen that another machine starts, in the order of their declaration; the test's own listen nowhere then.
+    pub stub_urls: Option<Vec<String>>,
     /// Judges what `observe.KIND(…)` was given, so that an error names its line. Without it, descriptions pass as they are.
     pub check_observer: Option<ObserverCheck>,
 }
@@ -53,6 +57,11 @@ impl Inputs {
         let parameters = pairs.iter().map(split).collect::<Result<_, ScriptError>>()?;
         let environment = std::env::vars().filter(|(name, _)| name.starts_with("LOADSTONE_")).collect();
         Ok(Self { parameters, environment, ..Self::default() })
+    }
+
+    /// Its value is not only a stand-in.
+    fn has_value(&self, parameter: &Parameter) -> bool {
+        self.missing == Missing::Refused || parameter.default.is_some() || self.given(&parameter.name).is_some()
     }
 
     fn given(&self, name: &str) -> Option<(&str, ParameterOrigin)> {
@@ -103,6 +112,26 @@ pub(crate) struct DeclaredParameters {
     pub(crate) parameters: Vec<Parameter>,
     /// Their true values.
     pub(crate) secrets: Secrets,
+    /// True values of all that are texts, by name.
+    texts: HashMap<String, String>,
+}
+
+impl DeclaredParameters {
+    /// Addresses that users are given and that are parameters must lead somewhere, before anything runs.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub(crate) fn check_addresses(&self, used: &[AddressParameter]) -> Result<(), ScriptError> {
+        for AddressParameter { of, parameter, at } in used {
+            if let Some(problem) = self.texts.get(parameter).and_then(|text| of.problem(text)) {
+                let problem = ScriptError::new(problem).at(at.clone());
+                return Err(
+                    problem.help(format!("it is the parameter `{parameter}`: give another by `-p {parameter}=…`, or mend its default"))
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 pub(crate) type Declarations = Rc<RefCell<DeclaredParameters>>;
@@ -114,7 +143,7 @@ pub(crate) fn install<'js>(
     inputs: &Arc<Inputs>,
     secrets: &Secrets,
 ) -> rquickjs::Result<Declarations> {
-    let declarations = Rc::new(RefCell::new(DeclaredParameters { parameters: Vec::new(), secrets: secrets.clone() }));
+    let declarations = Rc::new(RefCell::new(DeclaredParameters { secrets: secrets.clone(), ..DeclaredParameters::default() }));
     let (inputs, declared) = (Arc::clone(inputs), Rc::clone(&declarations));
     let declare = move |ctx: Ctx<'js>, kind: String, name: String, options: String| {
         let refused = |problem: String| Exception::throw_message(&ctx, &problem);
@@ -123,6 +152,9 @@ pub(crate) fn install<'js>(
         let (parameter, value) = resolve(&inputs, &kind, &name, options, &mut declared.secrets).map_err(refused)?;
         if declared.parameters.iter().any(|known| known.name == parameter.name) {
             return Err(refused(format!("parameter `{name}` is declared twice: keep the first result and use it")));
+        }
+        if let (GivenValue::Text(text), true) = (&value, inputs.has_value(&parameter)) {
+            declared.texts.insert(name, text.clone());
         }
         declared.parameters.push(parameter);
         Ok(value)
@@ -226,6 +258,14 @@ fn stand_in(kind: &ParameterKind) -> String {
     }
 }
 
+/// Why a parameter of this kind does not take a value, in words for a form; `None` where it does.
+#[must_use]
+pub fn value_problem(kind: &ParameterKind, text: &str) -> Option<String> {
+    let mut secrets = Secrets::default();
+    secrets.learn_urls(text);
+    read(kind, text).err().map(|problem| secrets.hide(&problem).into_owned())
+}
+
 fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
     match kind {
         ParameterKind::Number { min, max } => {
@@ -254,7 +294,8 @@ fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
 }
 
 /// What protocols, observers and outputs are pointed at.
-const URL_SCHEMES: &[&str] = &["http", "https", "ws", "wss", "tcp", "tls", "redis", "rediss", "postgres", "postgresql", "mysql", "mariadb"];
+const URL_SCHEMES: &[&str] =
+    &["http", "https", "ws", "wss", "tcp", "tls", "udp", "redis", "rediss", "postgres", "postgresql", "mysql", "mariadb"];
 
 /// A server's address in full. A scheme that nothing here speaks is a slip of the pen.
 fn check_url(text: &str) -> Result<(), String> {

@@ -81,6 +81,15 @@ impl Edits {
         self.0.iter().any(|(known, _)| *known == span)
     }
 
+    /// What replaces something, with the changes of what it quotes.
+    pub(super) fn written(&self, text: &str, pieces: &Pieces) -> String {
+        let part = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Source(span) => self.render(text, *span),
+        };
+        pieces.0.iter().map(part).collect()
+    }
+
     /// A stretch of the text with its changes.
     pub(super) fn render(&self, text: &str, span: Span) -> String {
         let mut order: Vec<usize> = (0..self.0.len()).collect();

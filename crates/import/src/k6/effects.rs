@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use oxc_ast::AstKind;
 use oxc_semantic::NodeId;
 
+use super::clients;
 use super::names::{Effect, K6Module, Names};
 use super::tree::Tree;
 
@@ -61,6 +62,7 @@ impl Effects {
 
     fn of_node(&self, tree: &Tree<'_>, names: &Names, id: NodeId) -> Effect {
         match tree.kind(id) {
+            _ if clients::sends(tree, names, id) => Effect::WAITS,
             AstKind::CallExpression(_) => self.of_call(tree, names, id),
             AstKind::NewExpression(_) if is_socket(tree, names, id) => Effect::WAITS,
             AstKind::IdentifierReference(_) if matches!(tree.global(id), Some("__VU" | "__ITER")) => Effect::ACTS,

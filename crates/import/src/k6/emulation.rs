@@ -44,8 +44,41 @@ class K6Socket {
 }
 "#;
 
+/// The streams of k6's gRPC client.
+const STREAM: &str = r#"/** A gRPC stream of events, as k6 has them. It begins with what is written first; the iteration goes on until it has ended. */
+class K6Stream {
+  private stream: any;
+  private handlers: Record<string, any[]> = {};
+  private steps: Promise<void> = Promise.resolve();
+  private heard: Promise<void> | undefined;
+  constructor(private user: User, private method: string, private options: any = {}) {
+    (user.state.streams ??= []).push(this);
+  }
+  on(name: string, handler: (event: any) => any) { (this.handlers[name] ??= []).push(handler); }
+  write(message: any) { this.step(async () => (this.stream ? this.stream.send(message) : this.begin(message))); }
+  end() { this.step(async () => { if (!this.stream) await this.begin(); await this.stream.end(); }); }
+  async finished() {
+    this.step(async () => { if (!this.stream) await this.begin(); });
+    await this.steps;
+    await this.heard;
+  }
+  private step(step: () => Promise<void>) { this.steps = this.steps.then(step); }
+  private async begin(message?: any) {
+    this.stream = await this.user.grpcStream(this.method, message, this.options);
+    this.heard = this.listen();
+  }
+  private async listen() {
+    for await (const message of this.stream.messages()) await this.tell("data", message.json());
+    const { status, details } = await this.stream.closed;
+    if (status !== "OK") await this.tell("error", { code: status, message: details || this.stream.error });
+    await this.tell("end");
+  }
+  private async tell(name: string, event?: any) { for (const handler of this.handlers[name] ?? []) await handler(event); }
+}
+"#;
+
 /// Name and source; those that are used are added, in this order.
-pub(super) const HELPERS: [(&str, &str); 9] = [
+pub(super) const HELPERS: [(&str, &str); 10] = [
     (
         "k6Check",
         r#"/** Makes each of these checks of a subject; whether all of them held. */
@@ -110,6 +143,7 @@ function k6FindBetween(text: string, left: string, right: string): string {
 "#,
     ),
     ("K6Socket", SOCKET),
+    ("K6Stream", STREAM),
     (
         "k6Connect",
         r#"/** k6's `ws.connect`: ends when the socket is closed. */

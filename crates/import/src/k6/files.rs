@@ -13,7 +13,7 @@ use super::state::{ModuleFacts, PARAMETERS, ScriptFile, State, TranslatedFile};
 use super::tree::Tree;
 use super::values::ImportedValues;
 use crate::error::ImportError;
-use crate::imported::Input;
+use crate::imported::{Input, Note, NoteKind};
 
 /// The files of the user's own that a script imports.
 pub(super) struct Files<'i> {
@@ -22,16 +22,19 @@ pub(super) struct Files<'i> {
     pub(super) modules: Vec<(String, String)>,
     /// Declarations of the parameters that files of the user's own read, by variable.
     shared: BTreeMap<String, String>,
+    /// What was left out of files of the user's own.
+    left_out: Vec<Note>,
 }
 
 impl<'i> Files<'i> {
     pub(super) fn new(input: &'i Input<'i>) -> Self {
-        Self { input, done: HashMap::new(), modules: Vec::new(), shared: BTreeMap::new() }
+        Self { input, done: HashMap::new(), modules: Vec::new(), shared: BTreeMap::new(), left_out: Vec::new() }
     }
 
     /// The script itself.
     pub(super) fn script(&mut self, input: &Input<'_>) -> Result<TranslatedFile, ImportError> {
-        let main = translate(self, &ScriptFile { name: input.name, text: input.text, path: "", is_test: true })?;
+        let mut main = translate(self, &ScriptFile { name: input.name, text: input.text, path: "", is_test: true })?;
+        main.notes.append(&mut self.left_out);
         if !self.shared.is_empty() {
             let declarations: Vec<&str> = self.shared.values().map(String::as_str).collect();
             let text = format!("import {{ param }} from \"loadstone\";\n\n{}\n", declarations.join("\n"));
@@ -52,6 +55,10 @@ impl<'i> Files<'i> {
             return Ok(ModuleFacts::default());
         }
         let translated = translate(self, &ScriptFile { name: path, text: &text, path, is_test: false })?;
+        for note in translated.notes.iter().filter(|note| note.kind == NoteKind::LeftOut) {
+            let line = note.line.map(|line| format!(":{line}")).unwrap_or_default();
+            self.left_out.push(Note::left_out(format!("{path}{line}: {}", note.text)));
+        }
         if translated.module.is_translated {
             let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
             self.modules.push((rebased(self.input.folder, &format!("{stem}.loadstone.ts")), translated.text));
@@ -86,7 +93,8 @@ fn translate(files: &mut Files<'_>, file: &ScriptFile<'_>) -> Result<TranslatedF
     let mut notes = Vec::new();
     let folder = if file.is_test { files.input.folder } else { "" };
     let shared = files.shared.clone();
-    let state = State { tree: &tree, names: &names, imported: &imported, specifiers: &specifiers, folder, shared: &shared };
+    let is_whole = files.left_out.is_empty();
+    let state = State { tree: &tree, names: &names, imported: &imported, specifiers: &specifiers, folder, shared: &shared, is_whole };
     let mut translated = state.translate(file, &mut notes)?;
     for (name, declaration) in translated.shared.drain(..) {
         files.shared.entry(name).or_insert(declaration);

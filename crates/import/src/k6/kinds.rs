@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use oxc_ast::AstKind;
 use oxc_semantic::{NodeId, SymbolId};
 
+use super::clients::{ClientCall, client_call, is_made};
 use super::effects::is_verb;
 use super::names::{K6Module, Names};
 use super::tree::Tree;
@@ -15,6 +16,10 @@ pub(super) enum Kind {
     Response,
     /// What `http.batch` returns.
     Responses,
+    /// What `client.invoke` of gRPC returns.
+    GrpcResponse,
+    /// What its `client.healthCheck` returns.
+    GrpcHealth,
     /// `http.cookieJar()`.
     Jar,
     /// `response.html()`.
@@ -97,6 +102,15 @@ impl Kinds {
         {
             self.hold(tree, first, Kind::Response);
         }
+        // What a stream of gRPC tells.
+        if let Some((stream, method)) = tree.member(call.callee)
+            && method == "on"
+            && tree.symbol(stream).and_then(|symbol| tree.initial(symbol)).is_some_and(|made| is_made(tree, names, made, "Stream"))
+            && let Some(parts) = call.arguments.get(1).and_then(|&callback| tree.function(callback))
+            && let Some(&first) = parts.parameters.first()
+        {
+            self.hold(tree, first, Kind::Object);
+        }
         let function = tree.symbol(tree.strip(call.callee)).and_then(|symbol| tree.function_of(symbol));
         if let Some(parts) = function.and_then(|function| tree.function(function)) {
             for (&parameter, &argument) in parts.parameters.iter().zip(&call.arguments) {
@@ -162,6 +176,13 @@ impl Kinds {
                 (K6Module::Http, "batch") => Kind::Responses,
                 (K6Module::Http, "cookieJar") => Kind::Jar,
                 (K6Module::K6, "group") => call.arguments.get(1).map_or(Kind::Unknown, |&steps| self.returned(tree, names, steps)),
+                _ => Kind::Unknown,
+            };
+        }
+        if let Some((_, asked)) = client_call(tree, names, &call) {
+            return match asked {
+                ClientCall::Invoke | ClientCall::AsyncInvoke => Kind::GrpcResponse,
+                ClientCall::HealthCheck => Kind::GrpcHealth,
                 _ => Kind::Unknown,
             };
         }

@@ -14,6 +14,7 @@ impl Rewrite<'_, '_> {
     pub(super) fn construct(&mut self, id: NodeId) {
         let Some(call) = self.tree.call(id) else { return };
         match self.names.path(self.tree, call.callee) {
+            Some((K6Module::Grpc, path)) if path == ["Client"] || path == ["Stream"] => self.grpc_construct(id, &call),
             Some((K6Module::Metrics, path)) => {
                 let Some(kind) = path.last().and_then(|name| metric_kind(name)) else { return };
                 let Some(&name) = call.arguments.first() else { return };
@@ -275,7 +276,7 @@ pub(super) fn metric_kind(name: &str) -> Option<&'static str> {
 
 /// A path of the script, seen from the folder of the output.
 pub(super) fn rebased(folder: &str, path: &str) -> String {
-    if folder.is_empty() || path.starts_with('/') || path.contains("://") {
+    if path.starts_with('/') || path.contains("://") || folder.is_empty() && !path.contains("/../") {
         return path.to_owned();
     }
     let path = path.strip_prefix("./").unwrap_or(path);

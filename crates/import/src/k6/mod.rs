@@ -2,12 +2,14 @@
 //!
 //! Read [`import`], then `script` (one file) and `rewrite` (one node).
 
+mod clients;
 mod edits;
 mod effects;
 mod emulation;
 mod environment;
 mod files;
 mod functions;
+mod grpc;
 mod kinds;
 mod library;
 mod load;
@@ -18,6 +20,7 @@ mod rewrite;
 mod script;
 mod state;
 mod steps;
+mod summary;
 mod test;
 mod thresholds;
 mod tree;

@@ -37,6 +37,7 @@ pub(super) enum K6Module {
     Crypto,
     Encoding,
     Timers,
+    Grpc,
     /// `k6/ws`: a function of events.
     Ws,
     /// `k6/websockets`: the browser's class.
@@ -63,7 +64,7 @@ impl K6Module {
             "k6/ws" => Self::Ws,
             "k6/websockets" | "k6/experimental/websockets" => Self::WebSockets,
             "k6/browser" | "k6/experimental/browser" => Self::Other("Loadstone drives no browser".into()),
-            "k6/net/grpc" | "k6/experimental/grpc" => Self::Other("the importer does not translate gRPC yet".into()),
+            "k6/net/grpc" | "k6/experimental/grpc" => Self::Grpc,
             "k6/html" => Self::Other("HTML is read by `response.css` and `response.xpath`".into()),
             _ if from.starts_with("k6/") => Self::Other(format!("{from} has no counterpart")),
             _ if from.contains("jslib.k6.io/k6-utils/") => Self::Utils,

@@ -289,7 +289,7 @@ impl Rewrite<'_, '_> {
     }
 
     /// The tag `name` is the name of a request.
-    fn tags(&mut self, property: &Property) -> Vec<Pieces> {
+    pub(super) fn tags(&mut self, property: &Property) -> Vec<Pieces> {
         let Some(tags) = self.tree.properties(self.tree.strip(property.value)) else {
             return vec![Pieces::new().node(self.tree, property.node)];
         };

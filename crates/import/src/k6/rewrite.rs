@@ -30,6 +30,10 @@ pub(super) struct Rewrite<'t, 'a> {
     pub(super) user: &'t str,
     /// From the folder of the output to that of the script.
     pub(super) folder: &'t str,
+    /// Whether this is the script itself, which has the test.
+    pub(super) is_test: bool,
+    /// Whether a gRPC client asks its server what it offers.
+    pub(super) reflects: bool,
     pub(super) edits: Edits,
     /// Names of k6 that were dealt with.
     pub(super) handled: HashSet<NodeId>,
@@ -53,6 +57,7 @@ impl<'t, 'a> Rewrite<'t, 'a> {
         environment: &'t Environment,
         user: &'t str,
         folder: &'t str,
+        is_test: bool,
     ) -> Self {
         let taken = tree.names().map(|(_, name)| name.to_owned()).collect();
         Self {
@@ -65,6 +70,8 @@ impl<'t, 'a> Rewrite<'t, 'a> {
             environment,
             user,
             folder,
+            is_test,
+            reflects: false,
             edits: Edits::default(),
             handled: HashSet::new(),
             problems: Vec::new(),
@@ -86,6 +93,8 @@ impl<'t, 'a> Rewrite<'t, 'a> {
                 AstKind::NewExpression(_) => self.construct(id),
                 AstKind::StaticMemberExpression(_) | AstKind::ComputedMemberExpression(_) => {
                     self.response_member(id);
+                    self.grpc_member(id);
+                    self.grpc_constant(id);
                     self.execution(id);
                 }
                 AstKind::IdentifierReference(_) => self.identifier(id),
@@ -120,6 +129,9 @@ impl<'t, 'a> Rewrite<'t, 'a> {
         if self.tree.global(call.callee) == Some("open") {
             return self.open(id, &call);
         }
+        if self.client_call(id, &call) {
+            return;
+        }
         if self.response_call(id, &call) || self.jar_call(id, &call) || self.metric_call(id, &call) || self.in_turn(id, &call) {
             return;
         }
@@ -127,6 +139,7 @@ impl<'t, 'a> Rewrite<'t, 'a> {
     }
 
     fn identifier(&mut self, id: NodeId) {
+        self.grpc_constant(id);
         match self.tree.global(id) {
             Some("__VU") => {
                 let number = format!("({}.number + 1)", self.user);

@@ -16,6 +16,7 @@ use super::names::{K6Module, Names};
 use super::rewrite::{Rewrite, local_name};
 use super::state::{ModuleFacts, Omissions, PARAMETERS, ScriptFile, State, TranslatedFile};
 use super::steps::commented;
+use super::summary::is_plain;
 use super::test::Test;
 use super::tree::Tree;
 use super::values::Value;
@@ -38,7 +39,9 @@ impl State<'_, '_> {
         let test = file.is_test.then(|| Test::of(self, file, &exported)).transpose()?;
         let entries: HashSet<NodeId> = test.as_ref().map(|test| test.functions().collect()).unwrap_or_default();
         let mut left_out = Omissions::new();
-        if let Some(&summary) = exported.get("handleSummary").filter(|_| file.is_test)
+        let summary = exported.get("handleSummary").copied().filter(|_| file.is_test);
+        let kept_summary = summary.filter(|&summary| is_plain(tree, self.names, summary));
+        if let Some(summary) = summary.filter(|_| kept_summary.is_none())
             && let Some(statement) = tree.statement(summary)
         {
             left_out.insert(statement, "a run prints its own summary: export a function `summarize` for files of your own".into());
@@ -48,7 +51,11 @@ impl State<'_, '_> {
             let is_left_out = |id: NodeId| inside[id.index()];
             let here = |id: NodeId| left_out.get(&id).cloned();
             let effects = Effects::of(tree, self.names, &entries, &is_left_out);
-            let mut rewrite = Rewrite::new(tree, self.names, &effects, &kinds, &is_left_out, &here, &environment, &user, self.folder);
+            let mut rewrite =
+                Rewrite::new(tree, self.names, &effects, &kinds, &is_left_out, &here, &environment, &user, self.folder, file.is_test);
+            if let Some(summary) = kept_summary {
+                rewrite.summary(summary);
+            }
             rewrite.all();
             let problems: Vec<(NodeId, String)> = rewrite.problems.drain(..).chain(self.consequences(&left_out)).collect();
             let mut more = Omissions::new();
@@ -258,7 +265,11 @@ impl State<'_, '_> {
                 .iter()
                 .map(|name| {
                     let local = local_name(self.tree, self.names, name);
-                    let written = if *name == "User" { "type User" } else { name };
+                    let written = match *name {
+                        "User" => "type User",
+                        "RunSummary" => "type RunSummary",
+                        _ => name,
+                    };
                     if local == *name { written.to_owned() } else { format!("{written} as {local}") }
                 })
                 .collect();

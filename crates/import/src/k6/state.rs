@@ -53,6 +53,8 @@ pub(super) struct State<'t, 'a> {
     pub(super) folder: &'t str,
     /// Variables of the environment that files of the script's own read.
     pub(super) shared: &'t BTreeMap<String, String>,
+    /// Whether nothing was left out of the files that were translated before this one.
+    pub(super) is_whole: bool,
 }
 
 impl State<'_, '_> {

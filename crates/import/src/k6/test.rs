@@ -6,6 +6,7 @@ use oxc_ast::AstKind;
 use oxc_semantic::{NodeId, SymbolId};
 use oxc_span::Span;
 
+use super::clients;
 use super::edits::Pieces;
 use super::effects::{is_socket, is_verb};
 use super::load::{LoadReader, ScenarioLoad};
@@ -137,7 +138,7 @@ impl Test {
     fn is_hollow(&self, state: &State<'_, '_>, rewrite: &Rewrite<'_, '_>, left_out: &Omissions, part: &ScenarioLoad) -> bool {
         let Some(entry) = self.functions.get(&part.function) else { return true };
         // A script that needs nothing of k6 may say nothing, too.
-        if left_out.is_empty() {
+        if left_out.is_empty() && state.is_whole {
             return false;
         }
         let Some(function) = entry.function else { return left_out.keys().any(|&id| state.tree.within(entry.exported, id)) };
@@ -146,7 +147,10 @@ impl Test {
             let verb = tree.call(id).and_then(|call| state.names.member(tree, call.callee, &K6Module::Http));
             let socket = is_socket(tree, state.names, id)
                 || tree.call(id).is_some_and(|call| state.names.path(tree, call.callee).is_some_and(|(module, _)| module == K6Module::Ws));
-            !(rewrite.left_out)(id) && (socket || verb.is_some_and(|verb| is_verb(&verb) || verb == "batch"))
+            let elsewhere =
+                tree.call(id).and_then(|call| tree.symbol(tree.strip(call.callee))).and_then(|symbol| state.names.local_effect(symbol));
+            let sends = elsewhere.is_some_and(|effect| effect.awaits) || socket || clients::sends(tree, state.names, id);
+            !(rewrite.left_out)(id) && (sends || verb.is_some_and(|verb| is_verb(&verb) || verb == "batch"))
         };
         // Its own requests, or those of functions that several scenarios may call.
         let others: Vec<NodeId> = self.functions().filter(|&other| other != function).collect();
@@ -207,8 +211,14 @@ impl Test {
         if counts {
             first.push(format!("  {user}.state.iteration = ({user}.state.iteration ?? -1) + 1;\n"));
         }
-        let sockets = rewrite.helpers.contains("K6Socket");
-        if first.is_empty() && !sockets {
+        let mut last = String::new();
+        if rewrite.helpers.contains("K6Socket") {
+            last.push_str(&format!("  await Promise.all({user}.state.sockets?.splice(0) ?? []);\n"));
+        }
+        if rewrite.helpers.contains("K6Stream") {
+            last.push_str(&format!("  for (const stream of {user}.state.streams?.splice(0) ?? []) await stream.finished();\n"));
+        }
+        if first.is_empty() && last.is_empty() {
             return format!("\nconst {constant} = {scenario}({}, {call});\n", quoted(&part.name));
         }
         let call = match call.split_once("=> ") {
@@ -218,7 +228,6 @@ impl Test {
         let waits = entry
             .function
             .is_none_or(|function| rewrite.effects.of_function(function).awaits || tree.function(function).is_some_and(|f| f.is_async));
-        let last = if sockets { format!("  await Promise.all({user}.state.sockets?.splice(0) ?? []);\n") } else { String::new() };
         let (arrow, wait) = if waits { (format!("async ({user})"), "await ") } else { (format!("({user})"), "") };
         format!("\nconst {constant} = {scenario}({}, {arrow} => {{\n{}  {wait}{call};\n{last}}});\n", quoted(&part.name), first.concat())
     }
@@ -233,6 +242,9 @@ impl Test {
         notes: &mut Vec<Note>,
     ) -> String {
         let mut text = format!("\nexport default {}({{\n", rewrite.loadstone("test"));
+        if let Some(target) = rewrite.grpc_target() {
+            text.push_str(&format!("  target: {target},\n"));
+        }
         match loads {
             [one] => text.push_str(&format!("  load: {one},\n")),
             many => {
@@ -246,8 +258,12 @@ impl Test {
         if let Some(declared) = self.settings.get("thresholds") {
             let local = |name: &'static str| local_name(state.tree, state.names, name);
             let own = own_metrics(state, rewrite);
+            let imports = |wanted: &K6Module| {
+                state.tree.all().any(|id| state.names.path(state.tree, id).is_some_and(|(module, _)| module == *wanted))
+            };
+            let only_grpc = imports(&K6Module::Grpc) && !imports(&K6Module::Http);
             text.push_str("  thresholds: [\n");
-            for (words, translated) in thresholds(declared, &own, &local, uses) {
+            for (words, translated) in thresholds(declared, &own, only_grpc, &local, uses) {
                 match translated {
                     Ok(threshold) => text.push_str(&format!("    {threshold},\n")),
                     Err(reason) => {
@@ -282,6 +298,9 @@ impl Test {
             .tree
             .all()
             .any(|id| !(rewrite.left_out)(id) && state.names.path(state.tree, id).is_some_and(|(m, _)| m == K6Module::Tempo));
+        if rewrite.reflects {
+            options.push("grpcReflection: true".to_owned());
+        }
         if traced {
             options.push("traceparent: true".to_owned());
         }

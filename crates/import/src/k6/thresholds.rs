@@ -15,6 +15,7 @@ pub(super) type OwnMetrics = HashMap<String, (&'static str, String)>;
 pub(super) fn thresholds(
     declared: &Value,
     own: &OwnMetrics,
+    only_grpc: bool,
     local: &dyn Fn(&'static str) -> String,
     uses: &mut Vec<&'static str>,
 ) -> Vec<(String, Translation)> {
@@ -39,7 +40,12 @@ pub(super) fn thresholds(
                 },
             };
             let mut used = Vec::new();
-            let translated = threshold(metric, &expression, own, local, &mut used);
+            let metric_here = match metric.strip_prefix("grpc_req_duration") {
+                // All requests of such a script are calls.
+                Some(tags) if only_grpc => format!("http_req_duration{tags}"),
+                _ => metric.clone(),
+            };
+            let translated = threshold(&metric_here, &expression, own, local, &mut used);
             if translated.is_ok() {
                 uses.extend(used);
             }
@@ -94,6 +100,7 @@ fn threshold(
             let name = group.rsplit("::").next().unwrap_or(group);
             (format!("{}({}).{}", local("groupTime"), quoted(name), of_values(&aggregate)?), Unit::Time)
         }
+        "grpc_req_duration" => return Err("calls and HTTP requests are told apart by name: `responseTime(\"Service/Method\")`".into()),
         "dropped_iterations" => return Err("no arrival is ever dropped: late ones wait, and count their wait".into()),
         _ => return own_metric(name, &tags, &aggregate, bound, value, own),
     };

@@ -105,6 +105,19 @@ impl<'a> Tree<'a> {
         &rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()]
     }
 
+    /// A node's stretch of the text; with all of its lines where nothing else stands on them.
+    pub(super) fn line_of(&self, id: NodeId) -> Span {
+        let span = self.span(id);
+        let before = &self.text[..span.start as usize];
+        let behind = &self.text[span.end as usize..];
+        let start = before.trim_end_matches([' ', '\t']).len();
+        let end = behind.trim_start_matches([' ', '\t']);
+        if (start == 0 || before[..start].ends_with('\n')) && end.starts_with('\n') {
+            return Span::new(start as u32, span.end + (behind.len() - end.len()) as u32 + 1);
+        }
+        span
+    }
+
     /// What a name stands for, where it is used or where it is declared.
     pub(super) fn symbol(&self, id: NodeId) -> Option<SymbolId> {
         match self.kind(id) {

@@ -63,3 +63,45 @@ fn what_a_request_sent_before_is_no_answers_value() {
     );
     assert!(!text.contains("user.state"), "{text}");
 }
+
+#[test]
+fn fields_of_forms_are_read_however_their_attributes_are_quoted() {
+    for tag in [
+        "<input type=\"hidden\" name=\"csrf\" value=\"tok-8812-ab\">",
+        "<input type='hidden' name='csrf' value='tok-8812-ab'/>",
+        "<input type=hidden name=csrf value=tok-8812-ab>",
+        "<INPUT VALUE=tok-8812-ab\n  NAME = csrf>",
+    ] {
+        let mut har: Value =
+            serde_json::from_str(&recorded(&[("/form", json!({}), json!({})), ("/send", json!({}), json!({ "csrf": "tok-8812-ab" }))]))
+                .unwrap();
+        har["log"]["entries"][0]["response"]["content"] = json!({ "mimeType": "text/html", "text": format!("<form>{tag}</form>") });
+        let text = written(Format::Har, &har.to_string());
+        assert!(text.contains("json: { csrf: user.state.csrf }"), "{tag}\n{text}");
+    }
+}
+
+#[test]
+fn requests_and_values_are_named_after_what_they_are_about() {
+    let text = written(
+        Format::Har,
+        &recorded(&[
+            ("/products?page=3", json!({ "products": [{ "id": 41 }] }), json!({})),
+            ("/products/41", json!({}), json!({})),
+            ("/api/carts", json!({ "id": 977 }), json!({})),
+            ("/api/carts/977", json!({}), json!({})),
+            ("/categories/12", json!({}), json!({})),
+            ("/status/12", json!({}), json!({})),
+        ]),
+    );
+    for part in [
+        "name: \"Post products\"",
+        "name: \"Post product\"",
+        "name: \"Post category\"",
+        "name: \"Post status\"",
+        "user.state.productId = response.json(\"$.products[0].id\");",
+        "user.state.cartId = response.json(\"$.id\");",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Scripts of k6, line by line: what stands there, and what becomes of it.
 
-use import::{Format, NoteKind};
+use import::{Choices, Format, Input, NoteKind};
 
 use crate::{import, written};
 
@@ -67,6 +67,127 @@ fn what_has_no_counterpart_is_a_comment_with_what_needs_it() {
     assert!(imported.text.contains("await user.get('/a');") && imported.text.contains("await user.pause(\"1s\");"), "{}", imported.text);
     let left_out: Vec<_> = imported.notes.iter().filter(|note| note.kind == NoteKind::LeftOut).map(|note| note.line).collect();
     assert_eq!(left_out, [Some(7), Some(8), Some(9)], "{:?}", imported.notes);
+}
+
+#[test]
+fn clients_of_grpc_are_a_target_and_calls() {
+    let script = |lines: &str| {
+        format!(
+            "import grpc from 'k6/net/grpc';\nimport {{ Client, Stream, StatusNotFound }} from 'k6/net/grpc'; import {{ check, sleep }} from 'k6';\n\
+             const HOST = __ENV.HOST || '127.0.0.1:1';\nconst client = new Client();\nclient.load(['protos'], 'a.proto', '../b.proto');\n\
+             export default function () {{\nclient.connect(HOST, {{ plaintext: true, reflect: true }});\n{lines}\nclient.close();\n}}\n"
+        )
+    };
+    let text = written(Format::K6, &script("client.invoke('s.S/M', {});"));
+    for part in [
+        "proto(\"protos/a.proto\", { imports: [\"protos\"] });\nproto(\"./b.proto\");",
+        "target: `http://${HOST}`,",
+        "options: { grpcReflection: true },",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("client"), "{text}");
+    for (k6, here) in [
+        ("client.invoke('s.S/M', { a: 1 });", "await user.grpc('s.S/M', { a: 1 });"),
+        ("client.invoke('s.S/M', null, { timeout: 500 });", "await user.grpc('s.S/M', {}, { timeout: \"500ms\" });"),
+        (
+            "client.invoke('s.S/M', {}, { metadata: { k: 'v' }, tags: { name: 'N', t: 'u' } });",
+            "await user.grpc('s.S/M', {}, { metadata: { k: 'v' }, name: 'N', tags: { t: 'u' } });",
+        ),
+        (
+            "const r = client.invoke('s.S/M', {}); check(r, { ok: (a) => a.status === grpc.StatusOK });",
+            "user.check(\"ok\", r.status === \"OK\");",
+        ),
+        ("const r = client.invoke('s.S/M', {}); if (r.status !== StatusNotFound) sleep(1);", "if (r.status !== \"NOT_FOUND\")"),
+        ("const r = client.invoke('s.S/M', {}); if (r.status == 14) sleep(1);", "if (r.status == \"UNAVAILABLE\")"),
+        ("const r = client.invoke('s.S/M', {}); console.log(r.error.message, r.error?.code);", "console.log(r.details, r.status);"),
+        (
+            "const r = client.healthCheck(); check(r, { ok: (a) => a.status === grpc.HealthCheckServing });",
+            "r.message?.status === \"SERVING\"",
+        ),
+        (
+            "const s = new Stream(client, 's.S/M', { metadata: { k: 'v' } });",
+            "const s = new K6Stream(user, 's.S/M', { metadata: { k: 'v' } });",
+        ),
+    ] {
+        let text = written(Format::K6, &script(k6));
+        assert!(text.contains(here), "{k6}\n{here}\n{text}");
+    }
+}
+
+#[test]
+fn what_a_client_of_grpc_cannot_keep_is_told() {
+    for (lines, reason) in [
+        ("const other = new grpc.Client(); other.invoke('s.S/M', {});", "where this client connects to"),
+        ("const here = 'a:' + __VU; client.connect(here); client.invoke('s.S/M', {});", "made while an iteration runs"),
+        ("client.connect('a:1'); client.invoke('s.S/M', {}); client.connect('b:2');", "one server"),
+        ("client.connect('a:1'); client.invoke('s.S/M', {}); help(client);", "handed on"),
+        ("client.connect('a:1'); client.loadProtoset('x.bin'); client.invoke('s.S/M', {});", "no counterpart"),
+        ("client.connect('a:1', { maxReceiveSize: 5 }); client.invoke('s.S/M', {});", "bodyBytesMax"),
+    ] {
+        let text = format!(
+            "import grpc from 'k6/net/grpc'; import http from 'k6/http';\nconst client = new grpc.Client();\nfunction help(c) {{ c.close(); }}\n\
+             export default function () {{ http.get('http://a.test/'); {lines} }}\n"
+        );
+        let imported = import(Format::K6, &text).unwrap();
+        let said = imported.notes.iter().any(|note| note.text.contains(reason));
+        assert!(said, "{lines}\n{reason}\n{:?}\n{}", imported.notes, imported.text);
+    }
+}
+
+#[test]
+fn a_summary_that_writes_its_data_stays() {
+    let script = |summary: &str| {
+        format!(
+            "import http from 'k6/http'; import {{ textSummary }} from 'https://jslib.k6.io/k6-summary/0.0.2/index.js';\n\
+             export default function () {{ http.get('http://a.test/'); }}\n{summary}\n"
+        )
+    };
+    let whole = "export function handleSummary(data) {\n  return {\n    'out.json': JSON.stringify(data, null, 2),\n    \
+                 stdout: textSummary(data, { indent: ' ' }),\n  };\n}";
+    let imported = import(Format::K6, &script(whole)).unwrap();
+    assert!(
+        imported
+            .text
+            .contains("export function summarize(data: RunSummary) {\n  return {\n    'out.json': JSON.stringify(data, null, 2),\n  };\n}"),
+        "{}",
+        imported.text
+    );
+    assert!(imported.notes.iter().all(|note| note.kind == NoteKind::Changed), "{:?}", imported.notes);
+    let printed = written(Format::K6, &script("export const handleSummary = (data) => ({ stdout: textSummary(data) });"));
+    assert!(!printed.contains("summar"), "{printed}");
+    for summary in [
+        "export function handleSummary(data) { return { stdout: `${data.metrics.checks.values.rate}` }; }",
+        "export function handleSummary(data) { send(data); return { 'a.json': JSON.stringify(data) }; }",
+        "export function handleSummary(data) { return { 'a.json': JSON.stringify(data.metrics) }; }",
+    ] {
+        let imported = import(Format::K6, &script(summary)).unwrap();
+        assert!(imported.text.contains("// export function handleSummary") && imported.text.contains("// Left out"), "{}", imported.text);
+    }
+}
+
+#[test]
+fn what_is_left_out_of_the_scripts_own_files_is_told() {
+    let script = "import { look } from './lib/page.js'; import { buy } from './lib/shop.js';\n\
+                  export const options = { scenarios: { lookers: { executor: 'constant-vus', vus: 1, duration: '1s', exec: 'lookers' },\n\
+                  buyers: { executor: 'constant-vus', vus: 1, duration: '1s', exec: 'buyers' } } };\n\
+                  export function lookers() { look('/'); }\nexport function buyers() { buy(); }\n";
+    let read = |path: &str| {
+        Some(match path {
+            "lib/page.js" => {
+                "import { browser } from 'k6/browser';\nexport async function look(url) {\n  const page = await browser.newPage();\n}\n"
+                    .to_owned()
+            }
+            "lib/shop.js" => "import http from 'k6/http';\nexport function buy() { http.get('http://a.test/'); }\n".to_owned(),
+            _ => return None,
+        })
+    };
+    let choices = Choices { pauses: true, assets: true, all_hosts: false };
+    let imported = import::import(Format::K6, &Input { name: "main.js", text: script, folder: "", read: &read, choices }).unwrap();
+    let told: Vec<&str> = imported.notes.iter().filter(|note| note.kind == NoteKind::LeftOut).map(|note| note.text.as_str()).collect();
+    assert!(told.iter().any(|text| text.starts_with("lib/page.js:3: `const page") && text.contains("drives no browser")), "{told:?}");
+    assert!(told.contains(&"scenario \"lookers\": nothing of it could be kept"), "{told:?}");
+    assert!(imported.text.contains("buyers") && !imported.text.contains("scenario(\"lookers\""), "{}", imported.text);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What imports read and write, by format. That the results load and run is tested with the binary (crates/cli/tests/it/imports.rs).
 
 mod correlation;
+mod gatling;
 mod k6;
 mod sources;
 

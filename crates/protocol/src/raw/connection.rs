@@ -100,6 +100,11 @@ impl RawConnection {
         Ok(())
     }
 
+    /// The time, as its steps count it.
+    pub(crate) fn now(&self) -> Nanos {
+        self.network.clock().now()
+    }
+
     /// Hands all bytes to the kernel.
     ///
     /// # Errors

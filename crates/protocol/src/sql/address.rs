@@ -1,4 +1,4 @@
-//! `postgres://user:password@host:port/database?sslmode=require`.
+//! `postgres://user:password@host:port/database?sslmode=require`, or `mysql://…`.
 
 use thiserror::Error;
 use url::Url;
@@ -6,20 +6,52 @@ use url::Url;
 use crate::credentials::percent_decoded;
 use crate::raw::RawTarget;
 
-const PORT: u16 = 5432;
-const EXAMPLE: &str = "postgres://app@127.0.0.1:5432/shop";
-/// What may stand behind the `?`.
-const SETTINGS: &str = "sslmode, application_name, options";
+const EXAMPLE: &str = "postgres://app@127.0.0.1:5432/shop or mysql://app@127.0.0.1:3306/shop";
+
+/// What a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SqlDialect {
+    Postgres,
+    /// MariaDB, too.
+    MySql,
+}
+
+impl SqlDialect {
+    fn of_scheme(scheme: &str) -> Option<Self> {
+        match scheme {
+            "postgres" | "postgresql" => Some(Self::Postgres),
+            "mysql" | "mariadb" => Some(Self::MySql),
+            _ => None,
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            Self::Postgres => 5432,
+            Self::MySql => 3306,
+        }
+    }
+
+    /// What may stand behind the `?` of a URL.
+    fn settings(self) -> &'static str {
+        match self {
+            Self::Postgres => "sslmode, application_name, options",
+            Self::MySql => "sslmode, application_name",
+        }
+    }
+}
 
 /// Which server, as whom, and which of its databases.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SqlAddress {
+    pub dialect: SqlDialect,
     pub target: RawTarget,
     pub username: String,
     pub password: Option<String>,
+    /// Of MySQL it may be empty: none is chosen.
     pub database: String,
     pub application_name: String,
-    /// Settings of the session, such as `-c search_path=shop`.
+    /// Settings of a session of PostgreSQL, such as `-c search_path=shop`.
     pub options: Option<String>,
     /// Statements are prepared once for each connection; otherwise they are parsed every time.
     pub prepare: bool,
@@ -37,7 +69,7 @@ impl std::fmt::Debug for SqlAddress {
 pub enum SqlAddressError {
     #[error("it is not a URL ({0}): write it as {EXAMPLE}")]
     Url(url::ParseError),
-    #[error("its scheme is {0}: only PostgreSQL is spoken so far; write postgres://")]
+    #[error("its scheme is {0}: write postgres://, or mysql:// for MySQL and MariaDB")]
     Scheme(String),
     #[error("it names no host: write it as {EXAMPLE}")]
     Host,
@@ -45,8 +77,8 @@ pub enum SqlAddressError {
     User,
     #[error("sslmode={0} is not known: write sslmode=require for TLS (its certificate is checked, see `roots`), or sslmode=disable")]
     TlsMode(String),
-    #[error("the setting {0} is not known: there are {SETTINGS}")]
-    Setting(String),
+    #[error("the setting {0} is not known: there are {1}")]
+    Setting(String, &'static str),
 }
 
 impl SqlAddress {
@@ -56,20 +88,18 @@ impl SqlAddress {
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, SqlAddressError> {
         let url = Url::parse(text).map_err(SqlAddressError::Url)?;
-        if !matches!(url.scheme(), "postgres" | "postgresql") {
-            return Err(SqlAddressError::Scheme(url.scheme().to_owned()));
-        }
+        let dialect = SqlDialect::of_scheme(url.scheme()).ok_or_else(|| SqlAddressError::Scheme(url.scheme().to_owned()))?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(SqlAddressError::Host)?;
         let decoded = |text: &str| String::from_utf8_lossy(&percent_decoded(text)).into_owned();
         let username = Some(decoded(url.username())).filter(|name| !name.is_empty()).ok_or(SqlAddressError::User)?;
         let database = decoded(url.path().trim_matches('/'));
-        let target =
-            RawTarget { host: host.trim_start_matches('[').trim_end_matches(']').to_owned(), port: url.port().unwrap_or(PORT), tls: false };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let mut address = Self {
-            target,
+            dialect,
+            target: RawTarget { host, port: url.port().unwrap_or_else(|| dialect.port()), tls: false },
             password: url.password().map(decoded),
             // As the server does it.
-            database: if database.is_empty() { username.clone() } else { database },
+            database: if database.is_empty() && dialect == SqlDialect::Postgres { username.clone() } else { database },
             username,
             application_name: "loadstone".to_owned(),
             options: None,
@@ -89,15 +119,19 @@ impl SqlAddress {
                 }
             }
             "application_name" => self.application_name = value,
-            "options" => self.options = Some(value),
-            _ => return Err(SqlAddressError::Setting(name.to_owned())),
+            "options" if self.dialect == SqlDialect::Postgres => self.options = Some(value),
+            _ => return Err(SqlAddressError::Setting(name.to_owned(), self.dialect.settings())),
         }
         Ok(())
     }
 
     /// Without credentials, for people.
     pub fn shown(&self) -> String {
-        format!("postgres://{}/{}", self.target.authority(), self.database)
+        let scheme = match self.dialect {
+            SqlDialect::Postgres => "postgres",
+            SqlDialect::MySql => "mysql",
+        };
+        format!("{scheme}://{}/{}", self.target.authority(), self.database)
     }
 }
 
@@ -114,6 +148,11 @@ mod tests {
         assert_eq!(format!("{full:?}"), "postgres://[::1]:7000/the shop");
         let short = SqlAddress::parse("postgres://app@db").unwrap();
         assert_eq!((short.target.port, short.target.tls, &*short.database, short.password), (5432, false, "app", None));
+        let other = SqlAddress::parse("mariadb://app@db").unwrap();
+        assert_eq!(
+            (other.dialect, other.target.port, &*other.database, &*other.shown()),
+            (SqlDialect::MySql, 3306, "", "mysql://db:3306/")
+        );
     }
 
     #[test]
@@ -121,7 +160,8 @@ mod tests {
         for (text, said) in [
             ("db:hidden@h", "its scheme is db"),
             ("127.0.0.1:5432", "it is not a URL"),
-            ("mysql://a:hidden@h", "only PostgreSQL is spoken so far"),
+            ("mssql://a:hidden@h", "its scheme is mssql: write postgres://, or mysql:// for MySQL and MariaDB"),
+            ("mysql://a:hidden@h/shop?options=x", "the setting options is not known: there are sslmode, application_name"),
             ("postgres://h/shop", "it names no user"),
             ("postgres:///shop", "it names no host"),
             ("postgres://a:hidden@h/shop?sslmode=prefer", "sslmode=prefer is not known: write sslmode=require"),

@@ -8,8 +8,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::address::SqlAddress;
 use super::answer::SqlAnswer;
-use super::connection::{SqlConnection, SqlStatement};
-use super::opening::{Unopened, open};
+use super::connection::SqlConnection;
+use super::refusal::Unopened;
+use super::statement::SqlStatement;
 use crate::connect::within;
 use crate::failure::Failure;
 use crate::network::Network;
@@ -193,12 +194,16 @@ impl SqlClient {
             (Some(connection), Some(_)) => connection,
             (None, Some(_)) => return Err(left()),
             (Some(connection), None) if !connection.is_spoilt() => connection,
-            (_, None) => match Box::pin(open(&self.network, &self.address, timeout_ns, due, times)).await {
+            (_, None) => match Box::pin(SqlConnection::open(&self.network, &self.address, timeout_ns, due, times)).await {
                 Ok(connection) => connection,
                 Err(Unopened::Failed(failure)) => return Err(failure),
-                Err(Unopened::Refused(refusal)) => return Ok(SqlAnswer { refusal: Some(refusal), ..SqlAnswer::default() }),
+                Err(Unopened::Refused(refusal)) => return Ok(SqlAnswer::refused(refusal)),
             },
         };
+        if within.is_some() && connection.has_lost_what_it_needs(statement) {
+            *self.connection.borrow_mut() = Some(connection);
+            return Err(Failure::new(Outcome::Closed, "the transaction has ended: the server has undone it"));
+        }
         let answer = connection.run(statement, bytes_max, due, times).await?;
         // Closed meanwhile: its transaction ended with the iteration.
         let is_wanted = within.is_none_or(|id| self.is_open(id));

@@ -1,45 +1,70 @@
 //! SQL: statements out, rows back, over one connection of a user that is opened when it is first needed.
 //!
-//! Read [`SqlClient`] first: who may use the connection, and when it is opened. Then `connection` (one statement on it, prepared once) and
-//! [`SqlAnswer`], which reads rows where they lie. `opening` begins a connection, `wire` knows the bytes (PostgreSQL's frontend/backend protocol,
-//! version 3.0). Over [`raw`](crate::raw) connections. Deliberately absent: other databases, `COPY`, notifications (`LISTEN`), a pool.
+//! Read [`SqlClient`] first: who may use the connection, and when it is opened. Then `connection`, which is a session of `postgres` or of `mysql`, a folder
+//! each; and [`SqlAnswer`], which reads rows where they lie. Over [`raw`](crate::raw) connections. Deliberately absent: other databases, a pool, whatever
+//! comes without having been asked for (`COPY`, `LISTEN`).
 
 mod address;
 mod answer;
 mod client;
 mod connection;
-mod opening;
+mod mysql;
 mod parameter;
+mod postgres;
 mod refusal;
-mod scan;
+mod statement;
 mod statements;
-mod wire;
+mod value;
 
-pub use address::{SqlAddress, SqlAddressError};
-pub use answer::{SqlAnswer, SqlColumn, SqlRow, SqlValue};
+pub use address::{SqlAddress, SqlAddressError, SqlDialect};
+pub use answer::{SqlAnswer, SqlRow};
 pub use client::{SqlClient, SqlExchange, SqlTransactionId};
-pub use connection::SqlStatement;
 pub use parameter::SqlParameter;
 pub use refusal::SqlRefusal;
+pub use statement::SqlStatement;
+pub use value::{SqlColumn, SqlValue};
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing {
     use bytes::Bytes;
 
-    use super::scan::AnswerScan;
+    use super::answer::SqlAnswer;
+    use super::mysql::ResultScan;
+    use super::postgres::AnswerScan;
+    use super::value::RowFormat;
     use crate::failure::Failure;
     use crate::raw::AnswerFraming;
 
-    /// The end of an answer, looked for in the bytes up to each of these ends, and how many values it has.
-    pub(crate) fn whole(bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<(usize, usize)>, Failure> {
+    /// The end of an answer of PostgreSQL, looked for in the bytes up to each of these ends, and how many values it has.
+    pub(crate) fn postgres(bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<(usize, usize)>, Failure> {
         let mut scan = AnswerScan::default();
+        let length = end_of(&mut scan, bytes, ends)?;
+        Ok(length.map(|length| {
+            let columns = scan.columns.take().unwrap_or_default();
+            (length, values(&scan.answer(Bytes::copy_from_slice(&bytes[..length]), columns)))
+        }))
+    }
+
+    /// The same of MySQL, whose rows are read in both forms.
+    pub(crate) fn mysql(bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<(usize, usize)>, Failure> {
+        let mut scan = ResultScan::new(false);
+        let length = end_of(&mut scan, bytes, ends)?;
+        Ok(length.map(|length| {
+            let answer = scan.answer(Bytes::copy_from_slice(&bytes[..length]), RowFormat::MySqlBinary);
+            (length, values(&answer) + values(&SqlAnswer { format: RowFormat::MySqlText, ..answer }))
+        }))
+    }
+
+    fn end_of(scan: &mut impl AnswerFraming, bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<usize>, Failure> {
         for end in ends {
             if let Some(length) = scan.whole(&bytes[..end])? {
-                let columns = scan.columns.take().unwrap_or_default();
-                let answer = scan.answer(Bytes::copy_from_slice(&bytes[..length]), columns);
-                return Ok(Some((length, answer.rows().map(|row| row.values().count()).sum())));
+                return Ok(Some(length));
             }
         }
         Ok(None)
+    }
+
+    fn values(answer: &SqlAnswer) -> usize {
+        answer.rows().map(|row| row.values().count()).sum()
     }
 }

@@ -1,29 +1,28 @@
 //! Values that go with a statement.
 
-use bytes::{BufMut, BytesMut};
-
-/// A value for one of a statement's `$1`, `$2`, …; the server says which type it must have.
+/// A value for one of a statement's `$1`, `$2`, …, or for one of its `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SqlParameter {
     Null,
-    /// As it would stand in a text, numbers and booleans too.
+    Boolean(bool),
+    /// As JavaScript writes it.
+    Number(String),
     Text(String),
+    /// An instant: `2026-11-23T17:00:00.000Z`.
+    Time(String),
+    /// A list as PostgreSQL reads it: `{1,2,"three"}`.
+    List(String),
     Bytes(Vec<u8>),
 }
 
 impl SqlParameter {
-    /// Texts are text, bytes are as the type has them in binary form: for `bytea` the bytes themselves.
-    pub(super) fn format(&self) -> i16 {
-        i16::from(matches!(self, Self::Bytes(_)))
-    }
-
-    /// Writes the value; whether there is any.
-    pub(super) fn write(&self, into: &mut BytesMut) -> bool {
+    /// As it would stand in a text; `None` where it is no text.
+    pub fn text(&self) -> Option<&str> {
         match self {
-            Self::Null => return false,
-            Self::Text(text) => into.put_slice(text.as_bytes()),
-            Self::Bytes(bytes) => into.put_slice(bytes),
+            Self::Null | Self::Bytes(_) => None,
+            Self::Boolean(true) => Some("true"),
+            Self::Boolean(false) => Some("false"),
+            Self::Number(text) | Self::Text(text) | Self::Time(text) | Self::List(text) => Some(text),
         }
-        true
     }
 }

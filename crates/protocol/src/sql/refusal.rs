@@ -1,33 +1,40 @@
 //! What a server says when it does not do what it was asked.
 
-use super::wire::fields;
+use crate::failure::Failure;
 
-/// Why a statement, or a connection, was refused (PostgreSQL, "Error and Notice Message Fields").
+/// "transaction_rollback".
+const ROLLED_BACK: &str = "40000";
+
+/// Why a statement, or a connection, was refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SqlRefusal {
     /// SQLSTATE, such as `23505`.
     pub code: String,
-    /// The message, its detail and its hint, behind the code.
+    /// The code, the message, and what else the server said.
     pub text: String,
     /// The connection ends with it.
     pub(super) is_final: bool,
 }
 
 impl SqlRefusal {
-    pub(super) fn read(body: &[u8]) -> Self {
-        let (mut refusal, mut message, mut more) = (Self::default(), String::new(), String::new());
-        for (kind, value) in fields(body) {
-            let value = String::from_utf8_lossy(value);
-            match kind {
-                b'V' => refusal.is_final = matches!(&*value, "FATAL" | "PANIC"),
-                b'C' => refusal.code = value.into_owned(),
-                b'M' => message = value.into_owned(),
-                b'D' => more = format!("{more} DETAIL: {value}"),
-                b'H' => more = format!("{more} HINT: {value}"),
-                _ => {}
-            }
-        }
-        refusal.text = format!("{}: {message}{more}", refusal.code);
-        refusal
+    pub(super) fn new(code: &str, message: &str) -> Self {
+        Self { code: code.to_owned(), text: format!("{code}: {message}"), is_final: false }
+    }
+
+    /// Servers do not call it an error to be asked to keep what they have undone already.
+    pub(super) fn rolled_back() -> Self {
+        Self::new(ROLLED_BACK, "the transaction was rolled back, since a statement of it had failed")
+    }
+}
+
+/// Why there is no connection.
+pub(super) enum Unopened {
+    Failed(Failure),
+    Refused(SqlRefusal),
+}
+
+impl From<Failure> for Unopened {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
     }
 }

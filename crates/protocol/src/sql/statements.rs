@@ -1,41 +1,45 @@
 //! Statements that a connection has prepared, by their text.
 
 use std::collections::HashMap;
-use std::rc::Rc;
-
-use super::answer::SqlColumn;
 
 /// More than a script has; texts with values written into them have no end.
 const STATEMENTS_MAX: usize = 256;
 
-/// What the server keeps for one connection.
-#[derive(Debug, Default)]
-pub(super) struct Statements {
-    known: HashMap<Box<str>, Prepared>,
+/// What the server keeps for one connection, and what is to be known of each.
+#[derive(Debug)]
+pub(super) struct Statements<T> {
+    known: HashMap<Box<str>, Prepared<T>>,
     last: u32,
-    /// Closed along with the next statement that is prepared.
+    /// Closed along with what is said next.
     unwanted: Vec<u32>,
 }
 
 /// A statement that need not be parsed again.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared {
+pub(super) struct Prepared<T> {
+    /// The later, the larger.
     pub(super) number: u32,
-    pub(super) columns: Rc<[SqlColumn]>,
+    pub(super) about: T,
 }
 
-impl Statements {
-    pub(super) fn get(&self, text: &str) -> Option<&Prepared> {
+impl<T> Default for Statements<T> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), last: 0, unwanted: Vec::new() }
+    }
+}
+
+impl<T> Statements<T> {
+    pub(super) fn get(&self, text: &str) -> Option<&Prepared<T>> {
         self.known.get(text)
     }
 
-    /// A number for one that is about to be prepared.
+    /// A number for one that is about to be prepared, where it is not the server that numbers them.
     pub(super) fn next_number(&mut self) -> u32 {
         self.last = self.last.wrapping_add(1);
         self.last
     }
 
-    pub(super) fn insert(&mut self, text: &str, prepared: Prepared) {
+    pub(super) fn insert(&mut self, text: &str, prepared: Prepared<T>) {
         if self.known.len() >= STATEMENTS_MAX {
             let oldest = self.known.iter().min_by_key(|(_, known)| known.number).map(|(text, _)| text.clone());
             oldest.iter().for_each(|text| self.forget(text));
@@ -52,11 +56,6 @@ impl Statements {
     }
 }
 
-/// As the server knows it; number 0 is the statement without a name, which lasts until the next.
-pub(super) fn name(number: u32) -> String {
-    if number == 0 { String::new() } else { format!("s{number}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,12 +65,11 @@ mod tests {
         let mut statements = Statements::default();
         for text in 0..STATEMENTS_MAX + 2 {
             let number = statements.next_number();
-            statements.insert(&text.to_string(), Prepared { number, columns: Rc::default() });
+            statements.insert(&text.to_string(), Prepared { number, about: () });
         }
         assert_eq!((statements.known.len(), statements.take_unwanted()), (STATEMENTS_MAX, vec![1, 2]));
         assert!(statements.get("1").is_none() && statements.get("2").is_some());
         statements.forget("2");
         assert_eq!((statements.get("2").is_none(), statements.take_unwanted()), (true, vec![3]));
-        assert_eq!((name(0), name(7)), (String::new(), "s7".to_owned()));
     }
 }

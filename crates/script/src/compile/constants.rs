@@ -116,10 +116,11 @@ mod tests {
 
     use crate::compile::source::SourceText;
     use crate::compile::transpile::transpile;
+    use crate::known_verbs::KnownVerbs;
 
     fn compiled(file: &str, text: &str) -> String {
         let source = SourceText { file: file.into(), text: text.into() };
-        transpile(Path::new(file), &source, &[]).unwrap().code
+        transpile(Path::new(file), &source, &KnownVerbs { options: Vec::new(), addresses: Vec::new() }).unwrap().code
     }
 
     #[test]

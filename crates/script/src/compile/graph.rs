@@ -9,13 +9,13 @@ use super::resolve::{ResolvedImport, Resolvers};
 use super::source::{Positions, SourceText};
 use super::transpile::{Import, Transpiled, transpile};
 use crate::error::ScriptError;
-use crate::unknown_options::OptionsOfVerb;
+use crate::known_verbs::KnownVerbs;
 
 /// Most files of one test, so that an import gone astray ends with a message.
 const FILES_MAX: usize = 5_000;
 
 /// Compiles the test file at `path` and all that it imports; `own` are Loadstone's own modules, by id, and `verbs` what users can do.
-pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: Vec<OptionsOfVerb>) -> Result<Program, ScriptError> {
+pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: KnownVerbs) -> Result<Program, ScriptError> {
     let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
     let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
     let mut graph = Graph { folder: folder.clone(), resolvers: Resolvers::new(), files: HashMap::new(), waiting: VecDeque::new(), verbs };
@@ -26,7 +26,8 @@ pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: Vec<Op
         graph.add_file(id, &file)?;
     }
     graph.check_names()?;
-    Ok(Program { entry, modules: graph.finish(), folder })
+    let addresses = graph.files.values_mut().flat_map(|file| std::mem::take(&mut file.compiled.addresses)).collect();
+    Ok(Program { entry, modules: graph.finish(), addresses, folder })
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ScriptError {
@@ -47,7 +48,7 @@ struct Graph {
     resolvers: Resolvers,
     files: HashMap<String, File>,
     waiting: VecDeque<(String, PathBuf)>,
-    verbs: Vec<OptionsOfVerb>,
+    verbs: KnownVerbs,
 }
 
 impl Graph {
@@ -73,7 +74,7 @@ impl Graph {
     fn add_own(&mut self, own: &[(&'static str, String)]) -> Result<(), ScriptError> {
         for (id, text) in own {
             let source = SourceText { file: (*id).into(), text: text.clone() };
-            let compiled = transpile(Path::new("loadstone.ts"), &source, &[])?;
+            let compiled = transpile(Path::new("loadstone.ts"), &source, &KnownVerbs::default())?;
             let imports = compiled.imports.iter().map(|import| (import.specifier.clone(), import.specifier.clone())).collect();
             self.files.insert((*id).to_owned(), File { source: None, compiled, imports, json: false });
         }
@@ -240,6 +241,7 @@ fn json_file(source: &SourceText) -> Result<Transpiled, ScriptError> {
         exports: vec!["default".to_owned()],
         stars,
         loops: Vec::new(),
+        addresses: Vec::new(),
     })
 }
 

@@ -12,6 +12,7 @@ mod program;
 mod resolve;
 mod source;
 mod transpile;
+mod user_calls;
 
 use std::sync::Arc;
 

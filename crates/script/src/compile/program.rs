@@ -9,6 +9,7 @@ use super::call_place::place_of_call;
 use super::options::place_of_option;
 use super::source::{Positions, SourceText, source_type};
 use crate::error::SourcePlace;
+use crate::known_verbs::AddressParameter;
 
 /// What a module is to the loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(crate) struct CompiledModule {
 pub struct Program {
     pub(crate) entry: String,
     pub(crate) modules: HashMap<String, CompiledModule>,
+    /// Calls whose address is a parameter.
+    pub(crate) addresses: Vec<AddressParameter>,
     /// Folder of the test file: what relative data files are found from.
     pub(crate) folder: std::path::PathBuf,
 }

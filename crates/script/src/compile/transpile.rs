@@ -16,11 +16,11 @@ use oxc_syntax::module_record::{ExportExportName, ModuleRecord};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use super::constants;
-use super::options;
 use super::program::ModuleForm;
 use super::source::{Positions, SourceText, source_type};
+use super::user_calls;
 use crate::error::ScriptError;
-use crate::unknown_options::OptionsOfVerb;
+use crate::known_verbs::{AddressParameter, KnownVerbs};
 
 /// An import as written.
 #[derive(Debug)]
@@ -46,10 +46,12 @@ pub(super) struct Transpiled {
     pub(super) stars: Vec<String>,
     /// Byte ranges of the loops, in the source.
     pub(super) loops: Vec<(u32, u32)>,
+    /// Calls whose address is a parameter.
+    pub(super) addresses: Vec<AddressParameter>,
 }
 
-/// Compiles one file; the first error in it is reported. `verbs`: what users can do, and with which options.
-pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &[OptionsOfVerb]) -> Result<Transpiled, ScriptError> {
+/// Compiles one file; the first error in it is reported.
+pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Transpiled, ScriptError> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
     if let Some(error) = parsed.diagnostics.errors().next() {
@@ -68,9 +70,7 @@ pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &[OptionsOfVerb
         let label = error.labels.first().map(|label| (label.offset() as usize, label.len() as usize));
         return Err(syntax_error(source, error.message.as_ref(), error.help.as_deref(), label));
     }
-    if let Some(error) = options::misspelt(&tree, semantic.semantic.scoping(), source, verbs) {
-        return Err(error);
-    }
+    let addresses = user_calls::look_through(&tree, semantic.semantic.scoping(), source, verbs)?;
     let transformed =
         Transformer::new(&allocator, path, &TransformOptions::default()).build_with_scoping(semantic.semantic.into_scoping(), &mut tree);
     if let Some(error) = transformed.diagnostics.errors().next() {
@@ -93,7 +93,8 @@ pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &[OptionsOfVerb
         Positions::new(map.get_tokens().map(|t| (t.get_dst_line(), t.get_dst_col(), t.get_src_line(), t.get_src_col())).collect())
     });
     let Scan { imports, exports, loops, .. } = scan;
-    Ok(Transpiled { form, code: output.code + &constants, positions: positions.unwrap_or_default(), imports, exports, stars, loops })
+    let (code, positions) = (output.code + &constants, positions.unwrap_or_default());
+    Ok(Transpiled { form, code, positions, imports, exports, stars, loops, addresses })
 }
 
 fn exports_of(record: &ModuleRecord<'_>) -> (Vec<String>, Vec<String>) {

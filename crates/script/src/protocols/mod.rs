@@ -2,10 +2,12 @@
 //!
 //! Each is a folder of its own: its verbs, script objects, options, what it keeps for a user, what it closes at an iteration's end and
 //! what `try` shows of it. To add one: a folder, and its line here (with its `mod`). Beside them stands what several share: `options`,
-//! `pattern`, `raw_exchange`, and `messages` (a queue of what arrives, and the waits for it). Deliberately absent: bytes on the wire, which are the
-//! `protocol` crate's.
+//! `pattern`, `host_and_port`, `raw_exchange`, `clients` (those of databases and their kin), and `messages` (a queue of what arrives, and the
+//! waits for it). Deliberately absent: bytes on the wire, which are the `protocol` crate's.
 
+mod clients;
 mod grpc;
+mod host_and_port;
 mod http;
 mod messages;
 mod options;
@@ -15,10 +17,19 @@ mod redis;
 mod sql;
 mod sse;
 mod tcp;
+mod udp;
 mod ws;
 
 use crate::runtime::capability::Capability;
 
 /// Every protocol.
-pub(crate) const PROTOCOLS: &[&dyn Capability] =
-    &[&http::Http, &ws::WebSockets, &sse::EventStreams, &grpc::Grpc, &tcp::TcpConnections, &redis::RedisServers, &sql::Databases];
+pub(crate) const PROTOCOLS: &[&dyn Capability] = &[
+    &http::Http,
+    &ws::WebSockets,
+    &sse::EventStreams,
+    &grpc::Grpc,
+    &tcp::TcpConnections,
+    &udp::UdpSockets,
+    &redis::RedisServers,
+    &sql::Databases,
+];

@@ -5,6 +5,7 @@ use rquickjs::{Array, Ctx, Object, Value};
 
 use super::parts::StateParts;
 use crate::error::ScriptError;
+use crate::known_verbs::AddressOfVerb;
 use crate::loaded::Loaded;
 use crate::unknown_options::OptionsOfVerb;
 
@@ -21,6 +22,11 @@ pub(crate) trait Capability: Sync {
 
     /// The options that its verbs take.
     fn options(&self) -> &'static [OptionsOfVerb] {
+        &[]
+    }
+
+    /// The addresses that its verbs take, where they can be judged by themselves.
+    fn addresses(&self) -> &'static [AddressOfVerb] {
         &[]
     }
 

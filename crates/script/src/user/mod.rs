@@ -14,10 +14,10 @@ mod timers;
 
 use rquickjs::{Ctx, Object};
 
+use crate::known_verbs::KnownVerbs;
 use crate::protocols::PROTOCOLS;
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::object::UserObject;
-use crate::unknown_options::OptionsOfVerb;
 
 /// Steps that belong to no protocol.
 const STEPS: &[&dyn Capability] = &[
@@ -47,9 +47,13 @@ pub(crate) fn sources() -> Vec<ModuleSource> {
     sources
 }
 
-/// The options of everything that users can do.
-pub(crate) fn options() -> Vec<OptionsOfVerb> {
-    capabilities().iter().flat_map(|capability| capability.options()).copied().collect()
+/// The options and addresses of everything that users can do.
+pub(crate) fn verbs() -> KnownVerbs {
+    let capabilities = capabilities();
+    KnownVerbs {
+        options: capabilities.iter().flat_map(|capability| capability.options()).copied().collect(),
+        addresses: capabilities.iter().flat_map(|capability| capability.addresses()).copied().collect(),
+    }
 }
 
 /// Puts everything that scripts see of users into a new realm.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod addresses;
 mod dns;
 mod endings;
 mod failures;
@@ -12,9 +13,11 @@ mod loading;
 mod metrics;
 mod misspelt;
 mod modules;
+mod mysql;
 mod redis;
 mod running;
 mod sockets;
 mod sql;
 mod tags;
 mod tcp;
+mod udp;

@@ -248,7 +248,7 @@ fn what_is_no_server_or_does_not_answer_is_told() {
 fn mistakes_are_thrown_with_what_to_write() {
     let server = Server::start();
     for (body, said) in [
-        (r#"user.redis("127.0.0.1:6379");"#, "write it as redis://127.0.0.1:6379/0"),
+        (r#"user.redis(String("127.0.0.1:6379"));"#, "write it as redis://127.0.0.1:6379/0"),
         (r#"user.redis(url, { protocol: 4 });"#, "protocol: expected 2 or 3"),
         (r#"await user.redis(url).command();"#, "a command begins with its name"),
         (

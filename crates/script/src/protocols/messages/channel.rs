@@ -1,4 +1,4 @@
-//! A WebSocket or an event stream that is open, or was: its reader, what has arrived and who waits.
+//! A WebSocket, an event stream or a UDP socket that is open, or was: its reader, what has arrived and who waits.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -140,7 +140,7 @@ impl MessageChannel {
         }
         Err(match self.end() {
             Some(end) => Failure { outcome: end.outcome, message: end.message },
-            None => Failure { outcome: Outcome::Closed, message: "the script closed the WebSocket".to_owned() },
+            None => Failure { outcome: Outcome::Closed, message: "the script has closed it".to_owned() },
         })
     }
 

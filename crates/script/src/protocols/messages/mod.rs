@@ -1,7 +1,7 @@
-//! What WebSockets and event streams have in common: messages arrive whether or not the script is waiting for any.
+//! What WebSockets, event streams and UDP sockets have in common: messages arrive whether or not the script is waiting for any.
 //!
 //! Read `channel` first: an open connection with its one reader, and the bounded queue (`inbox`) of what nobody has asked for yet. Then
-//! `wait` (one operation's wait on a channel), `receive` (what a script awaits), `matcher` (which message) and `message` (the object of
+//! `wait` (one operation's wait on a channel), `receive` and `sending` (what a script awaits), `matcher` (which message) and `message` (the object of
 //! the script). Deliberately absent: what the messages come over, which is the protocol's.
 
 pub(super) mod channel;
@@ -11,6 +11,7 @@ pub(super) mod matcher;
 pub(super) mod message;
 pub(super) mod options;
 pub(super) mod receive;
+pub(super) mod sending;
 pub(super) mod wait;
 mod waiter;
 

@@ -14,6 +14,7 @@ mod value;
 
 use rquickjs::Ctx;
 
+use crate::known_verbs::AddressOfVerb;
 use crate::runtime::capability::{Capability, Natives};
 use crate::runtime::verb;
 use crate::unknown_options::OptionsOfVerb;
@@ -23,6 +24,10 @@ pub(crate) struct RedisServers;
 impl Capability for RedisServers {
     fn options(&self) -> &'static [OptionsOfVerb] {
         options::OPTIONS
+    }
+
+    fn addresses(&self) -> &'static [AddressOfVerb] {
+        std::slice::from_ref(&open::ADDRESS)
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {

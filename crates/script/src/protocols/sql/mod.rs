@@ -1,8 +1,8 @@
 //! SQL: `user.sql(…)`, statements and transactions on it, and their results.
 //!
 //! Read `object` (what a script has of a database), then `query` (a statement as a measured request), `transaction` (which has the connection
-//! until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` calls a statement something; `state` keeps the
-//! connections of a user. Deliberately absent: the format on the wire (`protocol::sql`).
+//! until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` calls a statement something.
+//! Deliberately absent: the format on the wire (`protocol::sql`).
 
 mod conclude;
 mod ending;
@@ -20,6 +20,7 @@ mod value;
 
 use rquickjs::{Class, Ctx};
 
+use crate::known_verbs::AddressOfVerb;
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::verb;
 use crate::unknown_options::OptionsOfVerb;
@@ -30,6 +31,10 @@ pub(crate) struct Databases;
 impl Capability for Databases {
     fn options(&self) -> &'static [OptionsOfVerb] {
         options::OPTIONS
+    }
+
+    fn addresses(&self) -> &'static [AddressOfVerb] {
+        std::slice::from_ref(&open::ADDRESS)
     }
 
     fn sources(&self) -> &'static [ModuleSource] {

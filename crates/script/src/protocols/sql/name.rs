@@ -1,5 +1,7 @@
 //! What a statement is called that has no name: its first word, and the table that it is about.
 
+use protocol::sql::SqlDialect;
+
 /// What identifiers are cut to; PostgreSQL does the same.
 const IDENTIFIER_MAX: usize = 63;
 
@@ -7,15 +9,15 @@ const IDENTIFIER_MAX: usize = 63;
 const MODIFIERS: [&str; 8] = ["or", "replace", "temp", "temporary", "unlogged", "unique", "materialized", "local"];
 
 /// `SELECT orders`, `INSERT orders`, `CREATE TABLE`, `SELECT pg_sleep`; never a value.
-pub(super) fn name_of(text: &str) -> String {
-    let words: Vec<SqlWord<'_>> = Words { rest: text, depth: 0 }.collect();
+pub(super) fn name_of(text: &str, dialect: SqlDialect) -> String {
+    let words: Vec<SqlWord<'_>> = Words { rest: text, depth: 0, is_mysql: dialect == SqlDialect::MySql }.collect();
     let Some(verb) = words.first().map(|first| shortened(&first.text.to_ascii_uppercase())) else { return "SQL".to_owned() };
     let behind = |keyword: &str, anywhere: bool| {
         let at = words.iter().position(|word| (anywhere || word.depth == 0) && word.text.eq_ignore_ascii_case(keyword))?;
         words[at + 1..].iter().find(|word| !is_among(word, &["only", "lateral"]))
     };
     let subject = match &*verb {
-        "INSERT" | "MERGE" => behind("into", false),
+        "INSERT" | "REPLACE" | "MERGE" => behind("into", false),
         "UPDATE" | "CALL" => behind(&verb, false),
         "DELETE" => behind("from", false),
         "SELECT" | "WITH" => {
@@ -52,6 +54,8 @@ struct SqlWord<'a> {
 struct Words<'a> {
     rest: &'a str,
     depth: usize,
+    /// It has quotes, comments and texts that PostgreSQL has not.
+    is_mysql: bool,
 }
 
 impl<'a> Words<'a> {
@@ -65,11 +69,30 @@ impl<'a> Words<'a> {
         self.rest = rest.find(end).map_or("", |at| &rest[at + end.len()..]);
     }
 
+    /// Behind a text in these quotes, which the rest begins with.
+    fn skip_text(&mut self, quote: char) {
+        let mut characters = self.rest.char_indices().skip(1);
+        while let Some((at, character)) = characters.next() {
+            match character {
+                '\\' if self.is_mysql => drop(characters.next()),
+                _ if character == quote => return self.skip(at + 1),
+                _ => {}
+            }
+        }
+        self.rest = "";
+    }
+
+    /// Around identifiers.
+    fn quote(&self) -> char {
+        if self.is_mysql { '`' } else { '"' }
+    }
+
     fn word(&mut self) -> SqlWord<'a> {
-        let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '.' | '"' | '$');
+        let quote = self.quote();
+        let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '.' | '$') || character == quote;
         let (mut end, mut in_quotes) = (self.rest.len(), false);
         for (at, character) in self.rest.char_indices() {
-            in_quotes ^= character == '"';
+            in_quotes ^= character == quote;
             if !in_quotes && !is_part(character) {
                 end = at;
                 break;
@@ -77,7 +100,7 @@ impl<'a> Words<'a> {
         }
         let (written, rest) = self.rest.split_at(end);
         self.rest = rest;
-        let text = if written.contains('"') { written.replace('"', "").into() } else { written.into() };
+        let text = if written.contains(quote) { written.replace(quote, "").into() } else { written.into() };
         SqlWord { text, depth: self.depth, is_called: rest.starts_with('(') }
     }
 }
@@ -91,14 +114,16 @@ impl<'a> Iterator for Words<'a> {
             match first {
                 '-' if self.rest.starts_with("--") => self.skip_past(2, "\n"),
                 '/' if self.rest.starts_with("/*") => self.skip_past(2, "*/"),
-                '\'' => self.skip_past(1, "'"),
+                '#' if self.is_mysql => self.skip_past(1, "\n"),
+                '\'' => self.skip_text(first),
+                '"' if self.is_mysql => self.skip_text(first),
                 '(' | ')' => {
                     self.depth = if first == '(' { self.depth + 1 } else { self.depth.saturating_sub(1) };
                     self.skip(1);
                 }
                 // A value, or the place of one.
                 '0'..='9' | '$' => drop(self.word()),
-                _ if first.is_alphabetic() || first == '_' || first == '"' => return Some(self.word()),
+                _ if first.is_alphabetic() || first == '_' || first == self.quote() => return Some(self.word()),
                 _ => self.skip(first.len_utf8()),
             }
         }
@@ -131,8 +156,22 @@ mod tests {
             ("", "SQL"),
             ("SELECT * FROM größe", "SELECT größe"),
         ] {
-            assert_eq!(name_of(text), name, "{text}");
+            assert_eq!(name_of(text, SqlDialect::Postgres), name, "{text}");
         }
-        assert_eq!(name_of(&format!("SELECT * FROM {}", "x".repeat(1000))).len(), 7 + IDENTIFIER_MAX);
+        assert_eq!(name_of(&format!("SELECT * FROM {}", "x".repeat(1000)), SqlDialect::Postgres).len(), 7 + IDENTIFIER_MAX);
+    }
+
+    #[test]
+    fn mysql_quotes_in_its_own_way() {
+        for (text, name) in [
+            ("SELECT `id` FROM `order items` WHERE a = ?", "SELECT order items"),
+            ("SELECT \"it's from secret\", 'it\\'s from secret' FROM shop.`orders` # from x", "SELECT shop.orders"),
+            ("SELECT 'it\\'s from secret'", "SELECT"),
+            ("REPLACE INTO carts VALUES (?, \"into x\")", "REPLACE carts"),
+            ("# what\ninsert ignore into orders values (1)", "INSERT orders"),
+            ("SHOW TABLES", "SHOW"),
+        ] {
+            assert_eq!(name_of(text, SqlDialect::MySql), name, "{text}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Values of a script as a statement takes them.
 
-use protocol::sql::SqlParameter;
+use protocol::sql::{SqlDialect, SqlParameter};
 use rquickjs::{Array, Coerced, Ctx, FromJs, Type, Value};
 
 use crate::globals::bytes::bytes_of;
@@ -12,24 +12,28 @@ const PARAMETERS_MAX: usize = u16::MAX as usize;
 const DEPTH_MAX: usize = 6;
 
 /// `[id, "name", null]`.
-pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Vec<SqlParameter>> {
+pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>, dialect: SqlDialect) -> rquickjs::Result<Vec<SqlParameter>> {
     let Some(given) = given.filter(|given| !given.is_undefined()) else { return Ok(Vec::new()) };
     let list = given.as_array().ok_or_else(|| wrong(ctx, "the values of a statement are a list, such as [7, \"name\"]"))?;
     if list.len() > PARAMETERS_MAX {
         return Err(wrong(ctx, &format!("a statement takes at most {PARAMETERS_MAX} values, not {}", list.len())));
     }
     let numbered = list.iter::<Value<'js>>().enumerate();
-    numbered.map(|(place, value)| parameter(ctx, &value?, place + 1)).collect()
+    numbered.map(|(place, value)| parameter(ctx, &value?, place + 1, dialect)).collect()
 }
 
-fn parameter<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize) -> rquickjs::Result<SqlParameter> {
+fn parameter<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize, dialect: SqlDialect) -> rquickjs::Result<SqlParameter> {
     match value.type_of() {
         Type::Null => Ok(SqlParameter::Null),
-        Type::Array => list(ctx, value, place, 1).map(SqlParameter::Text),
-        Type::String => Ok(SqlParameter::Text(plain(ctx, value)?)),
+        Type::Array if dialect == SqlDialect::MySql => {
+            let remedy = "MySQL has no lists: write a `?` for each of its values, or give JSON.stringify(list)";
+            Err(wrong(ctx, &format!("the value of `?` number {place} is a list: {remedy}")))
+        }
+        Type::Array => list(ctx, value, place, 1).map(SqlParameter::List),
+        Type::String => plain(ctx, value).map(SqlParameter::Text),
         _ => match bytes_of(value) {
             Some(bytes) => Ok(SqlParameter::Bytes(bytes)),
-            None => scalar(ctx, value, place).map(SqlParameter::Text),
+            None => scalar(ctx, value, place),
         },
     }
 }
@@ -39,21 +43,30 @@ fn plain<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<String> {
 }
 
 /// A number, a boolean, a date, or an object as JSON.
-fn scalar<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize) -> rquickjs::Result<String> {
-    if value.is_number() || value.is_bool() || value.type_of() == Type::BigInt {
-        return plain(ctx, value);
+fn scalar<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize) -> rquickjs::Result<SqlParameter> {
+    if let Some(value) = value.as_bool() {
+        return Ok(SqlParameter::Boolean(value));
+    }
+    if value.is_number() || value.type_of() == Type::BigInt {
+        return plain(ctx, value).map(SqlParameter::Number);
     }
     let written = if value.is_object() && !value.is_function() { ctx.json_stringify(value.clone())? } else { None };
     let Some(json) = written else {
         let remedy = if value.is_undefined() { ": write null where there is none" } else { "" };
-        return Err(wrong(ctx, &format!("the value of ${place} is {}{remedy}", value.type_name())));
+        return Err(wrong(ctx, &format!("the value number {place} is {}{remedy}", value.type_name())));
     };
     let json = json.to_string()?;
-    // A date writes itself as a text.
+    // A date writes itself as a text, and others may.
     Ok(match serde_json::from_str(&json) {
-        Ok(serde_json::Value::String(text)) => text,
-        _ => json,
+        Ok(serde_json::Value::String(text)) if is_date(ctx, value)? => SqlParameter::Time(text),
+        Ok(serde_json::Value::String(text)) => SqlParameter::Text(text),
+        _ => SqlParameter::Text(json),
     })
+}
+
+fn is_date<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<bool> {
+    let date: Value<'js> = ctx.globals().get("Date")?;
+    Ok(value.as_object().is_some_and(|object| object.is_instance_of(&date)))
 }
 
 /// `{1,2,"three"}`, as a server reads arrays (PostgreSQL, "Array Value Input").
@@ -61,7 +74,7 @@ fn list<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize, depth: usize) -> 
     let list: &Array<'js> = value
         .as_array()
         .filter(|_| depth <= DEPTH_MAX)
-        .ok_or_else(|| wrong(ctx, &format!("the value of ${place} holds lists within lists, more than {DEPTH_MAX} deep")))?;
+        .ok_or_else(|| wrong(ctx, &format!("the value number {place} holds lists within lists, more than {DEPTH_MAX} deep")))?;
     let mut items = Vec::with_capacity(list.len());
     for item in list.iter::<Value<'js>>() {
         let item = item?;
@@ -71,7 +84,7 @@ fn list<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize, depth: usize) -> 
             Type::String => quoted(&plain(ctx, &item)?),
             _ => match bytes_of(&item) {
                 Some(bytes) => quoted(&format!("\\x{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())),
-                None => quoted(&scalar(ctx, &item, place)?),
+                None => quoted(scalar(ctx, &item, place)?.text().unwrap_or_default()),
             },
         });
     }

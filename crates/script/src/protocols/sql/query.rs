@@ -35,8 +35,9 @@ pub(super) fn query<'js>(
     if text.contains('\0') {
         return Err(wrong(ctx, "the statement has a NUL character, which SQL does not know"));
     }
-    let statement = SqlStatement { text, parameters: parameters::read(ctx, parameters.as_ref())? };
-    let name = options.name.clone().unwrap_or_else(|| name_of(&statement.text));
+    let dialect = on.client.address().dialect;
+    let statement = SqlStatement { text, parameters: parameters::read(ctx, parameters.as_ref(), dialect)?, preamble: None };
+    let name = options.name.clone().unwrap_or_else(|| name_of(&statement.text, dialect));
     let (issued, flight) = issue(ctx, on, &statement, &name, &options);
     let within = on.within.as_ref().and_then(|transaction| transaction.id);
     let (client, timeout_ns, bytes_max) = (Rc::clone(&on.client), issued.timeout_ns, HttpScenario::of(&on.user).body_bytes_max);

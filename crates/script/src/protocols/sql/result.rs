@@ -1,7 +1,7 @@
 //! The result object of a script. Its rows become values when the script asks for them.
 
 use metrics::Sample;
-use protocol::sql::SqlAnswer;
+use protocol::sql::{SqlAnswer, SqlValue};
 use rquickjs::class::Trace;
 use rquickjs::function::This;
 use rquickjs::object::Property;
@@ -45,6 +45,14 @@ impl SqlResultObject {
     #[qjs(get)]
     fn count(&self) -> f64 {
         self.answer.count.unwrap_or_default() as f64
+    }
+
+    /// What the server has numbered the first row with that was added.
+    #[qjs(get)]
+    fn inserted_id<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        let number =
+            self.answer.inserted.map(|number| i64::try_from(number).map_or(SqlValue::Text(number.to_string().into()), SqlValue::Integer));
+        number.map_or_else(|| Ok(Value::new_undefined(ctx.clone())), |number| value::value(&ctx, number))
     }
 
     /// All rows; made once, and then a property of the object itself.

@@ -1,12 +1,13 @@
-//! What SQL keeps for a user: a connection to each database; and what a script holds of one, in a transaction or not.
+//! What a script holds of a database, in a transaction or not, and how its client is one of its user.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use protocol::Network;
 use protocol::sql::{SqlAddress, SqlClient, SqlTransactionId};
 
+use crate::protocols::clients::UserClient;
 use crate::runtime::group::Group;
-use crate::runtime::parts::{ClosingWork, KeptState, UserPart};
 use crate::runtime::user::UserState;
 
 /// A database as one user has it.
@@ -52,40 +53,27 @@ impl TransactionState {
     }
 }
 
-/// Connections of one user; as many as there are URLs in its script.
-#[derive(Default)]
-pub(super) struct SqlUser(RefCell<Vec<Rc<SqlClient>>>);
+impl UserClient for SqlClient {
+    type Address = SqlAddress;
 
-impl SqlUser {
-    pub(super) fn client(user: &UserState, address: SqlAddress) -> Rc<SqlClient> {
-        let part = user.part(|_| Self::default());
-        let mut clients = part.0.borrow_mut();
-        if let Some(known) = clients.iter().find(|client| *client.address() == address) {
-            return Rc::clone(known);
-        }
-        if let Some(password) = &address.password {
-            user.worker.loaded.plan.secrets.learn_later(password);
-        }
-        let client = Rc::new(SqlClient::new(Rc::clone(&user.worker.network), address));
-        clients.push(Rc::clone(&client));
-        client
+    fn new(network: Rc<Network>, address: SqlAddress) -> Self {
+        Self::new(network, address)
     }
-}
 
-impl UserPart for SqlUser {
-    fn iteration_began(&self, kept: KeptState) {
-        if !kept.connections {
-            self.abandon();
-        }
+    fn address(&self) -> &SqlAddress {
+        self.address()
+    }
+
+    fn password(address: &SqlAddress) -> Option<&str> {
+        address.password.as_deref()
+    }
+
+    fn close(&self) {
+        self.close();
     }
 
     /// A transaction that is left open would hold its locks until the next iteration ends it by chance.
-    fn iteration_returned(&self, _: KeptState) -> Option<ClosingWork> {
-        self.0.borrow().iter().for_each(|client| client.close_unless_idle());
-        None
-    }
-
-    fn abandon(&self) {
-        self.0.borrow().iter().for_each(|client| client.close());
+    fn close_unless_idle(&self) {
+        self.close_unless_idle();
     }
 }

@@ -17,8 +17,7 @@ use crate::protocols::messages::receive::AWAIT;
 pub(super) fn begin<'js>(ctx: &Ctx<'js>, on: &SqlHandle, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     on.user.check_running(ctx, AWAIT)?;
     let TransactionOptions { statements: options, isolation } = TransactionOptions::read(ctx, given)?;
-    let level = isolation.map_or_else(String::new, |level| format!(" ISOLATION LEVEL {}", level.to_uppercase()));
-    let statement = SqlStatement::plain(format!("BEGIN{level}"));
+    let statement = SqlStatement::begin(on.client.address().dialect, isolation);
     let (issued, flight) = issue(ctx, on, &statement, &name(&options, "BEGIN"), &options);
     let (client, timeout_ns) = (Rc::clone(&on.client), issued.timeout_ns);
     let begun = async move { Box::new(client.begin(&statement, timeout_ns, ANSWER_BYTES_MAX).await) };

@@ -44,18 +44,24 @@ pub(super) fn value<'js>(ctx: &Ctx<'js>, value: SqlValue<'_>) -> rquickjs::Resul
     }
 }
 
-/// The statement, and its values as JSON.
+/// The statement, and its values.
 pub(super) fn statement_shown(statement: &SqlStatement) -> String {
     let shown = |parameter: &SqlParameter| match parameter {
-        SqlParameter::Null => serde_json::Value::Null,
-        SqlParameter::Text(text) => text.as_str().into(),
-        SqlParameter::Bytes(bytes) => format!("({} bytes)", bytes.len()).into(),
+        SqlParameter::Null => "null".to_owned(),
+        SqlParameter::Boolean(value) => value.to_string(),
+        // As it was written: all its digits.
+        SqlParameter::Number(text) => text.clone(),
+        SqlParameter::Text(text) | SqlParameter::Time(text) | SqlParameter::List(text) => {
+            serde_json::Value::from(text.as_str()).to_string()
+        }
+        SqlParameter::Bytes(bytes) => format!("({} bytes)", bytes.len()),
     };
+    let text = statement.preamble.iter().fold(String::new(), |text, preamble| format!("{text}{preamble}\n")) + &statement.text;
     if statement.parameters.is_empty() {
-        return statement.text.clone();
+        return text;
     }
-    let values: serde_json::Value = statement.parameters.iter().map(shown).collect();
-    format!("{}\n{values}", statement.text)
+    let values: Vec<String> = statement.parameters.iter().map(shown).collect();
+    format!("{text}\n[{}]", values.join(","))
 }
 
 /// Rows as JSON, one a line; then how many there were, or why there are none.

@@ -10,7 +10,8 @@ use rquickjs::{Class, Ctx, Value};
 use super::connection::UserConnection;
 use super::object::TcpObject;
 use super::options::TcpOptions;
-use crate::protocols::options::{text, wrong};
+use crate::protocols::host_and_port;
+use crate::protocols::options::text;
 use crate::protocols::raw_exchange::{ShownEnd, sample, show};
 use crate::runtime::object::UserObject;
 use crate::runtime::step::MeasuredStep;
@@ -57,25 +58,12 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, given: &
 
 /// From `host:port`, `tcp://host:port` or `tls://host:port`.
 fn target(ctx: &Ctx<'_>, written: &str, tls: bool) -> rquickjs::Result<RawTarget> {
-    let (scheme, authority) = written.split_once("://").unwrap_or(("tcp", written));
-    let tls = match scheme {
-        "tcp" => tls,
-        "tls" => true,
-        _ => {
-            return Err(wrong(
-                ctx,
-                &format!("the address \"{written}\" has the scheme `{scheme}`: write \"host:port\", or \"tls://host:port\""),
-            ));
-        }
-    };
-    let parts = authority.trim_end_matches('/').rsplit_once(':').and_then(|(host, port)| {
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let host = bare.or_else(|| (!host.contains([':', '/', '@'])).then_some(host)).filter(|host| !host.is_empty())?;
-        Some(RawTarget { host: host.to_owned(), port: port.parse().ok().filter(|port| *port > 0)?, tls })
-    });
-    parts.ok_or_else(|| {
-        wrong(ctx, &format!("the address \"{written}\" is not a host and a port: write \"127.0.0.1:7000\" or \"[::1]:7000\""))
-    })
+    let (scheme, host, port) = host_and_port::read(ctx, written)?;
+    match scheme {
+        None | Some("tcp") => Ok(RawTarget { host, port, tls }),
+        Some("tls") => Ok(RawTarget { host, port, tls: true }),
+        Some(other) => Err(host_and_port::unknown_scheme(ctx, written, other, "\"host:port\", or \"tls://host:port\"")),
+    }
 }
 
 /// Records how connecting went and makes the connection's object.

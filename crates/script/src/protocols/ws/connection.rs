@@ -3,10 +3,11 @@
 use std::rc::{Rc, Weak};
 
 use protocol::Failure;
-use protocol::ws::{self, ReceivedItem};
+use protocol::ws::{self, Payload, ReceivedItem, SendTimes};
 
 use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
 use crate::protocols::messages::inbox::ArrivedMessage;
+use crate::protocols::messages::sending::SendingChannel;
 
 /// Close code of a user whose unread messages are too many: "policy violation" (RFC 6455, section 7.4.1).
 const POLICY_VIOLATION: u16 = 1008;
@@ -27,6 +28,20 @@ pub(super) struct UserSocket {
     pub(super) channel: Rc<MessageChannel>,
     /// Weak: the connection ends when the channel lets go of it.
     pub(super) socket: Weak<ws::WebSocket>,
+}
+
+impl SendingChannel for UserSocket {
+    fn channel(&self) -> &Rc<MessageChannel> {
+        &self.channel
+    }
+
+    async fn hand_over(&self, message: &Payload) -> Result<SendTimes, Failure> {
+        let socket = self.sending()?;
+        match message {
+            Payload::Text(text) => socket.send_text(text).await,
+            Payload::Binary(bytes) => socket.send_binary(bytes).await,
+        }
+    }
 }
 
 impl UserSocket {

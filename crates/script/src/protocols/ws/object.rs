@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Exception, JsLifetime, Promise, Value};
 
 use super::connection::UserSocket;
 use super::steps;
-use crate::protocols::messages::{closing, receive};
+use crate::protocols::messages::{closing, receive, sending};
 
 /// Longest reason of a close frame (RFC 6455, section 5.5): 125 bytes less the code.
 const REASON_BYTES_MAX: usize = 123;
@@ -56,11 +56,11 @@ impl WebSocketObject {
     }
 
     fn send<'js>(&self, ctx: Ctx<'js>, message: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        steps::send(&ctx, &self.socket, &message, options.0.as_ref())
+        sending::send(&ctx, &self.socket, &message, options.0.as_ref())
     }
 
     fn request<'js>(&self, ctx: Ctx<'js>, message: Value<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
-        steps::request(&ctx, &self.socket, &message, options.0.as_ref())
+        sending::request(&ctx, &self.socket, &message, options.0.as_ref())
     }
 
     fn receive<'js>(&self, ctx: Ctx<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {

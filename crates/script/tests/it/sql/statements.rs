@@ -158,13 +158,16 @@ fn answers_have_a_limit_and_copies_are_told_to_be_unknown() {
 fn mistakes_are_thrown_with_what_to_write() {
     let server = Postgres::shared();
     for (body, said) in [
-        (r#"user.sql("127.0.0.1:5432");"#, "write it as postgres://app@127.0.0.1:5432/shop"),
-        (r#"user.sql("mysql://app:hidden@127.0.0.1/shop");"#, "its scheme is mysql: only PostgreSQL is spoken so far"),
+        (r#"user.sql(String("127.0.0.1:5432"));"#, "write it as postgres://app@127.0.0.1:5432/shop"),
+        (
+            r#"user.sql(String("mssql://app:hidden@127.0.0.1/shop"));"#,
+            "its scheme is mssql: write postgres://, or mysql:// for MySQL and MariaDB",
+        ),
         (r#"user.sql(url("loadstone", "?sslmode=prefer"));"#, "write sslmode=require"),
         (r#"await user.sql(url()).query();"#, "the statement: expected a string"),
         (r#"await user.sql(url()).query("SELECT 1", 7);"#, "a list, such as [7, \"name\"]"),
-        (r#"await user.sql(url()).query("SELECT $1, $2", [1, undefined]);"#, "the value of $2 is undefined: write null"),
-        (r#"await user.sql(url()).query("SELECT $1", [() => 1]);"#, "the value of $1 is function"),
+        (r#"await user.sql(url()).query("SELECT $1, $2", [1, undefined]);"#, "the value number 2 is undefined: write null"),
+        (r#"await user.sql(url()).query("SELECT $1", [() => 1]);"#, "the value number 1 is function"),
         (r#"await user.sql(url()).query("SELECT 1", { nmae: "x" });"#, "did you mean `name`"),
         (r#"await user.sql(url()).transaction("BEGIN");"#, "the first argument is the function with its statements, not \"BEGIN\""),
         (r#"await user.sql(url()).transaction(() => 1, { isolation: "strict" });"#, "is none of \"read committed\""),

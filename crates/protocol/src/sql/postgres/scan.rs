@@ -4,21 +4,23 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::answer::{SqlAnswer, SqlColumn};
-use super::refusal::SqlRefusal;
-use super::wire::{WireMessage, malformed, message};
+use super::rows::columns;
+use super::wire::{WireMessage, fields, malformed, message};
 use crate::failure::Failure;
 use crate::raw::AnswerFraming;
+use crate::sql::answer::SqlAnswer;
+use crate::sql::refusal::SqlRefusal;
+use crate::sql::value::{RowFormat, SqlColumn};
 
 /// Goes through the messages of an answer as they arrive; looks at each once.
 #[derive(Debug, Default)]
-pub(super) struct AnswerScan {
+pub(in crate::sql) struct AnswerScan {
     at: usize,
     rows_at: Option<usize>,
     /// The statement was prepared, whatever became of it then.
     pub(super) is_prepared: bool,
     /// Given where a statement is prepared.
-    pub(super) columns: Option<Rc<[SqlColumn]>>,
+    pub(in crate::sql) columns: Option<Rc<[SqlColumn]>>,
     count: Option<u64>,
     /// What was done, such as `INSERT 0 1`.
     pub(super) tag: Vec<u8>,
@@ -34,14 +36,14 @@ impl AnswerScan {
                 self.rows_at.get_or_insert(at);
             }
             b'1' => self.is_prepared = true,
-            b'T' => self.columns = Some(SqlColumn::all(body).ok_or_else(|| malformed("columns cannot be read"))?),
+            b'T' => self.columns = Some(columns(body).ok_or_else(|| malformed("columns cannot be read"))?),
             b'n' => self.columns = Some(Rc::default()),
             b'C' => {
                 self.tag = body.strip_suffix(b"\0").unwrap_or(body).to_vec();
                 let last = self.tag.rsplit(|byte| *byte == b' ').next();
                 self.count = last.and_then(|last| std::str::from_utf8(last).ok()?.parse().ok());
             }
-            b'E' => self.refusal = Some(SqlRefusal::read(body)),
+            b'E' => self.refusal = Some(refusal(body)),
             b'Z' => self.status = *body.first().ok_or_else(|| malformed("a state cannot be read"))?,
             // The server now waits for data, or sends it without end.
             b'G' | b'H' | b'W' => return Err(Failure::protocol("COPY FROM STDIN and COPY TO STDOUT are not supported")),
@@ -53,11 +55,11 @@ impl AnswerScan {
     }
 
     /// The answer that was scanned.
-    pub(super) fn answer(&mut self, bytes: Bytes, columns: Rc<[SqlColumn]>) -> SqlAnswer {
+    pub(in crate::sql) fn answer(&mut self, bytes: Bytes, columns: Rc<[SqlColumn]>) -> SqlAnswer {
         let rows_at = self.rows_at.unwrap_or(bytes.len());
         // A connection's memory is not held for an answer without rows.
         let (bytes, rows_at) = if self.rows_at.is_some() { (bytes, rows_at) } else { (Bytes::new(), 0) };
-        SqlAnswer { columns, count: self.count, refusal: self.refusal.take(), bytes, rows_at }
+        SqlAnswer { columns, count: self.count, inserted: None, refusal: self.refusal.take(), bytes, rows_at, format: RowFormat::Postgres }
     }
 }
 
@@ -76,6 +78,24 @@ impl AnswerFraming for AnswerScan {
     }
 }
 
+/// An error (PostgreSQL, "Error and Notice Message Fields").
+pub(super) fn refusal(body: &[u8]) -> SqlRefusal {
+    let (mut refusal, mut message, mut more) = (SqlRefusal::default(), String::new(), String::new());
+    for (kind, value) in fields(body) {
+        let value = String::from_utf8_lossy(value);
+        match kind {
+            b'V' => refusal.is_final = matches!(&*value, "FATAL" | "PANIC"),
+            b'C' => refusal.code = value.into_owned(),
+            b'M' => message = value.into_owned(),
+            b'D' => more = format!("{more} DETAIL: {value}"),
+            b'H' => more = format!("{more} HINT: {value}"),
+            _ => {}
+        }
+    }
+    refusal.text = format!("{}: {message}{more}", refusal.code);
+    refusal
+}
+
 /// Exactly one message.
 #[derive(Debug)]
 pub(super) struct OneMessage;
@@ -89,7 +109,7 @@ impl AnswerFraming for OneMessage {
 #[cfg(test)]
 mod tests {
     use crate::failure::Failure;
-    use crate::sql::fuzzing::whole;
+    use crate::sql::fuzzing::postgres as whole;
 
     fn said(messages: &[(u8, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::new();

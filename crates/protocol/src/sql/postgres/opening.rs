@@ -8,38 +8,26 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
 
-use super::address::SqlAddress;
-use super::connection::SqlConnection;
-use super::refusal::SqlRefusal;
-use super::scan::OneMessage;
+use super::scan::{OneMessage, refusal};
+use super::session::PostgresSession;
 use super::wire::{WireMessage, malformed, message};
 use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::{RawConnection, RawTarget, RawTimes, ReadUntil};
+use crate::sql::address::SqlAddress;
+use crate::sql::refusal::Unopened;
 
 /// What a server says before the first statement is short. Bytes.
 const GREETING_BYTES_MAX: u64 = 64 * 1024;
 
-/// Why there is no connection.
-pub(super) enum Unopened {
-    Failed(Failure),
-    Refused(SqlRefusal),
-}
-
-impl From<Failure> for Unopened {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
 /// Connects and logs in. TLS is a phase of its own, all else is connecting.
-pub(super) async fn open(
+pub(in crate::sql) async fn open(
     network: &Rc<Network>,
     address: &SqlAddress,
     timeout_ns: u64,
     due: Nanos,
     times: &mut RawTimes,
-) -> Result<SqlConnection, Unopened> {
+) -> Result<PostgresSession, Unopened> {
     let RawTarget { host, port, tls } = &address.target;
     // It speaks first in plain text even where TLS is wanted.
     let plain = RawTarget { host: host.clone(), port: *port, tls: false };
@@ -60,7 +48,7 @@ pub(super) async fn open(
     times.phases.tls = tls_ns;
     times.phases.connect += (network.clock().now() - begun).saturating_sub(tls_ns);
     logged_in?;
-    Ok(SqlConnection::new(raw, address.prepare))
+    Ok(PostgresSession::new(raw, address.prepare))
 }
 
 /// What is said before the first statement.
@@ -109,7 +97,7 @@ impl Login<'_> {
                         self.send(&wire).await?;
                     }
                 }
-                b'E' => return Err(Unopened::Refused(SqlRefusal::read(body))),
+                b'E' => return Err(Unopened::Refused(refusal(body))),
                 b'Z' => return Ok(()),
                 // ParameterStatus, BackendKeyData, NoticeResponse, NegotiateProtocolVersion.
                 b'S' | b'K' | b'N' | b'v' => {}

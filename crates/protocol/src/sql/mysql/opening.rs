@@ -1,0 +1,124 @@
+//! The beginning of a connection: TLS where it is wanted, who we are, and the proof of it (MySQL, "Connection Phase").
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use metrics::{Nanos, Outcome};
+
+use super::greeting::ServerGreeting;
+use super::proof::PasswordProof;
+use super::scan::{OnePacket, refusal};
+use super::session::MySqlSession;
+use super::wire::{PacketCursor, malformed, packet, write};
+use crate::failure::Failure;
+use crate::network::Network;
+use crate::raw::{RawConnection, RawTarget, RawTimes};
+use crate::sql::address::SqlAddress;
+use crate::sql::refusal::Unopened;
+
+/// What a server says before the first statement is short. Bytes.
+const GREETING_BYTES_MAX: u64 = 64 * 1024;
+
+/// Connects and logs in. TLS is a phase of its own, all else is connecting.
+pub(in crate::sql) async fn open(
+    network: &Rc<Network>,
+    address: &SqlAddress,
+    timeout_ns: u64,
+    due: Nanos,
+    times: &mut RawTimes,
+) -> Result<MySqlSession, Unopened> {
+    let RawTarget { host, port, .. } = &address.target;
+    // It speaks first in plain text even where TLS is wanted.
+    let plain = RawTarget { host: host.clone(), port: *port, tls: false };
+    let raw = RawConnection::open(network, &plain, timeout_ns, times).await?;
+    times.ended = 0;
+    let begun = network.clock().now();
+    let mut conversation = LoginConversation { raw: &raw, due, times: RawTimes::from(begun), number: 0, tls_ns: 0 };
+    let logged_in = conversation.log_in(address).await;
+    let LoginConversation { times: said, tls_ns, .. } = conversation;
+    times.bytes_sent += said.bytes_sent;
+    times.bytes_received += said.bytes_received;
+    times.phases.tls = tls_ns;
+    times.phases.connect += (network.clock().now() - begun).saturating_sub(tls_ns);
+    let greeting = logged_in?;
+    Ok(MySqlSession::new(raw, address.prepare, greeting.is_extended()))
+}
+
+/// What is said before the first statement.
+struct LoginConversation<'a> {
+    raw: &'a RawConnection,
+    due: Nanos,
+    times: RawTimes,
+    /// Of the next packet, whoever sends it.
+    number: u8,
+    tls_ns: u64,
+}
+
+impl LoginConversation<'_> {
+    async fn say(&mut self, body: &[u8]) -> Result<(), Failure> {
+        let mut wire = Vec::new();
+        write(body, self.number, &mut wire);
+        self.number = self.number.wrapping_add(1);
+        self.raw.write(&wire, self.due, &mut self.times).await
+    }
+
+    /// The next packet, unless it says that we are not wanted.
+    async fn hear(&mut self) -> Result<Bytes, Unopened> {
+        let bytes = self.raw.read_framed(&mut OnePacket, GREETING_BYTES_MAX, self.due, &mut self.times).await?;
+        let heard = packet(&bytes, 0)?.ok_or_else(|| malformed("a packet that is not whole"))?;
+        self.number = heard.number.wrapping_add(1);
+        match heard.body.first() {
+            Some(0xff) => Err(Unopened::Refused(refusal(heard.body).0)),
+            Some(_) => Ok(bytes.slice_ref(heard.body)),
+            None => Err(malformed("an empty packet").into()),
+        }
+    }
+
+    /// Ends when the server waits for the first statement.
+    async fn log_in(&mut self, address: &SqlAddress) -> Result<ServerGreeting, Unopened> {
+        let heard = self.hear().await?;
+        let greeting = ServerGreeting::read(&heard).ok_or_else(|| malformed("no greeting of version 10"))?;
+        if address.target.tls {
+            self.secure(&greeting, address).await?;
+        }
+        let password = address.password.as_deref().unwrap_or_default();
+        let (nonce, plugin) = (greeting.nonce.clone(), greeting.plugin.clone());
+        let mut proof = PasswordProof { password, nonce, plugin, is_secured: address.target.tls };
+        self.say(&greeting.response(address, &proof.first())).await?;
+        loop {
+            let heard = self.hear().await?;
+            match heard[0] {
+                0 => return Ok(greeting),
+                // "AuthMoreData"
+                1 => {
+                    if let Some(more) = proof.further(&heard[1..])? {
+                        self.say(&more).await?;
+                    }
+                }
+                // "AuthSwitchRequest", which says nothing more where it wants what servers took before 4.1.
+                0xfe => {
+                    let mut cursor = PacketCursor(&heard[1..]);
+                    let plugin = String::from_utf8_lossy(cursor.name()).into_owned();
+                    proof.plugin = if plugin.is_empty() { "mysql_old_password".to_owned() } else { plugin };
+                    proof.nonce = cursor.0.strip_suffix(&[0]).unwrap_or(cursor.0).to_vec();
+                    self.say(&proof.chosen()?).await?;
+                }
+                _ => return Err(malformed("a packet of an unknown kind").into()),
+            }
+        }
+    }
+
+    async fn secure(&mut self, greeting: &ServerGreeting, address: &SqlAddress) -> Result<(), Failure> {
+        if !greeting.offers_tls() {
+            return Err(Failure::new(
+                Outcome::Tls,
+                "the server offers no TLS: leave `sslmode` out of the URL, or set ssl_cert and ssl_key there",
+            ));
+        }
+        self.say(&greeting.tls_request(address)).await?;
+        let asked = self.raw.now();
+        self.raw.secure(&address.target.host, self.due).await?;
+        self.tls_ns = self.raw.now() - asked;
+        Ok(())
+    }
+}

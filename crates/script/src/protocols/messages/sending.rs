@@ -1,0 +1,140 @@
+//! What a script awaits on a channel beside what comes: sending, and requests, which the first message that matches answers.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use metrics::{Outcome, SeriesId};
+use protocol::Failure;
+use protocol::ws::{Payload, SendTimes};
+use rquickjs::{Ctx, Exception, Promise, Value};
+
+use super::channel::MessageChannel;
+use super::options::MessageOptions;
+use super::receive::{AWAIT, MeasuredWait, StepTimes, WaitEnd, record, record_failure, until_end, wait_for_message};
+use super::wait::{ChannelWait, WaitedFor};
+use crate::globals::bytes::bytes_of;
+use crate::runtime::step::MeasuredStep;
+use crate::runtime::user::UserState;
+use crate::sinks::MessageDirection;
+
+/// A channel on which the script can speak, too.
+pub(in crate::protocols) trait SendingChannel: Clone + 'static {
+    fn channel(&self) -> &Rc<MessageChannel>;
+
+    /// Hands a message to the kernel.
+    fn hand_over(&self, message: &Payload) -> impl Future<Output = Result<SendTimes, Failure>>;
+}
+
+/// The channel's user, whose iteration must be running.
+fn running<'s>(ctx: &Ctx<'_>, channel: &'s MessageChannel) -> rquickjs::Result<&'s Rc<UserState>> {
+    let user = &channel.identity.user;
+    user.check_running(ctx, AWAIT)?;
+    Ok(user)
+}
+
+fn payload(ctx: &Ctx<'_>, message: &Value<'_>) -> rquickjs::Result<Payload> {
+    if let Some(text) = message.as_string() {
+        return Ok(Payload::Text(text.to_string()?));
+    }
+    match bytes_of(message) {
+        Some(bytes) => Ok(Payload::Binary(bytes.into())),
+        None => {
+            Err(Exception::throw_type(ctx, "expected the message as a string or bytes (Uint8Array); write objects with JSON.stringify(…)"))
+        }
+    }
+}
+
+/// Sends, under the time limit of a wait.
+async fn send_within(
+    on: &impl SendingChannel,
+    wait: &ChannelWait,
+    message: &Payload,
+    series: Option<SeriesId>,
+) -> Result<SendTimes, Failure> {
+    let mut sending = pin!(on.hand_over(message));
+    let late = || Err(Failure { outcome: Outcome::Timeout, message: "timed out sending the message".to_owned() });
+    let sent = poll_fn(|context| match sending.as_mut().poll(context) {
+        Poll::Ready(sent) => Poll::Ready(sent),
+        Poll::Pending => wait.poll_late(context).map(|()| late()),
+    })
+    .await?;
+    on.channel().show(MessageDirection::Sent, series, message, None);
+    Ok(sent)
+}
+
+/// `send(message, { name, tags })`.
+pub(in crate::protocols) fn send<'js>(
+    ctx: &Ctx<'js>,
+    on: &impl SendingChannel,
+    message: &Value<'js>,
+    given: Option<&Value<'js>>,
+) -> rquickjs::Result<Promise<'js>> {
+    let channel = Rc::clone(on.channel());
+    let user = running(ctx, &channel)?;
+    let message = payload(ctx, message)?;
+    let options = MessageOptions::read(ctx, given, "send(…)", &["name", "tags"])?;
+    let step = options.name.as_deref().map(|name| MeasuredStep::named(user, user.group(), name).with_tags(user, &options.tags));
+    let mut wait = MeasuredWait::new(&channel, WaitedFor::End, step.as_ref(), true, user.scenario.timeout_ns);
+    let on = on.clone();
+    let series = step.as_ref().map(|step| step.series);
+    let work = async move {
+        wait.begin();
+        let sent = send_within(&on, &wait.wait, &message, series).await;
+        let now = wait.now();
+        wait.end(sent.as_ref().map_or(now, |sent| sent.ended));
+        sent
+    };
+    let user = Rc::clone(user);
+    user.promise(ctx, work, move |ctx, user, sent| {
+        let now = user.now();
+        match (sent, &step) {
+            (Ok(sent), Some(step)) => {
+                record(&channel, step, &StepTimes { began: sent.started, sent: None, ended: sent.ended, bytes: (sent.bytes, 0) }, None);
+            }
+            (Ok(_), None) => {}
+            (Err(failure), step) => {
+                record_failure(&channel, step.as_ref(), &StepTimes { began: now, sent: None, ended: now, bytes: (0, 0) }, &failure);
+            }
+        }
+        Ok(Value::new_undefined(ctx.clone()))
+    })
+}
+
+/// `request(message, { name, match, within, tags })`.
+pub(in crate::protocols) fn request<'js>(
+    ctx: &Ctx<'js>,
+    on: &impl SendingChannel,
+    message: &Value<'js>,
+    given: Option<&Value<'js>>,
+) -> rquickjs::Result<Promise<'js>> {
+    let channel = on.channel();
+    let user = running(ctx, channel)?;
+    let message = payload(ctx, message)?;
+    let MessageOptions { name, matcher, within_ns, tags } =
+        MessageOptions::read(ctx, given, "request(…)", &["name", "match", "within", "tags"])?;
+    let step = match name {
+        Some(name) => MeasuredStep::named(user, user.group(), &name),
+        None => MeasuredStep::named(user, user.group(), &format!("{} request", channel.identity.name)),
+    };
+    let step = step.with_tags(user, &tags);
+    step.note_place(ctx, user);
+    let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));
+    let wait = MeasuredWait::new(channel, waited_for, Some(&step), true, within_ns.unwrap_or(user.scenario.timeout_ns));
+    let series = step.series;
+    wait_for_message(ctx, channel, Some(step), matcher, send_and_wait(on.clone(), wait, message, series))
+}
+
+async fn send_and_wait(on: impl SendingChannel, mut wait: MeasuredWait, message: Payload, series: SeriesId) -> Box<WaitEnd> {
+    wait.begin();
+    match send_within(&on, &wait.wait, &message, Some(series)).await {
+        Ok(sent) => {
+            drop(message);
+            wait.note_sent(sent);
+            wait.wait.consider_from(on.channel().number_next());
+            until_end(wait).await
+        }
+        Err(failure) => wait.failed(failure),
+    }
+}

@@ -1,0 +1,34 @@
+//! UDP: `user.udp(…)`, and the socket that it gives.
+//!
+//! Read `open`, then `connection` (what is sent and who reads) and `object`. What arrives waits in a channel, as with WebSockets: see `messages`. A request
+//! whose answer is lost ends with its time limit. Deliberately absent: sending again, which is the script's to decide.
+
+mod connection;
+mod object;
+mod open;
+mod options;
+
+use rquickjs::{Class, Ctx};
+
+use super::messages;
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::verb;
+use crate::unknown_options::OptionsOfVerb;
+use object::UdpObject;
+
+pub(crate) struct UdpSockets;
+
+impl Capability for UdpSockets {
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        options::OPTIONS
+    }
+
+    fn sources(&self) -> &'static [ModuleSource] {
+        messages::SOURCES
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        verb::install::<open::OpenUdp>(ctx, &natives.users)?;
+        messages::install(ctx, natives, Class::<UdpObject>::prototype(ctx)?)
+    }
+}
