@@ -8,16 +8,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use metrics::clock::Monotonic;
-use plan::{IterationSplit, LoadProfile, ScenarioRun, TestPlan};
+use plan::{IterationSplit, LoadProfile, TestPlan};
 use tokio::sync::mpsc;
 
 use crate::agent_messages::{AgentCommand, AgentReport};
 use crate::assembly::SnapshotAssembly;
 use crate::context::{WorkerContext, WorkerShare};
 use crate::descriptors::DescriptorTables;
-use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, WorkerCommand, WorkerReport};
+use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, SharedIterations, WorkerCommand, WorkerReport};
 use crate::threads::WorkerThreads;
 use crate::user::UserFactory;
+
+/// The numbers of the iterations of a leaf that all agents share: of this leaf, so many.
+pub type IterationsOfLeaf = dyn Fn(u32, u64) -> Box<dyn SharedIterations>;
 
 /// An agent's part of a run about to start.
 pub struct AgentWorkers {
@@ -25,6 +28,7 @@ pub struct AgentWorkers {
     share: WorkerShare,
     /// The first worker of every agent, in their order.
     firsts: Vec<u32>,
+    iterations: Box<IterationsOfLeaf>,
     tables: DescriptorTables,
     inputs: Receiver<CoordinatorInput>,
     sender: SyncSender<CoordinatorInput>,
@@ -42,10 +46,16 @@ impl AgentCommands {
 }
 
 impl AgentWorkers {
-    /// `firsts`: the number of the first worker of every agent.
-    pub fn new(plan: Arc<TestPlan>, share: WorkerShare, firsts: Vec<u32>, tables: DescriptorTables) -> Self {
+    /// `firsts`: the number of the first worker of every agent. `iterations`: where the numbers of those come from that all share.
+    pub fn new(
+        plan: Arc<TestPlan>,
+        share: WorkerShare,
+        firsts: Vec<u32>,
+        iterations: Box<IterationsOfLeaf>,
+        tables: DescriptorTables,
+    ) -> Self {
         let (sender, inputs) = sync_channel(1024);
-        Self { plan, share, firsts, tables, inputs, sender }
+        Self { plan, share, firsts, iterations, tables, inputs, sender }
     }
 
     pub fn commands(&self) -> AgentCommands {
@@ -60,7 +70,7 @@ impl AgentWorkers {
     ) where
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let Self { plan, share, firsts, tables, inputs, sender } = self;
+        let Self { plan, share, firsts, iterations, tables, inputs, sender } = self;
         let threads = WorkerThreads { plan: Arc::clone(&plan), share, tables };
         std::thread::scope(|scope| match threads.start(scope, &sender, &make_factory) {
             Ok(workers) => {
@@ -70,6 +80,7 @@ impl AgentWorkers {
                     plan: &plan,
                     share,
                     firsts: &firsts,
+                    iterations: &*iterations,
                     workers,
                     monotonic: Monotonic::start(),
                     ready: 0,
@@ -89,6 +100,7 @@ struct ActiveWorkers<'a> {
     plan: &'a TestPlan,
     share: WorkerShare,
     firsts: &'a [u32],
+    iterations: &'a IterationsOfLeaf,
     workers: Vec<mpsc::Sender<WorkerCommand>>,
     snapshots: SnapshotAssembly,
     monotonic: Monotonic,
@@ -137,10 +149,7 @@ impl ActiveWorkers<'_> {
                 self.tell(&WorkerCommand::Start { zero });
             }
             AgentCommand::Begin { leaf, at } => {
-                let leaves = self.plan.leaves();
-                let numbers = leaves.get(leaf as usize).map_or_else(IterationNumbers::all, |run| self.numbers(run));
-                drop(leaves);
-                let shared = Arc::new(LeafShared::new(self.workers.len(), numbers));
+                let shared = Arc::new(LeafShared::new(self.workers.len(), self.numbers(leaf)));
                 self.tell(&WorkerCommand::Begin { leaf, at, shared });
             }
             AgentCommand::Stop => self.tell(&WorkerCommand::Stop),
@@ -150,17 +159,17 @@ impl ActiveWorkers<'_> {
         }
     }
 
-    /// The agents number the iterations of closed load in turn. Of a count that all share, only those that have a user take part: the numbers
-    /// of one that has none would never be run.
-    fn numbers(&self, run: &ScenarioRun) -> IterationNumbers {
-        let users = match &run.profile {
-            LoadProfile::Iterations { users, split: IterationSplit::Shared, .. } => *users,
-            _ => u64::MAX,
-        };
-        // Worker i of all has a user from `users` > i on.
-        let of = self.firsts.iter().filter(|first| u64::from(**first) < users).count();
-        let index = self.firsts.iter().filter(|first| **first < self.share.first).count();
-        IterationNumbers::every(of.max(1) as u64, index as u64)
+    /// The agents number the iterations of closed load in turn, but for a count that all share.
+    fn numbers(&self, leaf: u32) -> IterationNumbers {
+        match self.plan.leaves().get(leaf as usize).map(|run| &run.profile) {
+            Some(LoadProfile::Iterations { count, split: IterationSplit::Shared, .. }) => {
+                IterationNumbers::Shared((self.iterations)(leaf, *count))
+            }
+            _ => {
+                let index = self.firsts.iter().filter(|first| **first < self.share.first).count();
+                IterationNumbers::every(self.firsts.len().max(1) as u64, index as u64)
+            }
+        }
     }
 
     fn report(&mut self, from: usize, report: WorkerReport) {

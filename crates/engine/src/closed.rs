@@ -28,7 +28,7 @@ impl Quota {
         if let Quota::PerUser(left) = self {
             *left = left.checked_sub(1)?;
         }
-        let number = numbers.take();
+        let number = numbers.take()?;
         match self {
             Quota::Shared(count) if number >= *count => None,
             _ => Some(number),

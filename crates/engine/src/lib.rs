@@ -46,13 +46,13 @@ mod wakeup;
 mod worker;
 
 pub use agent_messages::{AgentCommand, AgentReport};
-pub use agent_workers::{AgentCommands, AgentWorkers};
+pub use agent_workers::{AgentCommands, AgentWorkers, IterationsOfLeaf};
 pub use arrivals::{ArrivalShare, Arrivals, Due};
 pub use context::{WorkerContext, WorkerShare};
 pub use control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
 pub use coordinator::Coordinator;
 pub use descriptors::DescriptorTables;
 pub use level::{LevelReading, UserLevel};
-pub use messages::LoadHandle;
+pub use messages::{LoadHandle, SharedIterations};
 pub use stepped_load::SteppedLoad;
 pub use user::{Arrival, Iteration, IterationEnd, UserError, UserFactory, VirtualUser};

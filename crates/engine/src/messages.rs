@@ -49,13 +49,24 @@ impl LeafShared {
     }
 }
 
+/// Numbers of iterations that several processes share: each once.
+pub trait SharedIterations: Send + Sync {
+    /// The next one; waits for it. `None`: there are no more.
+    fn take(&self) -> Option<u64>;
+}
+
 /// Numbers the iterations of a closed leaf: every number from 0 once, whichever process takes it.
-#[derive(Debug)]
-pub(crate) struct IterationNumbers {
-    taken: AtomicU64,
-    /// Of `of` processes that take numbers in turn, which one.
-    index: u64,
-    of: u64,
+pub(crate) enum IterationNumbers {
+    /// Of `of` processes that take numbers in turn, those of the one with this index.
+    InTurn { taken: AtomicU64, index: u64, of: u64 },
+    /// A count that all share: whoever is ahead takes more.
+    Shared(Box<dyn SharedIterations>),
+}
+
+impl std::fmt::Debug for IterationNumbers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, IterationNumbers::InTurn { .. }) { "InTurn" } else { "Shared" })
+    }
 }
 
 impl IterationNumbers {
@@ -66,12 +77,16 @@ impl IterationNumbers {
 
     /// Every `of`th, from `index` on.
     pub(crate) fn every(of: u64, index: u64) -> Self {
-        Self { taken: AtomicU64::new(0), index, of }
+        IterationNumbers::InTurn { taken: AtomicU64::new(0), index, of }
     }
 
-    pub(crate) fn take(&self) -> u64 {
-        // Relaxed: the counter orders nothing but itself.
-        self.taken.fetch_add(1, Ordering::Relaxed) * self.of + self.index
+    /// `None`: there are no more.
+    pub(crate) fn take(&self) -> Option<u64> {
+        match self {
+            // Relaxed: the counter orders nothing but itself.
+            IterationNumbers::InTurn { taken, index, of } => Some(taken.fetch_add(1, Ordering::Relaxed) * of + index),
+            IterationNumbers::Shared(shared) => shared.take(),
+        }
     }
 }
 

@@ -2,14 +2,16 @@
 //!
 //! Read [`Agent::receive`] and [`Agent::tick`]. An agent serves one run at a time; between runs it announces itself.
 
+use bytes::Bytes;
 use engine::{AgentCommand, AgentReport};
 use metrics::Nanos;
 
 use crate::facts::AgentFacts;
+use crate::kept::KeptSeconds;
 use crate::link::ReliableLink;
 use crate::message::{Assignment, ToAgent, ToController, pack, unpack};
+use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 use crate::packet::{Header, PacketKind, version};
-use crate::rows::RowRequest;
 use crate::subjects::{self, Outgoing};
 
 /// Whoever hears nothing of the other for so long gives it up.
@@ -23,12 +25,22 @@ pub enum AgentTask {
     /// Get ready for this run.
     Prepare(Box<Assignment>),
     Command(AgentCommand),
-    /// Numbers of the feeder that was asked for.
-    Rows {
-        feeder: u64,
+    /// Numbers that were asked for, and how many nobody has.
+    Numbers {
+        source: NumberSource,
         from: u64,
         to: u64,
+        left: u64,
     },
+    /// Give back the numbers that are not used.
+    Recall(NumberSource),
+    /// To a question, by its number.
+    Answer {
+        id: u64,
+        text: String,
+    },
+    /// What the test's host tells its users.
+    Told(String),
     /// Keep what the set-up returned.
     SetUp(String),
     /// The run is over, or its controller has gone: end at once whatever still runs. Why.
@@ -50,6 +62,10 @@ pub struct Agent {
     refused: bool,
     /// The last run is not cleared away yet: no new one is taken.
     held: bool,
+    /// Of the run that it serves.
+    keeping: Option<KeptSeconds>,
+    /// Of the last run whose controller has gone.
+    kept: Option<KeptSeconds>,
 }
 
 #[derive(Debug)]
@@ -64,7 +80,18 @@ struct ServedRun {
 impl Agent {
     /// `id`: like no other agent's.
     pub fn new(id: String, facts: AgentFacts) -> Self {
-        Self { id, facts, announce_at: 0, serving: None, outgoing: Vec::new(), tasks: Vec::new(), refused: false, held: false }
+        Self {
+            id,
+            facts,
+            announce_at: 0,
+            serving: None,
+            outgoing: Vec::new(),
+            tasks: Vec::new(),
+            refused: false,
+            held: false,
+            keeping: None,
+            kept: None,
+        }
     }
 
     /// Where packets for it go to.
@@ -89,6 +116,14 @@ impl Agent {
             self.refuse(&header);
             return;
         }
+        if let Some(kept) = self.kept.as_mut().filter(|kept| self.serving.is_none() && kept.run == header.run) {
+            match header.kind {
+                PacketKind::Collect if !kept.is_given() => kept.give(now),
+                PacketKind::Part(part) => kept.receive(part, now),
+                _ => {}
+            }
+            return;
+        }
         match (&mut self.serving, header.kind) {
             (None, PacketKind::Claim) if !self.held => {
                 self.serving = Some(ServedRun { run: header.run.clone(), link: ReliableLink::default(), heard: now, is_done: false });
@@ -97,18 +132,28 @@ impl Agent {
             (Some(serving), kind) if serving.run == header.run => {
                 serving.heard = now;
                 match kind {
-                    PacketKind::Ping { sent } => self.say(&header.run, PacketKind::Pong { sent, at: now }),
+                    PacketKind::Ping { sent, written } => {
+                        self.keeping.iter_mut().for_each(|keeping| keeping.written(written));
+                        self.say(&header.run, PacketKind::Pong { sent, at: now });
+                    }
                     PacketKind::Part(part) => {
                         let messages = serving.link.receive(part);
-                        self.tasks.extend(messages.iter().filter_map(|message| unpack(message)).map(task));
+                        let tasks: Vec<AgentTask> = messages.iter().filter_map(|message| unpack(message)).map(task).collect();
+                        if let Some(AgentTask::Prepare(assignment)) = tasks.first() {
+                            self.keeping = Some(KeptSeconds::new(header.run.clone(), assignment.agent));
+                        }
+                        self.tasks.extend(tasks);
                     }
-                    PacketKind::Bye { why } => self.leave(why),
+                    PacketKind::Bye { why } => {
+                        self.keeping = None;
+                        self.leave(why);
+                    }
                     PacketKind::Claim => self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 }),
-                    PacketKind::Announce(_) | PacketKind::Pong { .. } => {}
+                    PacketKind::Announce(_) | PacketKind::Pong { .. } | PacketKind::Collect => {}
                 }
             }
             // Of a run that it does not serve any more, or never did: whoever asks is to know.
-            (_, PacketKind::Claim | PacketKind::Bye { .. }) => {}
+            (_, PacketKind::Claim | PacketKind::Collect | PacketKind::Bye { .. }) => {}
             (_, _) => self.say(&header.run, PacketKind::Bye { why: "it is no part of this run any more".to_owned() }),
         }
     }
@@ -128,10 +173,15 @@ impl Agent {
 
     /// To be called some ten times a second, and after anything was given to it.
     pub fn tick(&mut self, now: Nanos) {
+        if let Some(kept) = &mut self.kept {
+            let (run, parts) = (kept.run.clone(), kept.due(now, SILENCE_MAX_NS));
+            parts.into_iter().for_each(|part| self.say(&run, PacketKind::Part(part)));
+        }
         match &mut self.serving {
             None if now >= self.announce_at && !self.held => {
                 self.announce_at = now + ANNOUNCE_NS;
-                let header = self.header("", PacketKind::Announce(self.facts.clone()));
+                let keeps = self.kept.as_ref().map(|kept| kept.run.clone());
+                let header = self.header("", PacketKind::Announce(AgentFacts { keeps, ..self.facts.clone() }));
                 self.outgoing.push(Outgoing { subject: subjects::ANNOUNCE.to_owned(), bytes: header.encode() });
             }
             None => {}
@@ -145,14 +195,20 @@ impl Agent {
         }
     }
 
-    /// Whether it takes no new run, though it serves none.
+    /// Whether it takes no new run, though it serves none. What it kept of the last one is all there is, then.
     pub fn hold(&mut self, held: bool) {
         self.held = held;
+        self.keep_what_is_left();
     }
 
     /// What its workers tell the controller.
     pub fn report(&mut self, report: AgentReport) {
         if let Some(message) = ToController::of_report(report) {
+            if let ToController::Snapshot(snapshot, _) = &message {
+                let (number, packed) = (snapshot.slice, Bytes::from(pack(&message)));
+                self.keeping.iter_mut().for_each(|keeping| keeping.add(number, packed.clone()));
+                return self.serving.iter_mut().for_each(|serving| serving.link.send(packed.clone()));
+            }
             if let Some(serving) = &mut self.serving {
                 serving.is_done |= matches!(message, ToController::Done | ToController::Broke(_));
             }
@@ -165,8 +221,30 @@ impl Agent {
         self.report(AgentReport::Broke(why));
     }
 
-    pub fn ask_rows(&mut self, request: RowRequest) {
-        self.send(&ToController::Rows(request));
+    pub fn ask_numbers(&mut self, request: NumberRequest) {
+        self.send(&ToController::Numbers(request));
+    }
+
+    /// What it has of the numbers that it was lent, where that has changed.
+    pub fn tell_held(&mut self, held: Vec<HeldNumbers>) {
+        if !held.is_empty() {
+            self.send(&ToController::Held(held));
+        }
+    }
+
+    /// Answers [`AgentTask::Recall`].
+    pub fn give_back(&mut self, back: HeldNumbers) {
+        self.send(&ToController::Back(back));
+    }
+
+    /// Asks the test's host; the answer comes with this number.
+    pub fn ask(&mut self, id: u64, text: String) {
+        self.send(&ToController::Ask { id, text });
+    }
+
+    /// Tells the test's host.
+    pub fn tell(&mut self, text: String) {
+        self.send(&ToController::Tell(text));
     }
 
     /// What the set-up returned, which every other agent needs, too.
@@ -187,8 +265,16 @@ impl Agent {
         std::mem::take(&mut self.tasks)
     }
 
+    /// The seconds of a run that is over, and whose controller did not say so.
+    fn keep_what_is_left(&mut self) {
+        if self.serving.is_none() && !self.held && self.keeping.is_some() {
+            self.kept = self.keeping.take();
+        }
+    }
+
     fn leave(&mut self, why: String) {
         self.serving = None;
+        self.keep_what_is_left();
         self.announce_at = 0;
         self.tasks.push(AgentTask::Leave(why));
     }
@@ -213,7 +299,10 @@ fn task(message: ToAgent) -> AgentTask {
     match message {
         ToAgent::Assignment(assignment) => AgentTask::Prepare(assignment),
         ToAgent::Command(command) => AgentTask::Command(command.into()),
-        ToAgent::Rows { feeder, from, to } => AgentTask::Rows { feeder, from, to },
+        ToAgent::Numbers { source, from, to, left } => AgentTask::Numbers { source, from, to, left },
+        ToAgent::Recall(source) => AgentTask::Recall(source),
+        ToAgent::Answer { id, text } => AgentTask::Answer { id, text },
+        ToAgent::Told(text) => AgentTask::Told(text),
         ToAgent::SetUp(json) => AgentTask::SetUp(json),
     }
 }

@@ -3,20 +3,26 @@
 //! Read [`Controller::receive`] and [`Controller::tick`]. It gathers agents, hands each its part of the run, and tells what they report. What the
 //! reports mean is the engine's: the load tree is walked there as over workers.
 
+use std::collections::BTreeSet;
+
 use engine::{AgentCommand, AgentReport};
-use metrics::{AgentSlice, Nanos};
+use metrics::{AgentSlice, Nanos, Snapshot, TaggedSlice, Tags};
 
 use crate::agent::SILENCE_MAX_NS;
 use crate::facts::AgentFacts;
+use crate::leases::{LeaseAnswer, NumberLeases};
 use crate::link::ReliableLink;
 use crate::message::{Assignment, ToAgent, ToController, WireCommand, pack, unpack};
 use crate::offset::{ClockOffset, OffsetReading};
 use crate::packet::{Header, PacketKind, version};
-use crate::rows::RowLeases;
 use crate::subjects::{self, Outgoing};
 
 /// How often agents are asked for their clock, before the load and during it.
 const PING_NS: (Nanos, Nanos) = (50_000_000, 500_000_000);
+
+/// Labels, and values of one, by which results are told apart.
+const LABELS_MAX: usize = 2;
+const VALUES_MAX: usize = 8;
 
 /// How long a seat is kept for an agent that does not answer.
 const CLAIM_NS: Nanos = 2_000_000_000;
@@ -34,6 +40,17 @@ pub enum FleetNews {
     },
     /// A line that the test printed there.
     Line(String),
+    /// A question to the test's host, to be answered by [`Controller::answer`].
+    Asked {
+        agent: usize,
+        id: u64,
+        text: String,
+    },
+    /// Something that the test's host is to know.
+    Told {
+        agent: usize,
+        text: String,
+    },
 }
 
 /// The controller of one run.
@@ -45,7 +62,7 @@ pub struct Controller {
     /// Every agent has its clock read often enough, and the news of it was told.
     gathered: bool,
     started: bool,
-    rows: RowLeases,
+    numbers: NumberLeases,
     outgoing: Vec<Outgoing>,
     news: Vec<FleetNews>,
 }
@@ -61,8 +78,12 @@ struct Seat {
     claimed: Nanos,
     ping_at: Nanos,
     clock: ClockOffset,
+    /// All its seconds before this one are on disk.
+    written: u32,
     /// What its zero was made from.
     zero: Option<OffsetReading>,
+    /// Labels by which results are told apart, see [`parts_by_label`].
+    parts: Vec<Tags>,
     /// It has ended, or was lost.
     is_gone: bool,
 }
@@ -76,7 +97,7 @@ impl Controller {
             seats: Vec::new(),
             gathered: false,
             started: false,
-            rows: RowLeases::default(),
+            numbers: NumberLeases::default(),
             outgoing: Vec::new(),
             news: Vec::new(),
         }
@@ -163,8 +184,10 @@ impl Controller {
     fn hear(&mut self, agent: usize, message: ToController) {
         let report = match message {
             ToController::Ready => AgentReport::Ready,
-            ToController::Snapshot(mut snapshot) => {
-                snapshot.agents.push(self.seats[agent].slice(agent));
+            ToController::Snapshot(mut snapshot, events) => {
+                snapshot.flow_events = events;
+                snapshot.agents.push(AgentSlice { told: snapshot.slice + 1, ..self.seats[agent].slice(agent) });
+                self.seats[agent].parts.iter().for_each(|tags| add_part(&mut snapshot, tags));
                 AgentReport::Snapshot(snapshot)
             }
             ToController::LeafEnded { leaf, threw } => AgentReport::LeafEnded { leaf, threw },
@@ -178,11 +201,18 @@ impl Controller {
                 let name = self.seats[agent].facts.shown();
                 AgentReport::Broke(format!("agent {name}: {why}"))
             }
-            ToController::Rows(request) => {
-                let lease = self.rows.take(agent, self.wanted, request);
-                let rows = ToAgent::Rows { feeder: request.feeder, from: lease.start, to: lease.end };
-                return self.seats[agent].link.send(pack(&rows));
+            ToController::Numbers(request) => {
+                let answers = self.numbers.ask(agent, self.staying(), request);
+                return self.say_answers(answers);
             }
+            ToController::Back(back) => {
+                let answers = self.numbers.give_back(agent, self.staying(), back);
+                return self.say_answers(answers);
+            }
+            ToController::Held(held) => return held.into_iter().for_each(|held| self.numbers.told(agent, held)),
+            ToController::Ask { id, text } => return self.news.push(FleetNews::Asked { agent, id, text }),
+            ToController::Kept { .. } => return,
+            ToController::Tell(text) => return self.news.push(FleetNews::Told { agent, text }),
             ToController::SetUp(json) => {
                 let others = self.seats.iter_mut().enumerate().filter(|(number, _)| *number != agent);
                 return others.for_each(|(_, seat)| seat.link.send(pack(&ToAgent::SetUp(json.clone()))));
@@ -203,7 +233,9 @@ impl Controller {
     pub fn assign(&mut self, test: &str) {
         let workers: Vec<u32> = self.seats.iter().map(|seat| seat.facts.workers).collect();
         let firsts: Vec<u32> = workers.iter().scan(0, |next, here| Some(std::mem::replace(next, *next + here))).collect();
+        let facts: Vec<AgentFacts> = self.seats.iter().map(|seat| seat.facts.clone()).collect();
         for (number, seat) in self.seats.iter_mut().enumerate() {
+            seat.parts = parts_by_label(&facts, number);
             let assignment = Assignment {
                 agent: number as u32,
                 first_worker: firsts[number],
@@ -228,6 +260,32 @@ impl Controller {
         seat.link.send(pack(&ToAgent::Command(WireCommand::new(command, ahead_ns))));
     }
 
+    /// All seconds of an agent before this one are on disk.
+    pub fn written(&mut self, agent: usize, before: u32) {
+        self.seats[agent].written = self.seats[agent].written.max(before);
+    }
+
+    /// Answers a question of an agent.
+    pub fn answer(&mut self, agent: usize, id: u64, text: String) {
+        self.seats[agent].link.send(pack(&ToAgent::Answer { id, text }));
+    }
+
+    /// Tells an agent what its users are to know.
+    pub fn inform(&mut self, agent: usize, text: String) {
+        self.seats[agent].link.send(pack(&ToAgent::Told(text)));
+    }
+
+    /// Agents that are part of the run still.
+    fn staying(&self) -> usize {
+        self.seats.iter().filter(|seat| !seat.is_gone).count()
+    }
+
+    fn say_answers(&mut self, answers: Vec<LeaseAnswer>) {
+        for (agent, answer) in answers {
+            self.seats[agent].link.send(pack(&answer));
+        }
+    }
+
     /// To be called some ten times a second, and after anything was given to it.
     pub fn tick(&mut self, now: Nanos) {
         for number in 0..self.seats.len() {
@@ -236,7 +294,8 @@ impl Controller {
             let is_silent = !seat.is_gone && seat.heard.is_some_and(|heard| now > heard + SILENCE_MAX_NS);
             if !seat.is_gone && seat.heard.is_some() && now >= seat.ping_at {
                 seat.ping_at = now + if self.started { PING_NS.1 } else { PING_NS.0 };
-                self.say(number, PacketKind::Ping { sent: now });
+                let written = self.seats[number].written;
+                self.say(number, PacketKind::Ping { sent: now, written });
             }
             if self.seats[number].heard.is_none() && now < self.seats[number].claimed + CLAIM_NS {
                 self.say(number, PacketKind::Claim);
@@ -279,11 +338,15 @@ impl Controller {
         if std::mem::replace(&mut seat.is_gone, true) {
             return;
         }
+        let seat = &self.seats[agent];
         let mut text = format!("agent {} was lost: {why}; its part of the load is missing from here on", seat.facts.shown());
-        match self.rows.in_doubt(agent) {
-            0 => {}
-            rows => text += &format!(", and {} rows that it held may not have been used", units::count(rows)),
+        let (doubt, answers) = self.numbers.lose(agent, self.staying());
+        for (count, what, done) in [(doubt.rows, "rows", "used"), (doubt.iterations, "iterations", "run")] {
+            if count > 0 {
+                text += &format!(", and {} {what} that it held may not have been {done}", units::count(count));
+            }
         }
+        self.say_answers(answers);
         self.say(agent, PacketKind::Bye { why: "the run goes on without it".to_owned() });
         self.news.push(FleetNews::Report { agent, report: AgentReport::Lost(text) });
     }
@@ -306,7 +369,9 @@ impl Seat {
             claimed: now,
             ping_at: 0,
             clock: ClockOffset::default(),
+            written: 0,
             zero: None,
+            parts: Vec::new(),
             is_gone: false,
         }
     }
@@ -315,8 +380,22 @@ impl Seat {
     fn slice(&self, agent: usize) -> AgentSlice {
         let (zero, now) = (self.zero, self.clock.best());
         let (skew_ns, bound_ns) = zero.zip(now).map_or((0, 0), |(zero, now)| (now.ahead_ns - zero.ahead_ns, now.bound_ns + zero.bound_ns));
-        AgentSlice { agent: agent as u32, skew_ns, bound_ns, lost: false }
+        AgentSlice { agent: agent as u32, skew_ns, bound_ns, ..AgentSlice::default() }
     }
+}
+
+/// The labels of an agent by which results are told apart: those of which the agents have several values, but not each its own.
+pub(crate) fn parts_by_label(agents: &[AgentFacts], agent: usize) -> Vec<Tags> {
+    let values = |label: &str| agents.iter().filter_map(|agent| agent.labels.get(label)).collect::<BTreeSet<_>>().len();
+    let tells_apart = |label: &str| (2..=VALUES_MAX).contains(&values(label)) && (values(label) < agents.len() || agents.len() == 2);
+    let own = agents[agent].labels.iter().filter(|(label, _)| tells_apart(label));
+    own.take(LABELS_MAX).map(|(label, value)| Tags::new([(label.as_str(), value.as_str())])).collect()
+}
+
+/// Adds what was measured once more, as the part that has these tags.
+pub(crate) fn add_part(snapshot: &mut Snapshot, tags: &Tags) {
+    let parts = snapshot.series.iter().map(|series| TaggedSlice { tags: tags.clone(), series: series.clone() });
+    snapshot.tagged.extend(parts);
 }
 
 #[cfg(test)]

@@ -16,6 +16,9 @@ pub struct AgentFacts {
     /// What it says of itself, such as its region.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The run of which it keeps seconds that its controller may not have written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeps: Option<String>,
 }
 
 impl AgentFacts {

@@ -15,7 +15,7 @@ use crate::nats::{NatsBus, NatsServer, Nudge};
 use crate::share::{LabelShare, ShareError, workers_by_share};
 
 /// How long a turn waits for packets.
-const TURN: Duration = Duration::from_millis(50);
+pub(crate) const TURN: Duration = Duration::from_millis(50);
 
 /// What becomes of a run when one of its agents is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,27 @@ pub enum LossPolicy {
     Stop,
 }
 
+/// Whoever runs the test: keeps what its users on all agents have in common. Called on the thread that leads the fleet, in the order in which what
+/// they say arrived.
+pub trait TestHost: Send {
+    /// A line that the test printed.
+    fn line(&mut self, text: String);
+
+    /// A question of a user on this agent. The answer.
+    fn ask(&mut self, agent: usize, question: &str) -> String;
+
+    fn tell(&mut self, agent: usize, text: &str);
+
+    /// What agents are to know by now. It reaches them before the answer to any later question.
+    fn news(&mut self) -> Vec<(usize, String)>;
+}
+
 /// Agents that wait for their part of a run.
 pub struct GatheredFleet {
     controller: Controller,
     bus: NatsBus,
     agents: Vec<AgentFacts>,
+    orders: (SyncSender<Order>, Receiver<Order>),
 }
 
 /// The agents did not come together.
@@ -66,9 +82,9 @@ impl GatheredFleet {
             exchange(&mut controller, &mut bus, TURN, now);
             for news in controller.take_news() {
                 match news {
-                    FleetNews::Gathered(agents) => return Ok(Self { controller, bus, agents }),
+                    FleetNews::Gathered(agents) => return Ok(Self { controller, bus, agents, orders: sync_channel(1024) }),
                     FleetNews::Refused(why) => refused = format!(" ({why})"),
-                    FleetNews::Report { .. } | FleetNews::Line(_) => {}
+                    FleetNews::Report { .. } | FleetNews::Line(_) | FleetNews::Asked { .. } | FleetNews::Told { .. } => {}
                 }
             }
             if now() > deadline {
@@ -93,6 +109,11 @@ impl GatheredFleet {
         Ok(())
     }
 
+    /// By which agents are told what they need not keep any more.
+    pub fn on_disk(&self) -> WrittenSeconds {
+        WrittenSeconds(self.orders.0.clone())
+    }
+
     /// In their order.
     pub fn agents(&self) -> &[AgentFacts] {
         &self.agents
@@ -104,7 +125,7 @@ impl GatheredFleet {
     }
 
     /// Hands out the test, and carries from now on what the load and the agents tell each other. Returns how each agent is told. The fleet is
-    /// led until the second value is dropped. `on_line` gets what the test prints.
+    /// led until the second value is dropped.
     ///
     /// # Errors
     /// There can be no thread.
@@ -113,15 +134,26 @@ impl GatheredFleet {
         test: &str,
         load: LoadHandle,
         policy: LossPolicy,
-        on_line: impl Fn(String) + Send + 'static,
+        mut host: impl TestHost + 'static,
     ) -> std::io::Result<(Vec<AgentPost>, LedFleet)> {
         self.controller.assign(test);
-        let (sender, orders) = sync_channel(1024);
+        let (sender, orders) = self.orders;
         let nudge = self.bus.nudge();
         let posts = (0..self.agents.len()).map(|agent| post(agent, sender.clone(), nudge.clone())).collect();
         let thread = std::thread::Builder::new().name("fleet".to_owned());
-        let thread = thread.spawn(move || lead(&mut self.controller, &mut self.bus, &orders, &load, policy, &on_line))?;
+        let thread = thread.spawn(move || lead(&mut self.controller, &mut self.bus, &orders, &load, policy, &mut host))?;
         Ok((posts, LedFleet { orders: sender, nudge, thread: Some(thread) }))
+    }
+}
+
+/// Tells the fleet what is on disk.
+pub struct WrittenSeconds(SyncSender<Order>);
+
+impl WrittenSeconds {
+    /// All seconds of an agent before this one.
+    pub fn written(&self, agent: u32, before: u32) {
+        // It may be told later, or not at all: the agent keeps them for longer then.
+        let _ = self.0.try_send(Order::Written { agent: agent as usize, before });
     }
 }
 
@@ -138,6 +170,7 @@ fn post(agent: usize, orders: SyncSender<Order>, nudge: Nudge) -> AgentPost {
 
 enum Order {
     Tell { agent: usize, command: AgentCommand },
+    Written { agent: usize, before: u32 },
     End,
 }
 
@@ -163,12 +196,13 @@ fn lead(
     orders: &Receiver<Order>,
     load: &LoadHandle,
     policy: LossPolicy,
-    on_line: &dyn Fn(String),
+    host: &mut dyn TestHost,
 ) {
     loop {
         for order in orders.try_iter() {
             match order {
                 Order::Tell { agent, command } => controller.tell(agent, &command),
+                Order::Written { agent, before } => controller.written(agent, before),
                 Order::End => {
                     controller.dismiss("the run is over");
                     controller.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
@@ -185,9 +219,19 @@ fn lead(
                     }
                     load.report(agent, report);
                 }
-                FleetNews::Line(text) => on_line(text),
+                FleetNews::Line(text) => host.line(text),
+                FleetNews::Told { agent, text } => host.tell(agent, &text),
+                FleetNews::Asked { agent, id, text } => {
+                    let answer = host.ask(agent, &text);
+                    host.news().into_iter().for_each(|(agent, text)| controller.inform(agent, text));
+                    controller.answer(agent, id, answer);
+                }
                 FleetNews::Gathered(_) | FleetNews::Refused(_) => {}
             }
         }
+        host.news().into_iter().for_each(|(agent, text)| controller.inform(agent, text));
+        // Answers need not wait for the next turn.
+        controller.tick(now());
+        controller.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
     }
 }

@@ -7,11 +7,11 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use metrics::clock::Monotonic;
-use metrics::{Nanos, Snapshot};
+use metrics::{FlowEvent, Nanos, Snapshot};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::rows::RowRequest;
+use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 
 /// What an agent is to do in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,12 +39,22 @@ impl Assignment {
 pub(crate) enum ToAgent {
     Assignment(Box<Assignment>),
     Command(WireCommand),
-    /// Numbers for the feeder that was asked for; none where it has no more.
-    Rows {
-        feeder: u64,
+    /// Numbers that were asked for; none where there are no more. `left`: so many nobody has.
+    Numbers {
+        source: NumberSource,
         from: u64,
         to: u64,
+        left: u64,
     },
+    /// Give back what is not used.
+    Recall(NumberSource),
+    /// To a question, by its number.
+    Answer {
+        id: u64,
+        text: String,
+    },
+    /// What the test's host tells its users.
+    Told(String),
     /// What the set-up returned, as JSON.
     SetUp(String),
 }
@@ -53,11 +63,26 @@ pub(crate) enum ToAgent {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToController {
     Ready,
-    Snapshot(Box<Snapshot>),
-    LeafEnded { leaf: u32, threw: bool },
+    /// A second, and what is on its way to the book of journeys.
+    Snapshot(Box<Snapshot>, Vec<FlowEvent>),
+    LeafEnded {
+        leaf: u32,
+        threw: bool,
+    },
     Done,
     Broke(String),
-    Rows(RowRequest),
+    Numbers(NumberRequest),
+    Held(Vec<HeldNumbers>),
+    Back(HeldNumbers),
+    /// To whoever collects what was kept: it comes from this agent of the run.
+    Kept {
+        agent: u32,
+    },
+    Ask {
+        id: u64,
+        text: String,
+    },
+    Tell(String),
     SetUp(String),
     Line(String),
 }
@@ -114,7 +139,10 @@ impl ToController {
     pub(crate) fn of_report(report: AgentReport) -> Option<Self> {
         Some(match report {
             AgentReport::Ready => ToController::Ready,
-            AgentReport::Snapshot(snapshot) => ToController::Snapshot(snapshot),
+            AgentReport::Snapshot(mut snapshot) => {
+                let events = std::mem::take(&mut snapshot.flow_events);
+                ToController::Snapshot(snapshot, events)
+            }
             AgentReport::LeafEnded { leaf, threw } => ToController::LeafEnded { leaf, threw },
             AgentReport::Done => ToController::Done,
             AgentReport::Broke(why) => ToController::Broke(why),

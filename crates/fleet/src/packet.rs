@@ -35,10 +35,12 @@ pub(crate) enum PacketKind {
     Claim,
     /// MessagePart of a message, or only that so much has arrived.
     Part(MessagePart),
-    /// To an agent: what does its clock say?
-    Ping { sent: Nanos },
+    /// To an agent: what does its clock say? And all its seconds before this one are on disk.
+    Ping { sent: Nanos, written: u32 },
     /// Its answer.
     Pong { sent: Nanos, at: Nanos },
+    /// To an agent: give what it keeps of this run.
+    Collect,
     /// The run is over for the receiver.
     Bye { why: String },
 }

@@ -1,9 +1,9 @@
 //! An agent's thread: between the bus and the workers of whatever test it is given.
 
-use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{AgentCommand, AgentCommands, AgentReport};
@@ -14,11 +14,11 @@ use crate::facts::AgentFacts;
 use crate::lead::now;
 use crate::message::Assignment;
 use crate::nats::{NatsBus, NatsServer, Nudge};
-use crate::rows::RowRequest;
+use crate::numbers::{HeldNumbers, LentHere, NumberRequest, NumberSource, TakenNumber};
 
 const TURN: Duration = Duration::from_millis(50);
-/// How long a worker waits for rows at most; by then, an agent that has no controller any more has stopped.
-const ROWS_WAIT: Duration = Duration::from_secs(15);
+/// How long a worker waits for an answer at most; by then, an agent that has no controller any more has stopped.
+const ANSWER_WAIT: Duration = Duration::from_secs(15);
 
 /// What an agent does with a test. It is called on a thread of its own for each run, and returns when the run is over.
 pub type RunTest = dyn Fn(Assignment, AgentLink) + Send + Sync;
@@ -28,21 +28,99 @@ pub type RunTest = dyn Fn(Assignment, AgentLink) + Send + Sync;
 pub struct AgentLink {
     inputs: SyncSender<LocalInput>,
     nudge: Nudge,
+    numbers: Arc<Mutex<BTreeMap<NumberSource, Arc<NumberDesk>>>>,
+    questions: Arc<AtomicU64>,
+}
+
+/// What several agents number together, on one of them. Each call of [`Self::take`] gets a number of its own.
+pub struct AgentNumbers {
+    desk: Arc<NumberDesk>,
+    link: AgentLink,
+    is_endless: bool,
+}
+
+struct NumberDesk {
+    here: Mutex<LentHere>,
+    came: Condvar,
+    /// Workers that wait.
+    waiting: AtomicU64,
+}
+
+impl NumberDesk {
+    fn with<T>(&self, change: impl FnOnce(&mut LentHere) -> T) -> T {
+        // No code panics while it holds this lock.
+        let changed = change(&mut self.here.lock().unwrap_or_else(PoisonError::into_inner));
+        self.came.notify_all();
+        changed
+    }
+}
+
+impl AgentNumbers {
+    /// The next number; waits for the controller where there is none here. `None`: there are no more, or nobody can be asked.
+    pub fn take(&self) -> Option<u64> {
+        self.wait_for(LentHere::take)
+    }
+
+    fn wait_for(&self, mut find: impl FnMut(&mut LentHere) -> (TakenNumber, Option<NumberRequest>)) -> Option<u64> {
+        let desk = &self.desk;
+        let mut here = desk.here.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let (taken, request) = find(&mut here);
+            if let Some(request) = request {
+                drop(here);
+                self.link.send(LocalInput::Numbers(request));
+                here = desk.here.lock().unwrap_or_else(PoisonError::into_inner);
+            }
+            match taken {
+                TakenNumber::Number(number) => return Some(number),
+                TakenNumber::None => return None,
+                // Between the request and here the answer may have come.
+                TakenNumber::Wait if here.has_some() => {}
+                TakenNumber::Wait => {
+                    desk.waiting.fetch_add(1, Ordering::Relaxed);
+                    let (woken, late) = desk.came.wait_timeout(here, ANSWER_WAIT).unwrap_or_else(PoisonError::into_inner);
+                    desk.waiting.fetch_sub(1, Ordering::Relaxed);
+                    here = woken;
+                    if late.timed_out() {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Numbers that may still be taken, without those that other agents hold; more than none as long as one can be had at all. `None`: without end.
+    pub fn remaining(&self) -> Option<u64> {
+        if self.is_endless {
+            return None;
+        }
+        let _: Option<u64> = self.wait_for(LentHere::look);
+        self.desk.here.lock().unwrap_or_else(PoisonError::into_inner).remaining()
+    }
+}
+
+/// Who hears what the test's host tells.
+pub struct HostListeners {
+    /// Gets what the set-up returned on another agent, as JSON.
+    pub on_set_up: Box<dyn Fn(String) + Send>,
+    pub on_told: Box<dyn Fn(String) + Send>,
 }
 
 enum LocalInput {
-    Attach { commands: AgentCommands, on_set_up: Box<dyn Fn(String) + Send> },
+    Attach { commands: AgentCommands, listeners: HostListeners },
     Report(AgentReport),
     Line(String),
     SetUp(String),
-    Rows(RowRequest, SyncSender<Range<u64>>),
+    Numbers(NumberRequest),
+    Ask { id: u64, text: String, reply: SyncSender<String> },
+    Tell(String),
     Ended,
 }
 
 impl AgentLink {
-    /// Where the controller's commands go, and what the set-up of another agent returned.
-    pub fn attach(&self, commands: AgentCommands, on_set_up: impl Fn(String) + Send + 'static) {
-        self.send(LocalInput::Attach { commands, on_set_up: Box::new(on_set_up) });
+    /// Where the controller's commands go, and what the test's host tells.
+    pub fn attach(&self, commands: AgentCommands, listeners: HostListeners) {
+        self.send(LocalInput::Attach { commands, listeners });
     }
 
     pub fn report(&self, report: AgentReport) {
@@ -57,11 +135,33 @@ impl AgentLink {
         self.send(LocalInput::SetUp(json));
     }
 
-    /// Numbers for a feeder; waits for the controller's answer. None where there are no more, or nobody to ask.
-    pub fn rows(&self, request: RowRequest) -> Range<u64> {
+    /// What is numbered over all agents. `end`: how many numbers there are; `None`: without end.
+    pub fn numbers(&self, source: NumberSource, end: Option<u64>) -> AgentNumbers {
+        let new = || NumberDesk { here: Mutex::new(LentHere::new(source, end)), came: Condvar::new(), waiting: AtomicU64::new(0) };
+        let mut desks = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let desk = Arc::clone(desks.entry(source).or_insert_with(|| Arc::new(new())));
+        AgentNumbers { desk, link: self.clone(), is_endless: end.is_none() }
+    }
+
+    /// Asks the test's host, and waits for its answer; `None`: nobody answers.
+    pub fn ask(&self, text: String) -> Option<String> {
         let (reply, answer) = sync_channel(1);
-        self.send(LocalInput::Rows(request, reply));
-        answer.recv_timeout(ROWS_WAIT).unwrap_or(0..0)
+        let id = self.questions.fetch_add(1, Ordering::Relaxed);
+        self.send(LocalInput::Ask { id, text, reply });
+        answer.recv_timeout(ANSWER_WAIT).ok()
+    }
+
+    /// Tells the test's host.
+    pub fn tell(&self, text: String) {
+        self.send(LocalInput::Tell(text));
+    }
+
+    fn desks(&self) -> Vec<Arc<NumberDesk>> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    fn desk(&self, source: NumberSource) -> Option<Arc<NumberDesk>> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
     }
 
     fn send(&self, input: LocalInput) {
@@ -79,7 +179,7 @@ pub fn serve(server: &NatsServer, id: String, facts: AgentFacts, run_test: Arc<R
     let agent = Agent::new(id, facts);
     let bus = NatsBus::connect(server, vec![agent.subject()])?;
     let (sender, inputs) = sync_channel(1024);
-    let link = AgentLink { inputs: sender, nudge: bus.nudge() };
+    let link = AgentLink { inputs: sender, nudge: bus.nudge(), numbers: Arc::default(), questions: Arc::default() };
     say("waiting for a run");
     Serving { agent, bus, inputs, link, job: None, run_test, say }.run()
 }
@@ -98,10 +198,10 @@ struct Serving<'a> {
 #[derive(Default)]
 struct Job {
     commands: Option<AgentCommands>,
-    on_set_up: Option<Box<dyn Fn(String) + Send>>,
+    listeners: Option<HostListeners>,
     /// Commands that came before there was anybody to carry them out.
     early: Vec<AgentCommand>,
-    asking: HashMap<u64, SyncSender<Range<u64>>>,
+    asking: HashMap<u64, SyncSender<String>>,
 }
 
 impl Job {
@@ -128,19 +228,28 @@ impl Serving<'_> {
 
     fn input(&mut self, input: LocalInput) {
         match input {
-            LocalInput::Attach { commands, on_set_up } => {
+            LocalInput::Attach { commands, listeners } => {
                 let Some(job) = &mut self.job else { return };
                 job.early.drain(..).for_each(|command| commands.send(command));
-                (job.commands, job.on_set_up) = (Some(commands), Some(on_set_up));
+                (job.commands, job.listeners) = (Some(commands), Some(listeners));
             }
-            LocalInput::Report(report) => self.agent.report(report),
+            LocalInput::Report(report) => {
+                if matches!(report, AgentReport::Snapshot(_)) {
+                    self.agent.tell_held(self.link.desks().iter().filter_map(|desk| desk.with(LentHere::second)).collect());
+                }
+                self.agent.report(report);
+            }
             LocalInput::Line(text) => self.agent.line(text),
             LocalInput::SetUp(json) => self.agent.tell_set_up(json),
-            LocalInput::Rows(request, reply) => {
+            LocalInput::Numbers(request) if self.agent.is_serving() => self.agent.ask_numbers(request),
+            // Whoever waits is not to wait for ever.
+            LocalInput::Numbers(request) => self.link.desk(request.source).into_iter().for_each(|desk| desk.with(LentHere::close)),
+            LocalInput::Ask { id, text, reply } => {
                 let Some(job) = self.job.as_mut().filter(|_| self.agent.is_serving()) else { return };
-                job.asking.insert(request.feeder, reply);
-                self.agent.ask_rows(request);
+                job.asking.insert(id, reply);
+                self.agent.ask(id, text);
             }
+            LocalInput::Tell(text) => self.agent.tell(text),
             LocalInput::Ended => {
                 self.job = None;
                 self.agent.hold(false);
@@ -154,6 +263,7 @@ impl Serving<'_> {
             AgentTask::Say(text) => (self.say)(&text),
             AgentTask::Leave(why) => {
                 (self.say)(&format!("the run has ended: {why}"));
+                self.link.desks().iter().for_each(|desk| desk.with(LentHere::close));
                 if let Some(job) = &mut self.job {
                     job.asking.clear();
                     job.command(AgentCommand::Halt);
@@ -165,23 +275,38 @@ impl Serving<'_> {
                     job.command(command);
                 }
             }
-            AgentTask::Rows { feeder, from, to } => {
-                if let Some(reply) = self.job.as_mut().and_then(|job| job.asking.remove(&feeder)) {
+            AgentTask::Numbers { source, from, to, left } => {
+                self.link.desk(source).into_iter().for_each(|desk| desk.with(|here| here.give(from, to, left)));
+            }
+            AgentTask::Recall(source) => {
+                let nothing = HeldNumbers { source, loans: u64::MAX, ranges: Vec::new() };
+                let back = self.link.desk(source).map(|desk| {
+                    let waiting = desk.waiting.load(Ordering::Relaxed);
+                    desk.with(|here| here.give_back(waiting))
+                });
+                self.agent.give_back(back.unwrap_or(nothing));
+            }
+            AgentTask::Answer { id, text } => {
+                if let Some(reply) = self.job.as_mut().and_then(|job| job.asking.remove(&id)) {
                     // Nobody waits any more only where the run is over.
-                    let _ = reply.try_send(from..to);
+                    let _ = reply.try_send(text);
                 }
             }
-            AgentTask::SetUp(json) => {
-                if let Some(on_set_up) = self.job.as_ref().and_then(|job| job.on_set_up.as_ref()) {
-                    on_set_up(json);
-                }
-            }
+            AgentTask::SetUp(json) => self.listen(|listeners| (listeners.on_set_up)(json)),
+            AgentTask::Told(text) => self.listen(|listeners| (listeners.on_told)(text)),
+        }
+    }
+
+    fn listen(&self, hear: impl FnOnce(&HostListeners)) {
+        if let Some(listeners) = self.job.as_ref().and_then(|job| job.listeners.as_ref()) {
+            hear(listeners);
         }
     }
 
     fn begin(&mut self, assignment: Assignment) {
         (self.say)(&format!("serving as agent {} of {}", assignment.agent + 1, assignment.firsts.len()));
         self.job = Some(Job::default());
+        self.link.numbers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.agent.hold(true);
         let (run_test, link) = (Arc::clone(&self.run_test), self.link.clone());
         let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(move || {

@@ -248,6 +248,9 @@ pub struct AgentSlice {
     /// From here on nothing came from it any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
+    /// Seconds of it that are in the run by now: all before the one of this number.
+    #[serde(default)]
+    pub told: u32,
 }
 
 impl AgentSlice {
@@ -261,11 +264,11 @@ impl AgentSlice {
         for theirs in from {
             match into.iter_mut().find(|mine| mine.agent == theirs.agent) {
                 Some(mine) => {
-                    let lost = mine.lost || theirs.lost;
+                    let (lost, told) = (mine.lost || theirs.lost, mine.told.max(theirs.told));
                     if theirs.skew_max_ns() > mine.skew_max_ns() {
                         *mine = theirs;
                     }
-                    mine.lost = lost;
+                    (mine.lost, mine.told) = (lost, told);
                 }
                 None => into.push(theirs),
             }

@@ -1,6 +1,7 @@
 //! A test file that has been read: what every worker, and the realm of its stubs, is made from.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,6 +13,8 @@ use stub::{DnsSpec, ProxySpec};
 
 use crate::compile::Program;
 use crate::data::collection::Collected;
+use crate::data::common_data::CommonData;
+use crate::data::elsewhere::CommonHome;
 use crate::data::feeder::CallLeases;
 use crate::data::store::{SetUpListener, Store};
 use crate::error::ScriptError;
@@ -40,10 +43,8 @@ pub struct Loaded {
     pub(crate) name_servers: Vec<DnsSpec>,
     /// The run has said that a step was not awaited.
     pub(crate) warned_unawaited: AtomicBool,
-    /// Files that were read as the test was evaluated, and what it declared then.
+    /// Files that were read as the test was evaluated.
     pub(crate) data_files: Vec<PathBuf>,
-    pub(crate) has_shared_values: bool,
-    pub(crate) has_collections: bool,
     /// Longest turn of JavaScript. Nanoseconds.
     pub(crate) turn_ns_max: Nanos,
 }
@@ -62,10 +63,25 @@ impl Loaded {
         self.program.digest()
     }
 
-    /// Makes it one of several machines' that share feeders and a set-up: rows come from `leases`, and `on_set_up` gets what the set-up returned
-    /// as JSON where it ran here. To be called once, before any load.
-    pub fn share(&self, leases: Arc<dyn CallLeases>, on_set_up: impl Fn(&str) + Send + Sync + 'static) {
-        self.store.share(leases, SetUpListener(Box::new(on_set_up)));
+    /// Makes it one of several machines' that share feeders, values and a set-up: rows come from `leases`, shared values are with `home`, and
+    /// `on_set_up` gets what the set-up returned as JSON where it ran here. To be called once, before any load.
+    pub fn share(&self, leases: Arc<dyn CallLeases>, home: Arc<dyn CommonHome>, on_set_up: impl Fn(&str) + Send + Sync + 'static) {
+        self.store.share(leases, home, &self.program.folder, SetUpListener(Box::new(on_set_up)));
+    }
+
+    /// What `home` tells, see [`CommonData::news`].
+    pub fn hear(&self, text: &str) {
+        self.store.shared().hear(text);
+    }
+
+    /// Sends the rows that users have collected, where the file is on another machine.
+    pub fn send_collected(&self) {
+        self.store.collections().send();
+    }
+
+    /// What users of other machines share, kept here.
+    pub fn common_data(&self) -> CommonData {
+        CommonData::new(Arc::clone(&self.store), self.program.folder.clone())
     }
 
     /// What the set-up returned on another machine.
@@ -78,22 +94,23 @@ impl Loaded {
         !self.plan.stubs.is_empty() || !self.name_servers.is_empty()
     }
 
-    /// What of it other machines could not share: where, and what to do instead. `None`: they can make its load.
-    pub fn not_shareable(&self) -> Option<ScriptError> {
-        let (what, name, instead) = match () {
-            () if self.has_stubs() => {
-                ("stubs", "stub", "start it as a process of its own that all agents and the target reach (`loadstone stub`), or ")
-            }
-            () if !self.plan.flows.is_empty() => ("flow(…)", "flow", ""),
-            () if !self.proxies.is_empty() => ("proxy.tcp(…)", "proxy", ""),
-            () if self.has_shared_values => {
-                ("shared(…)", "shared", "let a feeder hand out what is to be used once (`csv(…).queue()` does so over all agents), or ")
-            }
-            () if self.has_collections => ("collect(…)", "collect", "let the test print its rows (console.log), or "),
-            () => return None,
+    /// Where its stubs listen, in their order: what [`Inputs::stub_urls`] of other machines is to be.
+    pub fn stub_urls(&self) -> Vec<String> {
+        self.stubs.iter().map(|stub| stub.url().to_owned()).collect()
+    }
+
+    /// What of it users of other machines could not reach, as it listens on this machine alone: where, and what to do instead.
+    pub fn reachable_here_only(&self) -> Option<ScriptError> {
+        let is_here = |listen: &str| listen.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
+        let (what, name) = if self.proxies.iter().any(|proxy| is_here(&proxy.listen)) {
+            ("proxy.tcp(…)", "proxy")
+        } else if self.name_servers.iter().any(|server| is_here(&server.listen)) && !self.network.name_servers.is_empty() {
+            ("stub.dns(…)", "stub")
+        } else {
+            return None;
         };
-        let error = ScriptError::new(format!("the test uses {what}, which the agents of a fleet cannot share yet"));
-        let error = error.help(format!("{instead}run the test without --fleet"));
+        let error = ScriptError::new(format!("agents on other machines do not reach {what}, which listens on this machine alone"));
+        let error = error.help("let it listen on an address of this machine's that they reach, or run the test without --fleet");
         Some(match self.program.call_place(name) {
             Some(place) => error.at(place),
             None => error,

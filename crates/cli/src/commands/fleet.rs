@@ -1,4 +1,6 @@
-//! `loadstone fleet`: agents in a Kubernetes cluster.
+//! `loadstone fleet`: agents in a Kubernetes cluster, and what agents have kept.
+
+mod collect;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,10 +8,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
+use self::collect::CollectArgs;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::fleet::kubernetes::{FleetInCluster, FleetState, KINDS, Kubectl, NatsElsewhere, yaml};
-use crate::fleet::{authorities, parse_label};
+use crate::fleet::{authorities, parse_address, parse_label};
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetCommandArgs {
@@ -25,6 +28,8 @@ enum FleetCommand {
     Status(ClusterArgs),
     /// Delete what `fleet up` made.
     Down(ClusterArgs),
+    /// Complete a run whose controller was killed with what its agents have kept.
+    Collect(CollectArgs),
 }
 
 /// Which fleet, in which cluster.
@@ -91,6 +96,7 @@ impl FleetCommandArgs {
             FleetCommand::Up(up) => up.perform(),
             FleetCommand::Status(cluster) => cluster.status(),
             FleetCommand::Down(cluster) => cluster.down(),
+            FleetCommand::Collect(collect) => collect.perform(),
         }
     }
 }
@@ -225,13 +231,6 @@ fn parse_network(text: &str) -> Result<String, String> {
     let bits = if address.is_ipv4() { 32 } else { 128 };
     prefix.parse::<u8>().ok().filter(|prefix| *prefix <= bits).ok_or_else(wrong)?;
     Ok(text.to_owned())
-}
-
-fn parse_address(text: &str) -> Result<String, String> {
-    match text.split_once("://") {
-        Some(("nats" | "tls", host)) if !host.is_empty() => Ok(text.to_owned()),
-        _ => Err("write nats://HOST:4222 or tls://HOST:4222".to_owned()),
-    }
 }
 
 #[cfg(test)]

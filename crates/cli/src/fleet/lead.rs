@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, without_password};
+use fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, TestHost, WrittenSeconds, without_password};
 use run_directory::AgentInfo;
-use script::{Inputs, Loaded};
-use session::{FinishedRun, LineSender, Session, SessionError, Subscriber};
+use script::{CommonData, Inputs, Loaded};
+use session::{FinishedRun, FleetOfRun, LineSender, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError};
 
 use super::local::LocalFleet;
+use super::said::AgentSaid;
 use super::share_flag::{WrittenShare, parse_share, shares};
 use super::test::FleetTest;
 use super::{authorities, unique_id};
@@ -128,9 +129,11 @@ impl FleetRun {
     /// Whether agents could make the load of this test.
     ///
     /// # Errors
-    /// Something of it is common to all users, and cannot be divided yet; or its secrets would go over the network in clear.
+    /// They would not reach its proxies or name servers; or its secrets would go over the network in clear.
     pub(crate) fn check(&self, loaded: &Loaded) -> anyhow::Result<()> {
-        if let Some(refused) = loaded.not_shareable() {
+        if let (FleetPlace::Server(address), Some(refused)) = (&self.place, loaded.reachable_here_only())
+            && !is_here(address)
+        {
             return Err(refused.into());
         }
         match &self.place {
@@ -162,8 +165,9 @@ impl FleetRun {
             (None, FleetPlace::Server(address)) => address.clone(),
             (None, FleetPlace::Local(_)) => String::new(),
         };
+        let id = unique_id();
         let mut fleet =
-            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &unique_id(), self.agents as usize, GATHER_WAIT)?;
+            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &id, self.agents as usize, GATHER_WAIT)?;
         if !self.shares.is_empty() {
             fleet.divide(&self.shares).map_err(|problem| UsageError(format!("--fleet-share: {problem}")))?;
         }
@@ -173,11 +177,63 @@ impl FleetRun {
         let _ = writeln!(std::io::stderr(), "Fleet  {} agents{whose} {} ({workers} workers)", self.agents, without_password(&address));
         let _ = writeln!(std::io::stderr(), "{}", by_label(fleet.agents()));
         session.workers = workers;
-        let agents = infos(&fleet);
-        let lead = |handle| fleet.lead(&test, handle, self.policy, move |line| printed.line(line));
-        let finished = session.run_fleet(agents, lead, subscribers);
+        let made_by = FleetOfRun { id: Some(id), agents: infos(&fleet) };
+        let mut on_disk = OnDisk { fleet: fleet.on_disk(), told: Vec::new() };
+        let mut all: Vec<&mut dyn Subscriber> = vec![&mut on_disk];
+        all.extend(subscribers.iter_mut().map(|subscriber| &mut **subscriber as &mut dyn Subscriber));
+        let lead = |handle| fleet.lead(&test, handle, self.policy, HostOfTest { printed, common: loaded.common_data() });
+        let finished = session.run_fleet(made_by, lead, &mut all);
         drop(local);
         Ok(finished)
+    }
+}
+
+/// What users on all agents have in common is on this machine.
+struct HostOfTest {
+    printed: LineSender,
+    common: CommonData,
+}
+
+impl TestHost for HostOfTest {
+    fn line(&mut self, text: String) {
+        self.printed.line(text);
+    }
+
+    fn ask(&mut self, agent: usize, question: &str) -> String {
+        self.common.answer(agent, question)
+    }
+
+    fn tell(&mut self, _agent: usize, text: &str) {
+        match AgentSaid::parse(text) {
+            Some(AgentSaid::Common(text)) => {
+                if let Err(error) = self.common.take(&text) {
+                    self.printed.fail(error.render());
+                }
+            }
+            Some(AgentSaid::Misuse(problem)) => self.printed.fail(problem),
+            None => {}
+        }
+    }
+
+    fn news(&mut self) -> Vec<(usize, String)> {
+        self.common.news()
+    }
+}
+
+/// Tells agents what they need not keep any more: what is on disk when the next second comes.
+struct OnDisk {
+    fleet: WrittenSeconds,
+    /// Agents, and their seconds up to the last that was written.
+    told: Vec<(u32, u32)>,
+}
+
+impl Subscriber for OnDisk {
+    fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
+        if let RunEvent::Snapshot { snapshot, .. } = event {
+            self.told.drain(..).for_each(|(agent, before)| self.fleet.written(agent, before));
+            self.told.extend(snapshot.agents.iter().filter(|agent| !agent.lost).map(|agent| (agent.agent, agent.told)));
+        }
+        Ok(())
     }
 }
 
@@ -215,13 +271,17 @@ fn by_label(agents: &[AgentFacts]) -> String {
 
 /// The server is reached over a network, without TLS.
 fn is_clear(address: &str) -> bool {
-    let Ok(url) = url::Url::parse(address) else { return true };
-    let is_here = match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
+    !address.starts_with("tls://") && !is_here(address)
+}
+
+/// The server is on this machine.
+fn is_here(address: &str) -> bool {
+    let Ok(url) = url::Url::parse(address) else { return false };
+    match url.host_str().map(|host| host.trim_matches(['[', ']'])) {
         Some("localhost") => true,
         Some(host) => host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback()),
         None => false,
-    };
-    url.scheme() != "tls" && !is_here
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 pub(crate) mod kubernetes;
 mod lead;
 mod local;
+mod said;
 mod serve;
 mod share_flag;
 mod test;
@@ -24,6 +25,14 @@ pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if is_plain(key) && is_plain(value) => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE of letters, digits, - _ and ., such as region=eu".to_owned()),
+    }
+}
+
+/// Where a NATS server is, as a flag has it.
+pub(crate) fn parse_address(text: &str) -> Result<String, String> {
+    match text.split_once("://") {
+        Some(("nats" | "tls", host)) if !host.is_empty() => Ok(text.to_owned()),
+        _ => Err("write nats://HOST:4222 or tls://HOST:4222".to_owned()),
     }
 }
 

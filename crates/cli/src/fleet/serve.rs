@@ -1,15 +1,18 @@
 //! An agent: it joins a fleet and makes its part of one run after another.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{AgentReport, AgentWorkers, WorkerContext};
-use fleet::{AgentFacts, AgentLink, Assignment, NatsServer, RowRequest};
-use script::{CallLeases, ConsoleLine, ScriptUsers, Sinks};
+use engine::{AgentReport, AgentWorkers, SharedIterations, WorkerContext};
+use fleet::{AgentFacts, AgentLink, AgentNumbers, Assignment, HostListeners, NatsServer, NumberSource};
+use metrics::Snapshot;
+use script::{CallLeases, CommonHome, ConsoleLine, LeasedCalls, ScriptError, ScriptUsers, Sinks};
+use secrets::Secrets;
 
+use super::said::AgentSaid;
 use super::test::FleetTest;
 use super::unique_id;
 use crate::command_run::{check_network, scratch_folder};
@@ -31,8 +34,14 @@ pub(crate) struct AgentSettings<'a> {
 pub(crate) fn serve(settings: &AgentSettings<'_>) -> anyhow::Result<()> {
     let hostname = session::hostname();
     let name = settings.name.map_or_else(|| format!("{hostname}/{}", std::process::id()), str::to_owned);
-    let facts =
-        AgentFacts { name: name.clone(), hostname, cores: session::cores(), workers: settings.workers, labels: settings.labels.clone() };
+    let facts = AgentFacts {
+        name: name.clone(),
+        hostname,
+        cores: session::cores(),
+        workers: settings.workers,
+        labels: settings.labels.clone(),
+        ..AgentFacts::default()
+    };
     let say = |text: &str| {
         if !settings.quiet {
             // A closed standard error is no reason not to serve.
@@ -48,11 +57,40 @@ pub(crate) fn serve(settings: &AgentSettings<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-struct FleetLeases(AgentLink);
+/// What the test's users share with those of other agents, by way of the controller.
+struct ByWayOf(AgentLink);
 
-impl CallLeases for FleetLeases {
-    fn lease(&self, feeder: u64, rows: u64, ends: bool) -> Range<u64> {
-        self.0.rows(RowRequest { feeder, rows, ends })
+impl CallLeases for ByWayOf {
+    fn calls(&self, feeder: u64, end: Option<u64>) -> Box<dyn LeasedCalls> {
+        Box::new(NumbersOverAgents(self.0.numbers(NumberSource::Feeder(feeder), end)))
+    }
+}
+
+impl CommonHome for ByWayOf {
+    fn ask(&self, question: String) -> Option<String> {
+        self.0.ask(question)
+    }
+
+    fn tell(&self, text: String) {
+        self.0.tell(AgentSaid::Common(text).to_text());
+    }
+}
+
+struct NumbersOverAgents(AgentNumbers);
+
+impl LeasedCalls for NumbersOverAgents {
+    fn take(&self) -> Option<u64> {
+        self.0.take()
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        self.0.remaining()
+    }
+}
+
+impl SharedIterations for NumbersOverAgents {
+    fn take(&self) -> Option<u64> {
+        self.0.take()
     }
 }
 
@@ -61,21 +99,49 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
     let loaded = FleetTest::parse(&assignment.test)?.load(folder.path())?;
     check_network(&loaded.network)?;
     let set_up = link.clone();
-    loaded.share(Arc::new(FleetLeases(link.clone())), move |json| set_up.set_up(json.to_owned()));
+    loaded.share(Arc::new(ByWayOf(link.clone())), Arc::new(ByWayOf(link.clone())), move |json| set_up.set_up(json.to_owned()));
     let loaded = Arc::new(loaded);
     let tables = session::descriptor_tables(&loaded.plan.load, assignment.workers_of_all)?;
-    let workers = AgentWorkers::new(Arc::new(loaded.plan.clone()), assignment.share(), assignment.firsts.clone(), tables);
-    let kept = Arc::clone(&loaded);
-    link.attach(workers.commands(), move |json| kept.keep_set_up(json));
+    let (numbers, secrets) = (link.clone(), loaded.plan.all_secrets());
+    let iterations = Box::new(move |leaf, count| -> Box<dyn SharedIterations> {
+        Box::new(NumbersOverAgents(numbers.numbers(NumberSource::Leaf(leaf), Some(count))))
+    });
+    let workers = AgentWorkers::new(Arc::new(loaded.plan.clone()), assignment.share(), assignment.firsts.clone(), iterations, tables);
+    let (of_set_up, of_values) = (Arc::clone(&loaded), Arc::clone(&loaded));
+    let listeners = HostListeners {
+        on_set_up: Box::new(move |json| of_set_up.keep_set_up(json)),
+        on_told: Box::new(move |text| of_values.hear(&text)),
+    };
+    link.attach(workers.commands(), listeners);
     workers.run(
         |context: &WorkerContext| ScriptUsers::new(&loaded, context, sinks(link)).map_err(|error| error.render()),
-        |report| link.report(report),
+        |report| {
+            let report = match report {
+                // What an agent keeps is no secret: it may be written by whoever collects it.
+                AgentReport::Snapshot(second) => AgentReport::Snapshot(Box::new(hidden(*second, &secrets))),
+                other => other,
+            };
+            if matches!(report, AgentReport::Snapshot(_) | AgentReport::Done) {
+                loaded.send_collected();
+            }
+            link.report(report);
+        },
     );
     Ok(())
 }
 
-/// Sends what a worker's scripts print to whoever runs the test.
+/// Without what must not be shown; events of journeys are on their way, and hold nothing of the kind.
+fn hidden(mut second: Snapshot, secrets: &Secrets) -> Snapshot {
+    let flow_events = std::mem::take(&mut second.flow_events);
+    Snapshot { flow_events, ..Snapshot::hiding(Cow::Owned(second), secrets).into_owned() }
+}
+
+/// Sends what a worker's scripts print, and do wrong, to whoever runs the test.
 fn sinks(link: &AgentLink) -> Sinks {
-    let link = link.clone();
-    Sinks { console: Some(Rc::new(move |line: &ConsoleLine| link.line(console_text(line)))), ..Sinks::default() }
+    let (lines, failures) = (link.clone(), link.clone());
+    Sinks {
+        console: Some(Rc::new(move |line: &ConsoleLine| lines.line(console_text(line)))),
+        misuse: Some(Rc::new(move |error: &ScriptError| failures.tell(AgentSaid::Misuse(error.render()).to_text()))),
+        ..Sinks::default()
+    }
 }

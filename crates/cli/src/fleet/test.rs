@@ -22,6 +22,8 @@ pub(super) struct FleetTest {
     parameters: Vec<(String, String)>,
     environment: Vec<(String, String)>,
     seed: u64,
+    /// Where its stubs listen, on the controller's machine.
+    stub_urls: Vec<String>,
     /// What it must come to on the agents, too: the digest of its modules, and its plan as JSON, which holds no secrets.
     digest: String,
     plan: String,
@@ -61,6 +63,7 @@ impl FleetTest {
             parameters: inputs.parameters.clone(),
             environment: inputs.environment.iter().filter(|(name, _)| declared.contains(name)).cloned().collect(),
             seed: loaded.plan.options.seed,
+            stub_urls: loaded.stub_urls(),
             digest: loaded.digest(),
             plan: serde_json::to_string(&loaded.plan)?,
         })
@@ -95,6 +98,7 @@ impl FleetTest {
             parameters: self.parameters.clone(),
             environment: self.environment.clone(),
             seed: Some(self.seed),
+            stub_urls: Some(self.stub_urls.clone()),
             check_observer: Some(session::check_observer),
             ..Inputs::default()
         };
@@ -172,6 +176,7 @@ mod tests {
                 parameters: Vec::new(),
                 environment: Vec::new(),
                 seed: 1,
+                stub_urls: Vec::new(),
                 digest: String::new(),
                 plan: String::new(),
             };

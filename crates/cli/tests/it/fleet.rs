@@ -37,6 +37,17 @@ fn made(ended: &Ended) -> (u64, u64, usize) {
     (totals["iterations"].as_u64().expect("a number"), totals["requests"].as_u64().expect("a number"), rows.len())
 }
 
+/// A test, `a.load.ts`, that makes requests of nginx by this load.
+fn got_by(load: &str) -> Folder {
+    let script = format!(
+        r#"import {{ test, scenario, arrivals }} from "loadstone";
+const get = scenario("Get", async (user) => {{ await user.get("/"); }});
+export default test({{ target: "{}", load: get.run({load}) }});"#,
+        server::nginx()
+    );
+    Folder::new().file("a.load.ts", &script)
+}
+
 #[test]
 fn four_agents_make_what_one_machine_makes() {
     let single = folder();
@@ -53,17 +64,78 @@ fn four_agents_make_what_one_machine_makes() {
     assert!(agents.iter().map(|agent| agent["first_worker"].as_u64().unwrap()).eq(0..4), "{agents:?}");
 }
 
-#[test]
-fn what_cannot_be_divided_is_refused_by_its_name() {
-    let script = r#"import { test, scenario, once, shared } from "loadstone";
+/// As many rows as arrivals, a counter, a list that all users take from, and a file that they fill.
+fn script_with_common_data() -> String {
+    format!(
+        r#"import {{ test, scenario, sequence, iterations, arrivals, csv, shared, collect }} from "loadstone";
+const rows = csv("numbers.csv").queue();
 const total = shared("total", 0);
-const only = scenario("Only", async (user) => { total.increment(); });
+const tickets = shared("tickets", []);
+const sold = collect("sold.csv");
+const sell = scenario("Sell", async (user) => {{
+  const {{ n }} = rows.next();
+  tickets.push(Number(n));
+  await user.get("/");
+  total.increment(2);
+}});
+const buy = scenario("Buy", async (user) => {{
+  await user.get("/");
+  sold.add({{ ticket: tickets.shift() }});
+}});
+const look = scenario("Look", async (user) => {{
+  await user.get("/");
+  console.log("row", total.get(), tickets.get().length, rows.remaining);
+}});
+const load = sequence(sell.run(arrivals(150).for("2s")), buy.run(iterations(300).users(8)), look.run(iterations(8).users(8)));
+export default test({{ target: "{}", load }});"#,
+        server::nginx()
+    )
+}
+
+#[test]
+fn what_users_share_is_exact_over_agents() {
+    let numbers: String = std::iter::once("n\n".to_owned()).chain((0..300).map(|n| format!("{n}\n"))).collect();
+    let folder = Folder::new().file("a.load.ts", &script_with_common_data()).file("numbers.csv", &numbers);
+    let ended = folder.run(&["run", "a.load.ts", "--fleet", "local:4"]).passes();
+    let told: BTreeSet<String> = ended.printed().into_iter().collect();
+    assert!(told.iter().all(|line| line == "600 0 0") && !told.is_empty(), "{}", ended.everything());
+    assert_eq!(ended.summary()["totals"]["iterations"], 608, "{}", ended.everything());
+    let sold = std::fs::read_to_string(folder.path().join("sold.csv")).unwrap();
+    let mut tickets: Vec<u32> = sold.lines().skip(1).map(|line| line.parse().expect("a number")).collect();
+    tickets.sort_unstable();
+    assert!(tickets.iter().copied().eq(0..300), "every row was used once, and every ticket sold once: {tickets:?}");
+}
+
+#[test]
+fn journeys_that_start_on_agents_finish_at_a_stub() {
+    let script = r#"import { test, scenario, arrivals, flow, stub, uniqueId } from "loadstone";
+const delivery = flow("Delivery", { drain: "10s" });
+const hook = stub.http({ listen: "127.0.0.1:0", name: "hook" });
+hook.on("POST /webhook", (request) => delivery.finish(request.json("$.key")), { status: 202 });
+const pay = scenario("Pay", async (user) => {
+  const key = uniqueId("order");
+  delivery.start(key, { since: user });
+  await user.pause("100ms");
+  await user.post(`${hook.url}/webhook`, { json: { key } });
+});
+export default test({ load: pay.run(arrivals(40).for("2s")) });"#;
+    let ended = Folder::new().file("a.load.ts", script).run(&["run", "a.load.ts", "--fleet", "local:4"]).passes();
+    let flow = ended.summary()["flows"][0].clone();
+    let counted = ["started", "finished", "open", "duplicates", "unknown"].map(|field| flow[field].as_u64().unwrap_or(0));
+    assert_eq!(counted, [80, 80, 0, 0, 0], "{flow}");
+    let median = flow["time"]["percentiles"][0]["value"].as_f64().expect("a median");
+    assert!((0.1..5.0).contains(&median), "clocks of agents and controller are one: {flow}");
+}
+
+#[test]
+fn what_agents_elsewhere_would_not_reach_is_refused_by_its_name() {
+    let script = r#"import { test, scenario, once, proxy } from "loadstone";
+const db = proxy.tcp({ listen: "127.0.0.1:1", to: "127.0.0.1:2" });
+const only = scenario("Only", async (user) => { await user.get("/"); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;
-    let ended = Folder::new().file("a.load.ts", script).run(&["run", "a.load.ts", "--fleet", "local:2"]).code(2);
-    ended
-        .says("the test uses shared(…), which the agents of a fleet cannot share yet")
-        .says("a.load.ts:2:15")
-        .says("run the test without --fleet");
+    let folder = Folder::new().file("a.load.ts", script);
+    let ended = folder.run(&["run", "a.load.ts", "--fleet", "tls://192.0.2.1:4222", "--agents", "2"]).code(2);
+    ended.says("agents on other machines do not reach proxy.tcp(…)").says("a.load.ts:2:12").says("run the test without --fleet");
 }
 
 #[test]
@@ -122,13 +194,7 @@ impl Drop for Nats {
 /// Kills one of two agents once the run has a second on disk.
 fn with_an_agent_killed(further: &[&str]) -> Ended {
     let nats = Nats::start();
-    let script = format!(
-        r#"import {{ test, scenario, arrivals }} from "loadstone";
-const get = scenario("Get", async (user) => {{ await user.get("/"); }});
-export default test({{ target: "{}", load: get.run(arrivals(20).for("18s")) }});"#,
-        server::nginx()
-    );
-    let folder = Folder::new().file("a.load.ts", &script);
+    let folder = got_by(r#"arrivals(20).for("18s")"#);
     let agent = |name: &str| folder.start(&["agent", "--join", &nats.address, "--name", name, "--workers", "1"]);
     let (east, west) = (agent("east"), agent("west"));
     let mut arguments = vec!["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2"];
@@ -159,6 +225,38 @@ fn an_agent_that_is_killed_is_named_and_what_is_missing_is_told() {
 }
 
 #[test]
+fn a_run_whose_controller_was_killed_is_completed_from_its_agents() {
+    let nats = Nats::start();
+    let folder = got_by(r#"arrivals(20).for("60s")"#);
+    let agent = |name: &str| folder.start(&["agent", "--join", &nats.address, "--name", name, "--workers", "1"]);
+    let agents = [agent("east"), agent("west")];
+    let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2"]);
+    let on_disk = || {
+        let file = folder.runs().first().map(|run| run.join("snapshots.jsonl"));
+        file.and_then(|file| std::fs::read_to_string(file).ok()).map_or(0, |lines| lines.lines().count())
+    };
+    server::wait_until("two seconds on disk", || on_disk() >= 2);
+    folder.run(&["fleet", "collect", "latest", "--fleet", "http://x"]).code(2).says("write nats://HOST:4222");
+    run.signal(Signal::KILL);
+    run.ended();
+    let before = on_disk();
+    let collected = folder.run(&["fleet", "collect", "latest", "--fleet", &nats.address]).passes().says("collected from 2 of 2 agents");
+    let after = on_disk();
+    assert!(after >= before + 5, "agents went on for 10 s: {before} seconds, then {after}");
+    let run = folder.runs().remove(0);
+    assert!(run.join("report.html").is_file(), "{}", collected.everything());
+    let summary: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
+    let made = summary["totals"]["requests"].as_u64().unwrap();
+    let seconds = after as u64;
+    assert!((20 * (seconds - 3)..=20 * seconds).contains(&made), "each second once: {made} requests in {seconds} seconds");
+    folder.run(&["fleet", "collect", "latest", "--fleet", &nats.address]).code(2).says("this run has its end");
+    for agent in agents {
+        agent.signal(Signal::TERM);
+        agent.ended();
+    }
+}
+
+#[test]
 fn a_run_may_end_with_the_agent_that_is_lost() {
     with_an_agent_killed(&["--on-agent-loss", "stop"]).code(1).says("agent west was lost");
 }
@@ -166,13 +264,7 @@ fn a_run_may_end_with_the_agent_that_is_lost() {
 #[test]
 fn regions_have_the_workers_of_their_shares() {
     let nats = Nats::start();
-    let script = format!(
-        r#"import {{ test, scenario, arrivals }} from "loadstone";
-const get = scenario("Get", async (user) => {{ await user.get("/"); }});
-export default test({{ target: "{}", load: get.run(arrivals(30).for("1s")) }});"#,
-        server::nginx()
-    );
-    let folder = Folder::new().file("a.load.ts", &script);
+    let folder = got_by(r#"arrivals(30).for("1s")"#);
     let agent = |name: &str, label: &str| {
         folder.start(&["agent", "--join", &nats.address, "--name", name, "--workers", "2", "--label", label, "--label", "zone="])
     };

@@ -1,6 +1,7 @@
 //! Two agents of one load in one process, led by a coordinator over channels.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::control::{LoadControl, LoadEnding, LoadEvent};
@@ -8,7 +9,7 @@ use crate::coordinator::Coordinator;
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Outcome, Snapshot};
-use plan::{Load, ScenarioId};
+use plan::{Load, ScenarioId, ScenarioRun};
 
 const MS: u64 = 1_000_000;
 
@@ -49,24 +50,37 @@ impl UserFactory for Users {
     }
 }
 
+/// Numbers that all agents take from.
+struct OneCounter(Arc<AtomicU64>, u64);
+
+impl SharedIterations for OneCounter {
+    fn take(&self) -> Option<u64> {
+        Some(self.0.fetch_add(1, Ordering::Relaxed)).filter(|number| *number < self.1)
+    }
+}
+
 /// Runs a profile on agents of so many workers each.
 fn run(profile: LoadProfile, agents: &[u32], log: &'static Log) -> (LoadEnding, Snapshot) {
     let plan = Arc::new(TestPlan::new("t", ["s"], Load::Run(ScenarioRun::new(ScenarioId(0), profile))));
     let of = agents.iter().sum();
     let firsts: Vec<u32> = agents.iter().scan(0, |next, here| Some(std::mem::replace(next, *next + here))).collect();
-    let coordinator = Coordinator::new(Arc::clone(&plan), of);
+    let (coordinator, counter) = (Coordinator::new(Arc::clone(&plan), of), Arc::new(AtomicU64::new(0)));
     let mut tellers: Vec<Box<dyn Fn(AgentCommand)>> = Vec::new();
     for (agent, (here, first)) in agents.iter().zip(&firsts).enumerate() {
         let share = WorkerShare { first: *first, here: *here, of };
-        let workers = AgentWorkers::new(Arc::clone(&plan), share, firsts.clone(), DescriptorTables::OneForAll);
-        let (commands, handle) = (workers.commands(), coordinator.handle());
-        tellers.push(Box::new(move |command| commands.send(command)));
+        let (plan, firsts, counter, handle) = (Arc::clone(&plan), firsts.clone(), Arc::clone(&counter), coordinator.handle());
+        let (told, commands) = sync_channel(1);
         std::thread::spawn(move || {
+            let iterations = Box::new(move |_, count| Box::new(OneCounter(Arc::clone(&counter), count)) as Box<dyn SharedIterations>);
+            let workers = AgentWorkers::new(plan, share, firsts, iterations, DescriptorTables::OneForAll);
+            told.send(workers.commands()).unwrap();
             workers.run(
                 |context| Ok::<_, UserError>(Users { clock: context.clock.clone(), worker: context.index, log }),
                 |report| handle.report(agent, report),
             );
         });
+        let commands = commands.recv().unwrap();
+        tellers.push(Box::new(move |command| commands.send(command)));
     }
     let mut total = Snapshot::default();
     let ending = coordinator.run_agents(tellers, 20 * MS, |event| {

@@ -3,12 +3,11 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
 use engine::{AgentCommand, AgentReport, ArrivalShare, Arrivals, Due, WorkerShare};
-use fleet::{Agent, AgentFacts, AgentTask, Assignment, RowRequest, exchange};
+use fleet::{Agent, AgentFacts, AgentTask, Assignment, LentHere, NumberSource, TakenNumber, exchange};
 use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot};
 use plan::{LoadProfile, TestPlan};
 
@@ -22,6 +21,8 @@ pub(crate) struct Ledger {
     /// `(leaf, number)` of every arrival that ended, as often as it did.
     pub(crate) arrivals: Vec<(u32, u64)>,
     pub(crate) rows: Vec<u64>,
+    /// Arrivals that found no row.
+    pub(crate) without_row: u64,
     /// By agent: samples in the seconds that it handed over.
     pub(crate) handed_over: BTreeMap<u32, u64>,
     /// Agents that ended as they were told.
@@ -36,22 +37,29 @@ pub(crate) struct SimAgent {
     pub(crate) frozen_until: Nanos,
     pub(crate) crashed: bool,
     load: Option<SimLoad>,
-    plan: Rc<TestPlan>,
-    ledger: Rc<RefCell<Ledger>>,
+    test: SimTest,
+}
+
+/// What every agent is given.
+#[derive(Clone)]
+pub(crate) struct SimTest {
+    pub(crate) plan: Rc<TestPlan>,
+    /// Of the feeder that each arrival takes one from.
+    pub(crate) rows: u64,
+    pub(crate) ledger: Rc<RefCell<Ledger>>,
 }
 
 impl SimAgent {
-    pub(crate) fn new(bus: &Rc<RefCell<SimBus>>, number: u32, workers: u32, plan: &Rc<TestPlan>, ledger: &Rc<RefCell<Ledger>>) -> Self {
+    pub(crate) fn new(bus: &Rc<RefCell<SimBus>>, number: u32, workers: u32, test: &SimTest) -> Self {
         let name = format!("a{number:04}");
         let region = if number.is_multiple_of(2) { "eu" } else { "us" };
         let labels = [("region".to_owned(), region.to_owned())].into();
-        let facts = AgentFacts { name: name.clone(), hostname: "sim".to_owned(), cores: 1, workers, labels };
+        let facts = AgentFacts { name: name.clone(), hostname: "sim".to_owned(), cores: 1, workers, labels, ..AgentFacts::default() };
         let agent = Agent::new(name, facts);
         let port = SimPort::new(bus, vec![agent.subject()]);
         // Machines that were started at other times.
         let ahead = Nanos::from(number) * 7_919 * MS + 13;
-        let (plan, ledger) = (Rc::clone(plan), Rc::clone(ledger));
-        Self { agent, port, ahead, frozen_until: 0, crashed: false, load: None, plan, ledger }
+        Self { agent, port, ahead, frozen_until: 0, crashed: false, load: None, test: test.clone() }
     }
 
     /// It makes load.
@@ -73,32 +81,37 @@ impl SimAgent {
             match &report {
                 AgentReport::Snapshot(snapshot) => {
                     let count: u64 = snapshot.series.iter().map(|series| series.count).sum();
-                    *self.ledger.borrow_mut().handed_over.entry(load.number).or_default() += count;
+                    *self.test.ledger.borrow_mut().handed_over.entry(load.number).or_default() += count;
+                    self.agent.tell_held(load.rows.second().into_iter().collect());
                 }
-                AgentReport::Done => _ = self.ledger.borrow_mut().done.insert(load.number),
+                AgentReport::Done => _ = self.test.ledger.borrow_mut().done.insert(load.number),
                 _ => {}
             }
             let is_end = matches!(report, AgentReport::Done);
             self.agent.report(report);
             if is_end {
                 self.load = None;
+                self.agent.hold(false);
                 return;
             }
         }
-        if let Some(request) = load.rows_wanted() {
-            self.agent.ask_rows(request);
-        }
+        load.take_rows(&mut self.agent);
     }
 
     fn task(&mut self, task: AgentTask) {
         match (task, &mut self.load) {
             (AgentTask::Prepare(assignment), load) => {
-                *load = Some(SimLoad::new(&assignment, &self.plan, &self.ledger));
+                self.agent.hold(true);
+                *load = Some(SimLoad::new(&assignment, &self.test));
                 self.agent.report(AgentReport::Ready);
             }
             (AgentTask::Command(command), Some(load)) => load.command(&command),
-            (AgentTask::Rows { from, to, .. }, Some(load)) => load.give_rows(from..to),
-            (AgentTask::Leave(_), load) => *load = None,
+            (AgentTask::Numbers { from, to, left, .. }, Some(load)) => load.rows.give(from, to, left),
+            (AgentTask::Recall(_), Some(load)) => self.agent.give_back(load.rows.give_back(0)),
+            (AgentTask::Leave(_), load) => {
+                *load = None;
+                self.agent.hold(false);
+            }
             _ => {}
         }
     }
@@ -118,10 +131,8 @@ struct SimLoad {
     slice: u32,
     stopped: bool,
     finishing: bool,
-    rows: Range<u64>,
+    rows: LentHere,
     rows_needed: u64,
-    asking: bool,
-    exhausted: bool,
 }
 
 struct SimLeaf {
@@ -137,7 +148,7 @@ fn takes(leaf: u32, number: u64) -> Nanos {
 }
 
 impl SimLoad {
-    fn new(assignment: &Assignment, plan: &Rc<TestPlan>, ledger: &Rc<RefCell<Ledger>>) -> Self {
+    fn new(assignment: &Assignment, test: &SimTest) -> Self {
         let share = assignment.share();
         let key = SeriesKey::new(SeriesKind::Iteration, "s", "s");
         let recorders = (0..share.here).map(|worker| {
@@ -148,8 +159,8 @@ impl SimLoad {
         Self {
             number: assignment.agent,
             share,
-            plan: Rc::clone(plan),
-            ledger: Rc::clone(ledger),
+            plan: Rc::clone(&test.plan),
+            ledger: Rc::clone(&test.ledger),
             zero: None,
             recorders: recorders.collect(),
             leaves: BTreeMap::new(),
@@ -157,10 +168,8 @@ impl SimLoad {
             slice: 0,
             stopped: false,
             finishing: false,
-            rows: 0..0,
+            rows: LentHere::new(NumberSource::Feeder(0), Some(test.rows)),
             rows_needed: 0,
-            asking: false,
-            exhausted: false,
         }
     }
 
@@ -184,16 +193,18 @@ impl SimLoad {
         }
     }
 
-    fn rows_wanted(&mut self) -> Option<RowRequest> {
-        let asks = self.rows_needed > 0 && self.rows.is_empty() && !self.asking && !self.exhausted;
-        self.asking |= asks;
-        asks.then_some(RowRequest { feeder: 0, rows: 100_000, ends: true })
-    }
-
-    fn give_rows(&mut self, rows: Range<u64>) {
-        self.asking = false;
-        self.exhausted = rows.is_empty();
-        self.rows = rows;
+    /// Each arrival needs a row.
+    fn take_rows(&mut self, agent: &mut Agent) {
+        while self.rows_needed > 0 {
+            let (taken, request) = self.rows.take();
+            request.into_iter().for_each(|request| agent.ask_numbers(request));
+            match taken {
+                TakenNumber::Number(row) => self.ledger.borrow_mut().rows.push(row),
+                TakenNumber::None => self.ledger.borrow_mut().without_row += 1,
+                TakenNumber::Wait => return,
+            }
+            self.rows_needed -= 1;
+        }
     }
 
     fn step(&mut self, local: Nanos) -> Vec<AgentReport> {
@@ -208,12 +219,6 @@ impl SimLoad {
             reports.push(self.second(end));
         }
         self.work_until(now);
-        while self.rows_needed > 0
-            && let Some(row) = self.rows.next()
-        {
-            self.rows_needed -= 1;
-            self.ledger.borrow_mut().rows.push(row);
-        }
         let stopped = self.stopped;
         for (number, leaf) in self.leaves.iter_mut().filter(|(_, leaf)| !leaf.ended) {
             let is_over = stopped || leaf.arrivals.iter_mut().all(|arrivals| arrivals.peek().is_none());

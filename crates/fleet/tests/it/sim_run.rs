@@ -1,16 +1,17 @@
 //! A whole run on virtual time: the real controller and load tree, agents, a bus, and what goes wrong when.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use engine::{AgentCommand, LoadControl, LoadEnding, LoadEvent, SteppedLoad};
-use fleet::{AgentFacts, Controller, FleetNews, LabelShare, exchange, workers_by_share};
+use fleet::{AgentFacts, CollectedSeconds, Collector, Controller, FleetNews, LabelShare, exchange, workers_by_share};
 use metrics::clock::{Clock, Monotonic};
 use metrics::{Nanos, Snapshot};
 use plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
 
-use crate::sim_agent::{Ledger, SimAgent};
+use crate::sim_agent::{Ledger, SimAgent, SimTest};
 use crate::sim_bus::{MS, SimBus, SimPort, Weather};
 
 const S: Nanos = 1_000 * MS;
@@ -57,6 +58,8 @@ pub(crate) struct Simulated {
     pub(crate) faults: Vec<Fault>,
     /// None: agents make as much as they have workers.
     pub(crate) shares: Vec<LabelShare>,
+    /// Of the feeder that each arrival takes one from.
+    pub(crate) rows: u64,
 }
 
 /// What came of it.
@@ -68,6 +71,8 @@ pub(crate) struct Outcome {
     /// Time from the controller's end until no agent made load any more.
     pub(crate) agents_stopped_after: Option<Nanos>,
     pub(crate) lost: Vec<u32>,
+    /// What agents gave afterwards, where the controller was killed.
+    pub(crate) collected: CollectedSeconds,
     /// All agents were there, and the run began.
     pub(crate) gathered: bool,
 }
@@ -88,12 +93,13 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     let ledger = Rc::new(RefCell::new(Ledger::default()));
     let mut controller = Controller::new("run".to_owned(), asked.agents.len());
     let mut port = SimPort::new(&bus, controller.subjects().to_vec());
-    let numbered = (0..).zip(&asked.agents);
-    let mut agents: Vec<SimAgent> = numbered.map(|(number, workers)| SimAgent::new(&bus, number, *workers, &plan, &ledger)).collect();
-    let orders: Rc<RefCell<Vec<(usize, AgentCommand)>>> = Rc::default();
-    let mut seconds: Vec<Snapshot> = Vec::new();
+    let test = SimTest { plan: Rc::clone(&plan), rows: asked.rows, ledger: Rc::clone(&ledger) };
+    let agent = |(number, workers): (_, &u32)| SimAgent::new(&bus, number, *workers, &test);
+    let mut agents: Vec<SimAgent> = (0..).zip(&asked.agents).map(agent).collect();
+    let (orders, written, mut seconds) = (AgentOrders::default(), WrittenSeconds::default(), Vec::<Snapshot>::new());
     let mut on_event = |event: LoadEvent| {
         if let LoadEvent::Snapshot(snapshot) | LoadEvent::LastSnapshot(snapshot) = event {
+            written.borrow_mut().extend(snapshot.agents.iter().map(|agent| (agent.agent, agent.told)));
             seconds.push(*snapshot);
         }
         None::<LoadControl>
@@ -101,7 +107,7 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     let mut events = Some(&mut on_event as &mut dyn FnMut(LoadEvent) -> Option<LoadControl>);
     let (clock, mut started_at) = (Clock::virtual_time(), None);
     let mut load: Option<SteppedLoad<'_>> = None;
-    let (mut ending, mut killed_at, mut stopped_after) = (None, None, None);
+    let (mut ending, mut killed_at, mut stopped_after, mut gathered_facts) = (None, None, None, Vec::new());
     for step in 0..12_000u64 {
         let now = S + step * STEP;
         bus.borrow_mut().now = now;
@@ -117,24 +123,20 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
             for news in controller.take_news() {
                 match news {
                     FleetNews::Gathered(facts) => {
+                        gathered_facts.clone_from(&facts);
                         assign(&mut controller, &facts, &asked.shares);
                         let posts = (0..facts.len()).map(|agent| post(agent, &orders)).collect();
                         load = events.take().map(|events| SteppedLoad::new(&plan, posts, clock.clone(), LEAD, events));
                     }
                     FleetNews::Report { agent, report } => load.as_mut().expect("reports follow the assignment").report(agent, report),
-                    FleetNews::Line(_) | FleetNews::Refused(_) => {}
+                    FleetNews::Line(_) | FleetNews::Refused(_) | FleetNews::Asked { .. } | FleetNews::Told { .. } => {}
                 }
             }
             if let Some(load) = load.as_mut().filter(|_| step % 50 == 0) {
                 load.tick();
             }
-            for (agent, command) in orders.borrow_mut().drain(..) {
-                let command = match command {
-                    AgentCommand::Start { .. } => AgentCommand::Start { zero: Monotonic::with_origin(*started_at.get_or_insert(now)) },
-                    other => other,
-                };
-                controller.tell(agent, &command);
-            }
+            written.borrow_mut().drain(..).for_each(|(agent, told)| controller.written(agent as usize, told));
+            deliver(&orders, &mut controller, &mut started_at, now);
             if load.as_ref().is_some_and(SteppedLoad::is_over) {
                 ending = load.take().map(SteppedLoad::end);
             }
@@ -150,8 +152,48 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     drop(load);
     let gathered = events.is_none();
     let lost = seconds.iter().flat_map(|second| &second.agents).filter(|agent| agent.lost).map(|agent| agent.agent).collect();
+    let collected = match killed_at {
+        Some(_) if gathered => collect(&bus, &mut agents, gathered_facts, &seconds),
+        _ => CollectedSeconds::default(),
+    };
     let ledger = std::mem::take(&mut *ledger.borrow_mut());
-    Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost, gathered }
+    Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost, gathered, collected }
+}
+
+/// Commands for agents, by number; and for which of an agent's seconds are on disk.
+type AgentOrders = Rc<RefCell<Vec<(usize, AgentCommand)>>>;
+type WrittenSeconds = Rc<RefCell<Vec<(u32, u32)>>>;
+
+/// What was ordered since the last step. The first start says when the run began.
+fn deliver(orders: &AgentOrders, controller: &mut Controller, started_at: &mut Option<Nanos>, now: Nanos) {
+    for (agent, command) in orders.borrow_mut().drain(..) {
+        let command = match command {
+            AgentCommand::Start { .. } => AgentCommand::Start { zero: Monotonic::with_origin(*started_at.get_or_insert(now)) },
+            other => other,
+        };
+        controller.tell(agent, &command);
+    }
+}
+
+/// Takes from the agents what the killed controller's record does not have.
+fn collect(bus: &Rc<RefCell<SimBus>>, agents: &mut [SimAgent], facts: Vec<AgentFacts>, seconds: &[Snapshot]) -> CollectedSeconds {
+    let mut told: BTreeMap<u32, u32> = BTreeMap::new();
+    for agent in seconds.iter().flat_map(|second| &second.agents) {
+        let known = told.entry(agent.agent).or_default();
+        *known = agent.told.max(*known);
+    }
+    let (mut collector, began) = (Collector::new("run".to_owned(), facts, told), bus.borrow().now);
+    let mut port = SimPort::new(bus, collector.subjects().to_vec());
+    for step in 0..6_000 {
+        let now = began + step * STEP;
+        bus.borrow_mut().now = now;
+        step_all(agents, step as usize, now);
+        exchange(&mut collector, &mut port, Duration::ZERO, || now);
+        if collector.done() == agents.len() {
+            break;
+        }
+    }
+    collector.finish(seconds.last().map_or(0, |second| second.slice + 1))
 }
 
 fn assign(controller: &mut Controller, facts: &[AgentFacts], shares: &[LabelShare]) {

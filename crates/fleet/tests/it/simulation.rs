@@ -13,14 +13,16 @@ use crate::sim_run::{Fault, Outcome, Simulated, plan, simulate};
 
 const S: Nanos = 1_000 * MS;
 const SEEDS: u64 = 200;
+/// As many as the plan has arrivals.
+const ROWS: u64 = 547;
 
 fn fair(agents: &[u32]) -> Simulated {
-    Simulated { seed: 1, agents: agents.to_vec(), weather: Weather::FAIR, faults: Vec::new(), shares: Vec::new() }
+    Simulated { seed: 1, agents: agents.to_vec(), weather: Weather::FAIR, faults: Vec::new(), shares: Vec::new(), rows: 100_000 }
 }
 
 /// Without what tells of the machines and not of the load.
 fn measured(seconds: &[Snapshot]) -> Vec<Snapshot> {
-    let strip = |second: &Snapshot| Snapshot { generator: Vec::new(), agents: Vec::new(), ..second.clone() };
+    let strip = |second: &Snapshot| Snapshot { generator: Vec::new(), agents: Vec::new(), tagged: Vec::new(), ..second.clone() };
     seconds.iter().map(strip).collect()
 }
 
@@ -55,6 +57,15 @@ fn a_fleet_measures_bit_for_bit_what_one_machine_does() {
 }
 
 #[test]
+fn every_row_is_used_once_where_there_are_as_many_as_arrivals() {
+    for agents in [&[2][..], &[4, 4], &[1, 3, 4], &[1; 8], &[1; 30]] {
+        let mut ledger = simulate(&Simulated { rows: ROWS, ..fair(agents) }).ledger;
+        ledger.rows.sort_unstable();
+        assert!(ledger.rows.iter().copied().eq(0..ROWS) && ledger.without_row == 0, "{agents:?}: {:?}", ledger.rows);
+    }
+}
+
+#[test]
 fn a_hundred_agents_are_one_machine_too() {
     let (fleet, single) = (simulate(&fair(&[1; 100])), simulate(&fair(&[100])));
     assert_eq!(measured(&fleet.seconds), measured(&single.seconds));
@@ -77,6 +88,11 @@ fn regions_make_exactly_their_shares_of_what_one_machine_does() {
     let handed = |agents: [u32; 2]| agents.iter().map(|agent| divided.ledger.handed_over[agent]).sum::<u64>();
     assert_eq!((handed([0, 2]), handed([1, 3])), (made(0, 0) + made(1, 0), made(0, 1) + made(1, 1)));
     assert_eq!((made(0, 0), made(0, 1)), (210, 90), "300 even arrivals");
+    let of_region = |region: &str| {
+        let parts = divided.seconds.iter().flat_map(|second| &second.tagged).filter(|part| part.tags.get("region") == Some(region));
+        parts.map(|part| part.series.count).sum::<u64>()
+    };
+    assert_eq!((of_region("eu"), of_region("us")), (handed([0, 2]), handed([1, 3])), "results are told apart by region");
     let all: BTreeSet<_> = divided.ledger.arrivals.iter().copied().collect();
     assert_eq!((&all, all.len()), (&asked(), divided.ledger.arrivals.len()), "each once");
 }
@@ -99,7 +115,7 @@ fn drawn(seed: u64) -> Simulated {
             }
         })
         .collect();
-    Simulated { seed, agents, weather, faults, shares: Vec::new() }
+    Simulated { seed, agents, weather, faults, shares: Vec::new(), rows: ROWS }
 }
 
 /// Holds a run against what really happened in it.
@@ -110,6 +126,7 @@ fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>)
     ensure(unique.len() == ledger.arrivals.len(), "an arrival was made twice".to_owned())?;
     ensure(unique.is_subset(asked), "an arrival was made that nobody asked for".to_owned())?;
     ensure(ledger.rows.iter().collect::<BTreeSet<_>>().len() == ledger.rows.len(), "a row was given out twice".to_owned())?;
+    ensure(ledger.rows.iter().all(|row| *row < ROWS), "a row was given out that there is not".to_owned())?;
     if !outcome.gathered {
         return ensure(ledger.arrivals.is_empty(), "load was made before all agents were there".to_owned());
     }
@@ -123,7 +140,8 @@ fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>)
     ensure(in_order && slices.len() == outcome.seconds.len(), "a second came twice or out of order".to_owned())?;
     if outcome.ending.is_none() {
         let killed = simulated.faults.iter().any(|fault| matches!(fault, Fault::ControllerKilled { .. }));
-        return ensure(killed, "it did not end".to_owned());
+        ensure(killed, "it did not end".to_owned())?;
+        return check_collected(simulated, outcome);
     }
     let lost: BTreeSet<u32> = outcome.lost.iter().copied().collect();
     let total = counted(&outcome.seconds);
@@ -132,10 +150,28 @@ fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>)
     ensure(total >= of_staying, format!("{total} samples of {of_staying} arrived"))?;
     ensure(total <= of_all, format!("{total} samples arrived, {of_all} were sent"))?;
     if lost.is_empty() && !matches!(outcome.ending, Some(LoadEnding::Broke(_))) {
+        ensure(ledger.without_row == 0, format!("{} arrivals found no row, and nobody was lost", ledger.without_row))?;
         ensure(&unique == asked, format!("{} arrivals of {} were made, and nobody was lost", unique.len(), asked.len()))?;
         ensure(total == asked.len() as u64, format!("{total} samples of {} arrivals", asked.len()))?;
     }
     Ok(())
+}
+
+/// Holds what was collected after a kill of the controller against what agents measured: what the record has not, and nothing twice.
+fn check_collected(simulated: &Simulated, outcome: &Outcome) -> Result<(), String> {
+    let (collected, handed) = (&outcome.collected, &outcome.ledger.handed_over);
+    let total = counted(&outcome.seconds) + counted(&collected.seconds);
+    let of_all: u64 = handed.values().sum();
+    // The order of agents in the run is the one in which they came; those that crash are no more, whoever they were.
+    let has_crash = simulated.faults.iter().any(|fault| matches!(fault, Fault::Crash { .. }));
+    let of_given: u64 = handed.iter().filter(|(agent, _)| collected.agents.contains(agent)).map(|(_, count)| count).sum();
+    let whole = if has_crash || !outcome.lost.is_empty() { of_given } else { of_all };
+    if total > of_all || total < whole {
+        return Err(format!("{total} samples are in the record or were collected, of {whole} to {of_all}"));
+    }
+    let in_order = collected.seconds.is_sorted_by(|one, next| one.slice < next.slice);
+    let follows = collected.seconds.first().is_none_or(|first| outcome.seconds.last().is_none_or(|last| first.slice > last.slice));
+    if in_order && follows { Ok(()) } else { Err("what was collected does not follow on the record".to_owned()) }
 }
 
 /// `LOADSTONE_SEEDS=10000` asks for more, `LOADSTONE_SEEDS=17..18` for one.
@@ -197,6 +233,16 @@ fn an_agent_that_stands_still_for_a_while_costs_nothing_but_time() {
     let marks: Vec<&str> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| &*mark.text).collect();
     assert!(marks.iter().any(|text| text.contains("1 of 2 agents were silent")), "{marks:?}");
     assert!(marks.iter().any(|text| text.contains("came late and is counted here")), "{marks:?}");
+}
+
+#[test]
+fn agents_keep_what_a_killed_controller_had_not_written() {
+    let killed = Fault::ControllerKilled { at: 5 * S };
+    let outcome = simulate(&Simulated { faults: vec![killed], ..fair(&[1, 2, 1]) });
+    let handed: u64 = outcome.ledger.handed_over.values().sum();
+    let (recorded, collected) = (counted(&outcome.seconds), counted(&outcome.collected.seconds));
+    assert!(recorded > 0 && collected > 0, "{recorded} in the record, {collected} collected");
+    assert_eq!((recorded + collected, outcome.collected.agents.len()), (handed, 3));
 }
 
 #[test]

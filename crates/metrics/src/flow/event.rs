@@ -4,14 +4,16 @@ use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Nanos;
 
 /// A journey's key, hashed to 64 bits: of ten million keys any two are taken for one with a probability of 3·10⁻⁶.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FlowKey(NonZeroU64);
 
 impl FlowKey {
-    /// The same text gives the same key on every thread of this process.
+    /// The same text gives the same key on every thread, and on every machine that has this version.
     pub fn of(text: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
@@ -28,7 +30,8 @@ impl FlowKey {
 }
 
 /// What happened to a journey.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FlowStep {
     Start,
     /// It has reached the stage of this number.
@@ -37,7 +40,7 @@ pub enum FlowStep {
 }
 
 /// Something that happened to one journey.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEvent {
     /// Number of the flow, in the order in which they were given to [`FlowBook::new`](super::FlowBook::new).
     pub flow: u32,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{fs, io, process};
 
 use thiserror::Error;
@@ -32,15 +32,31 @@ pub struct Collected {
     pub rows: u64,
 }
 
+/// Where rows go that belong to a file on another machine.
+pub(crate) trait CollectSink: Send + Sync {
+    /// Lines without their ends; `header` is the first line of the file, where it is not empty.
+    fn take(&self, path: &Path, header: &str, lines: Vec<String>);
+}
+
 /// All collections of a run, by path.
-#[derive(Debug, Default)]
-pub(crate) struct Collections(Mutex<BTreeMap<PathBuf, Arc<Collection>>>);
+#[derive(Default)]
+pub(crate) struct Collections {
+    known: Mutex<BTreeMap<PathBuf, Arc<Collection>>>,
+    sink: OnceLock<Arc<dyn CollectSink>>,
+}
 
 /// One file in the making.
-#[derive(Debug)]
 pub(crate) struct Collection {
     path: PathBuf,
     draft: Mutex<Option<CollectionDraft>>,
+    sent: Option<SentRows>,
+}
+
+/// Rows that go to another machine.
+struct SentRows {
+    sink: Arc<dyn CollectSink>,
+    /// The header, and the lines since the last were sent.
+    waiting: Mutex<(Option<String>, Vec<String>)>,
 }
 
 /// A file with a name of its own until it is complete. Removed if it never is.
@@ -54,35 +70,68 @@ struct CollectionDraft {
 }
 
 impl Collections {
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.0).is_empty()
+    pub(crate) fn declare(&self, path: &Path) -> Arc<Collection> {
+        let mut known = lock(&self.known);
+        let sent = || self.sink.get().map(|sink| SentRows { sink: Arc::clone(sink), waiting: Mutex::default() });
+        let made = || Arc::new(Collection { path: path.to_owned(), draft: Mutex::default(), sent: sent() });
+        Arc::clone(known.entry(path.to_owned()).or_insert_with(made))
     }
 
-    pub(crate) fn declare(&self, path: &Path) -> Arc<Collection> {
-        let mut known = lock(&self.0);
-        let made = || Arc::new(Collection { path: path.to_owned(), draft: Mutex::default() });
-        Arc::clone(known.entry(path.to_owned()).or_insert_with(made))
+    /// From now on, rows go to another machine. To be called before any file is declared.
+    pub(crate) fn send_to(&self, sink: Arc<dyn CollectSink>) {
+        let _ = self.sink.set(sink);
+    }
+
+    /// Sends what has been gathered for other machines.
+    pub(crate) fn send(&self) {
+        self.all().iter().for_each(|collection| collection.send());
+    }
+
+    fn all(&self) -> Vec<Arc<Collection>> {
+        lock(&self.known).values().cloned().collect()
     }
 
     /// Puts every file that has rows in its place. Those without keep what was there before.
     pub(crate) fn finish(&self) -> Result<Vec<Collected>, CollectError> {
-        let known: Vec<_> = lock(&self.0).values().cloned().collect();
-        known.iter().filter_map(|collection| collection.finish().transpose()).collect()
+        self.all().iter().filter_map(|collection| collection.finish().transpose()).collect()
     }
 }
 
 impl Collection {
     /// Adds a line. The first one's `header`, where it is not empty, becomes the first line of the file; the others' must be the same.
     pub(crate) fn add(&self, header: &str, line: &str) -> Result<(), CollectError> {
+        if let Some(sent) = &self.sent {
+            let (known, lines) = &mut *lock(&sent.waiting);
+            if known.get_or_insert_with(|| header.to_owned()) != header {
+                return Err(self.other_columns(known.clone().unwrap_or_default(), header));
+            }
+            lines.push(line.to_owned());
+            return Ok(());
+        }
         let mut draft = lock(&self.draft);
         let draft = match &mut *draft {
             Some(draft) => draft,
             none => none.insert(CollectionDraft::begin(&self.path, header).map_err(|problem| self.unwritable(problem))?),
         };
         if draft.header != header {
-            return Err(CollectError::Columns { path: self.path.clone(), before: draft.header.clone(), now: header.to_owned() });
+            return Err(self.other_columns(draft.header.clone(), header));
         }
         draft.add(line).map_err(|problem| self.unwritable(problem))
+    }
+
+    fn other_columns(&self, before: String, now: &str) -> CollectError {
+        CollectError::Columns { path: self.path.clone(), before, now: now.to_owned() }
+    }
+
+    fn send(&self) {
+        let Some(sent) = &self.sent else { return };
+        let (header, lines) = {
+            let (header, lines) = &mut *lock(&sent.waiting);
+            (header.clone().unwrap_or_default(), std::mem::take(lines))
+        };
+        if !lines.is_empty() {
+            sent.sink.take(&self.path, &header, lines);
+        }
     }
 
     fn finish(&self) -> Result<Option<Collected>, CollectError> {

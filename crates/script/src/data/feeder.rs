@@ -3,9 +3,7 @@
 //! Read [`Feeder`]. One atomic counter numbers the calls of all workers; a strategy turns a call's number into a row. So no row is given
 //! out twice by mistake, and random rows repeat with the seed whichever worker asks.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::draws::{DrawStream, Draws, mix};
 
@@ -37,21 +35,26 @@ impl Strategy {
     }
 }
 
-/// Where the numbers of calls come from when they are common to several machines: blocks of them, each number once. Waits for the answer.
+/// Where the numbers of calls come from when they are common to several machines.
 pub trait CallLeases: Send + Sync {
-    /// The next numbers of a feeder; none when it is exhausted. `ends`: its `rows` are given out only once.
-    fn lease(&self, feeder: u64, rows: u64, ends: bool) -> Range<u64>;
+    /// `end`: calls of this feeder that get a row; `None`: all.
+    fn calls(&self, feeder: u64, end: Option<u64>) -> Box<dyn LeasedCalls>;
+}
+
+/// The numbers of one feeder's calls over several machines, each once.
+pub trait LeasedCalls: Send + Sync {
+    /// The next one; waits for it. `None`: there are no more.
+    fn take(&self) -> Option<u64>;
+
+    /// Numbers that are left, as far as they are known here: more than none as long as there is one. `None`: without end.
+    fn remaining(&self) -> Option<u64>;
 }
 
 /// How calls are numbered.
 enum Calls {
     /// So far, by this process alone. It may pass the number of rows: calls beyond it find the feeder exhausted.
     Own(AtomicU64),
-    Leased {
-        number: u64,
-        leases: Arc<dyn CallLeases>,
-        block: Mutex<Range<u64>>,
-    },
+    Leased(Box<dyn LeasedCalls>),
 }
 
 impl std::fmt::Debug for Calls {
@@ -89,8 +92,8 @@ impl Feeder {
     }
 
     /// The same with calls that are numbered over several machines, where feeders of one test have equal numbers.
-    pub(crate) fn leased(self, number: u64, leases: &Arc<dyn CallLeases>) -> Self {
-        Self { calls: Calls::Leased { number, leases: Arc::clone(leases), block: Mutex::default() }, ..self }
+    pub(crate) fn leased(self, number: u64, leases: &dyn CallLeases) -> Self {
+        Self { calls: Calls::Leased(leases.calls(number, self.ends().then_some(self.rows))), ..self }
     }
 
     /// The row of the next call; `None` when every row has been given out.
@@ -98,14 +101,7 @@ impl Feeder {
         let call = match &self.calls {
             // Relaxed: the counter orders nothing but itself, and the rows never change.
             Calls::Own(calls) => calls.fetch_add(1, Ordering::Relaxed),
-            Calls::Leased { number, leases, block } => {
-                // Held while the answer is waited for: the others on this machine need it, too.
-                let mut block = block.lock().unwrap_or_else(PoisonError::into_inner);
-                if block.is_empty() {
-                    *block = leases.lease(*number, self.rows, self.ends());
-                }
-                block.next()?
-            }
+            Calls::Leased(calls) => calls.take()?,
         };
         match self.strategy {
             Strategy::Number => Some(call),
@@ -118,14 +114,10 @@ impl Feeder {
 
     /// Rows left to give out; `None` where rows are given out again.
     pub(crate) fn remaining(&self) -> Option<u64> {
-        self.ends().then(|| match &self.calls {
-            Calls::Own(calls) => self.rows.saturating_sub(calls.load(Ordering::Relaxed)),
-            // Those that this machine holds: what is left elsewhere is not known here.
-            Calls::Leased { block, .. } => {
-                let block = block.lock().unwrap_or_else(PoisonError::into_inner);
-                block.end - block.start
-            }
-        })
+        match &self.calls {
+            Calls::Own(calls) => self.ends().then(|| self.rows.saturating_sub(calls.load(Ordering::Relaxed))),
+            Calls::Leased(calls) => calls.remaining(),
+        }
     }
 
     /// Every row is given out once.
@@ -226,35 +218,43 @@ mod tests {
         }
     }
 
-    /// Numbers in blocks of three, as long as there are rows.
-    struct Threes(AtomicU64);
+    /// One counter for all machines.
+    #[derive(Clone)]
+    struct OneCounter(Arc<AtomicU64>, Option<u64>);
 
-    impl CallLeases for Threes {
-        fn lease(&self, _: u64, rows: u64, ends: bool) -> Range<u64> {
-            let from = self.0.fetch_add(3, Ordering::Relaxed);
-            let to = if ends { (from + 3).min(rows) } else { from + 3 };
-            from.min(to)..to
+    impl CallLeases for OneCounter {
+        fn calls(&self, _: u64, end: Option<u64>) -> Box<dyn LeasedCalls> {
+            Box::new(OneCounter(Arc::clone(&self.0), end))
+        }
+    }
+
+    impl LeasedCalls for OneCounter {
+        fn take(&self) -> Option<u64> {
+            Some(self.0.fetch_add(1, Ordering::Relaxed)).filter(|number| self.1.is_none_or(|end| *number < end))
+        }
+
+        fn remaining(&self) -> Option<u64> {
+            self.1.map(|end| end.saturating_sub(self.0.load(Ordering::Relaxed)))
         }
     }
 
     #[test]
     fn two_machines_give_out_every_row_once() {
         for strategy in [Strategy::Queue, Strategy::Shuffle] {
-            let leases: Arc<dyn CallLeases> = Arc::new(Threes(AtomicU64::new(0)));
+            let leases = OneCounter(Arc::default(), None);
             let machines = [(); 2].map(|()| Feeder::new(strategy, 100, 1, 7).leased(7, &leases));
+            assert_eq!(machines[1].remaining(), Some(100));
             let mut rows: Vec<u64> = (0..200).filter_map(|call| machines[call % 2].take()).collect();
-            let in_order = rows.clone();
             rows.sort_unstable();
             assert!(rows.iter().copied().eq(0..100), "{strategy:?}: {rows:?}");
-            assert_ne!(in_order, rows, "{strategy:?}: blocks alternate");
         }
     }
 
     #[test]
     fn rows_that_repeat_go_on_over_machines() {
-        let leases: Arc<dyn CallLeases> = Arc::new(Threes(AtomicU64::new(0)));
+        let leases = OneCounter(Arc::default(), None);
         let machines = [(); 2].map(|()| Feeder::new(Strategy::Circular, 4, 1, 0).leased(0, &leases));
-        let rows: Vec<_> = (0..8).filter_map(|call| machines[call % 2].take()).collect();
-        assert_eq!(rows, [0, 3, 1, 0, 2, 1, 2, 1]);
+        let rows: Vec<_> = (0..6).filter_map(|call| machines[call % 2].take()).collect();
+        assert_eq!((rows, machines[0].remaining()), (vec![0, 1, 2, 3, 0, 1], None));
     }
 }

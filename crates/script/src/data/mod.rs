@@ -5,7 +5,9 @@
 
 pub(crate) mod bindings;
 pub(crate) mod collection;
+pub(crate) mod common_data;
 pub(crate) mod draws;
+pub(crate) mod elsewhere;
 pub(crate) mod feeder;
 pub(crate) mod files;
 pub(crate) mod protos;

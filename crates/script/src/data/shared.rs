@@ -5,27 +5,29 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use thiserror::Error;
-
+use super::elsewhere::{CommonHome, SharedChange, SharedCopy, SharedError, SharedNews, SharedResult};
 use crate::extract::scan;
 
-#[derive(Debug, Error, PartialEq, Eq)]
-pub(crate) enum SharedError {
-    #[error("shared \"{name}\" holds {found}, and only {wanted} can do that")]
-    WrongKind { name: String, found: &'static str, wanted: &'static str },
-}
-
 /// All shared values of a run, by name.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct SharedValues {
     values: Mutex<BTreeMap<String, Arc<SharedValue>>>,
+    /// Where the values are, if not here.
+    home: OnceLock<Arc<dyn CommonHome>>,
 }
 
-/// One shared value.
+/// One shared value, wherever it is.
 #[derive(Debug)]
-pub(crate) struct SharedValue {
+pub(crate) enum SharedValue {
+    Here(SharedHere),
+    Elsewhere(SharedCopy),
+}
+
+/// A shared value of this process.
+#[derive(Debug)]
+pub(crate) struct SharedHere {
     name: String,
     /// Counts the changes. Read without the lock to see whether a copy is still good.
     version: AtomicU64,
@@ -43,37 +45,135 @@ enum SharedContent {
 }
 
 impl SharedValues {
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.values).is_empty()
-    }
-
     /// The value of that name; the first caller's `initial` (JSON text) is its first value.
     pub(crate) fn declare(&self, name: &str, initial: &str) -> Arc<SharedValue> {
         let mut values = lock(&self.values);
         if let Some(value) = values.get(name) {
             return Arc::clone(value);
         }
-        let value =
-            Arc::new(SharedValue { name: name.to_owned(), version: AtomicU64::new(0), content: Mutex::new(SharedContent::parse(initial)) });
+        let value = Arc::new(match self.home.get() {
+            Some(home) => SharedValue::Elsewhere(SharedCopy::new(name, initial, Arc::clone(home))),
+            None => SharedValue::Here(SharedHere::new(name, initial)),
+        });
         values.insert(name.to_owned(), Arc::clone(&value));
         value
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<Arc<SharedValue>> {
+        lock(&self.values).get(name).cloned()
+    }
+
+    /// From now on values are those of another machine. To be called before any is declared.
+    pub(crate) fn move_to(&self, home: Arc<dyn CommonHome>) {
+        let _ = self.home.set(home);
+    }
+
+    /// What the values' machine tells.
+    pub(crate) fn hear(&self, text: &str) {
+        let Ok(SharedNews { name, version }) = serde_json::from_str(text) else { return };
+        if let Some(SharedValue::Elsewhere(copy)) = self.get(&name).as_deref() {
+            copy.hear(version);
+        }
     }
 }
 
 impl SharedValue {
+    /// Does what is asked from elsewhere. Returns also the version afterwards.
+    pub(super) fn carry_out(&self, change: SharedChange) -> (SharedResult, u64) {
+        match self {
+            SharedValue::Here(value) => value.carry_out(change),
+            SharedValue::Elsewhere(copy) => (SharedResult::Refused(copy.away()), 0),
+        }
+    }
+
     /// Number of changes so far.
-    pub(crate) fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> Result<u64, SharedError> {
+        match self {
+            SharedValue::Here(value) => Ok(value.version()),
+            SharedValue::Elsewhere(copy) => Ok(copy.read()?.0),
+        }
+    }
+
+    /// The value as JSON text, and its version.
+    pub(crate) fn read(&self) -> Result<(u64, String), SharedError> {
+        match self {
+            SharedValue::Here(value) => Ok(value.read()),
+            SharedValue::Elsewhere(copy) => copy.read(),
+        }
+    }
+
+    /// Replaces the value (JSON text).
+    pub(crate) fn set(&self, json: &str) -> Result<(), SharedError> {
+        match self {
+            SharedValue::Here(value) => value.set(json),
+            SharedValue::Elsewhere(copy) => _ = copy.change(SharedChange::Set(json.to_owned()))?,
+        }
+        Ok(())
+    }
+
+    /// Replaces the value unless it has changed since `version`; says whether it did.
+    pub(crate) fn replace_if(&self, version: u64, json: &str) -> Result<bool, SharedError> {
+        match self {
+            SharedValue::Here(value) => Ok(value.replace_if(version, json)),
+            SharedValue::Elsewhere(copy) => match copy.change(SharedChange::ReplaceIf { version, json: json.to_owned() })? {
+                SharedResult::Done(done) => Ok(done),
+                _ => Err(copy.away()),
+            },
+        }
+    }
+
+    /// Adds to a number; the new value.
+    pub(crate) fn increment(&self, by: f64) -> Result<f64, SharedError> {
+        match self {
+            SharedValue::Here(value) => value.increment(by),
+            SharedValue::Elsewhere(copy) => match copy.change(SharedChange::Increment(by))? {
+                SharedResult::Number(number) => Ok(number),
+                _ => Err(copy.away()),
+            },
+        }
+    }
+
+    /// Adds items (JSON texts) at the end of a list; its new length.
+    pub(crate) fn push(&self, items: Vec<Box<str>>) -> Result<usize, SharedError> {
+        match self {
+            SharedValue::Here(value) => value.push(items),
+            SharedValue::Elsewhere(copy) => match copy.change(SharedChange::Push(items))? {
+                SharedResult::Length(length) => Ok(length),
+                _ => Err(copy.away()),
+            },
+        }
+    }
+
+    /// Takes the first item (JSON text) of a list away; `None` when the list is empty.
+    pub(crate) fn shift(&self) -> Result<Option<Box<str>>, SharedError> {
+        match self {
+            SharedValue::Here(value) => value.shift(),
+            SharedValue::Elsewhere(copy) => match copy.change(SharedChange::Shift)? {
+                SharedResult::Item(item) => Ok(item),
+                _ => Err(copy.away()),
+            },
+        }
+    }
+}
+
+impl SharedHere {
+    fn new(name: &str, initial: &str) -> Self {
+        Self { name: name.to_owned(), version: AtomicU64::new(0), content: Mutex::new(SharedContent::parse(initial)) }
+    }
+
+    /// Number of changes so far.
+    fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
     /// The value as JSON text, and its version.
-    pub(crate) fn read(&self) -> (u64, String) {
+    fn read(&self) -> (u64, String) {
         let content = lock(&self.content);
         (self.version(), content.to_json())
     }
 
     /// Replaces the value (JSON text).
-    pub(crate) fn set(&self, json: &str) {
+    fn set(&self, json: &str) {
         let parsed = SharedContent::parse(json);
         let mut content = lock(&self.content);
         *content = parsed;
@@ -81,7 +181,7 @@ impl SharedValue {
     }
 
     /// Replaces the value unless it has changed since `version`; says whether it did.
-    pub(crate) fn replace_if(&self, version: u64, json: &str) -> bool {
+    fn replace_if(&self, version: u64, json: &str) -> bool {
         let parsed = SharedContent::parse(json);
         let mut content = lock(&self.content);
         if self.version() != version {
@@ -93,7 +193,7 @@ impl SharedValue {
     }
 
     /// Adds to a number; the new value.
-    pub(crate) fn increment(&self, by: f64) -> Result<f64, SharedError> {
+    fn increment(&self, by: f64) -> Result<f64, SharedError> {
         let mut content = lock(&self.content);
         let SharedContent::Number(number) = &mut *content else { return Err(self.wrong_kind(&content, "a number")) };
         *number += by;
@@ -103,7 +203,7 @@ impl SharedValue {
     }
 
     /// Adds items (JSON texts) at the end of a list; its new length.
-    pub(crate) fn push(&self, items: Vec<Box<str>>) -> Result<usize, SharedError> {
+    fn push(&self, items: Vec<Box<str>>) -> Result<usize, SharedError> {
         let mut content = lock(&self.content);
         let SharedContent::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
         list.extend(items);
@@ -113,7 +213,7 @@ impl SharedValue {
     }
 
     /// Takes the first item (JSON text) of a list away; `None` when the list is empty.
-    pub(crate) fn shift(&self) -> Result<Option<Box<str>>, SharedError> {
+    fn shift(&self) -> Result<Option<Box<str>>, SharedError> {
         let mut content = lock(&self.content);
         let SharedContent::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
         let item = list.pop_front();
@@ -128,7 +228,27 @@ impl SharedValue {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    fn wrong_kind(&self, content: &SharedContent, wanted: &'static str) -> SharedError {
+    /// Does what is asked from elsewhere. Returns also the version afterwards.
+    fn carry_out(&self, change: SharedChange) -> (SharedResult, u64) {
+        let result = match change {
+            SharedChange::Read => {
+                let (version, json) = self.read();
+                return (SharedResult::Value(json), version);
+            }
+            SharedChange::Set(json) => {
+                self.set(&json);
+                SharedResult::Done(true)
+            }
+            SharedChange::ReplaceIf { version, json } => SharedResult::Done(self.replace_if(version, &json)),
+            SharedChange::Increment(by) => self.increment(by).map_or_else(SharedResult::Refused, SharedResult::Number),
+            SharedChange::Push(items) => self.push(items).map_or_else(SharedResult::Refused, SharedResult::Length),
+            SharedChange::Shift => self.shift().map_or_else(SharedResult::Refused, SharedResult::Item),
+            SharedChange::Version => SharedResult::Done(true),
+        };
+        (result, self.version())
+    }
+
+    fn wrong_kind(&self, content: &SharedContent, wanted: &str) -> SharedError {
         let found = match content {
             SharedContent::Number(_) => "a number",
             SharedContent::List(_) => "a list",
@@ -139,7 +259,7 @@ impl SharedValue {
                 _ => "null",
             },
         };
-        SharedError::WrongKind { name: self.name.clone(), found, wanted }
+        SharedError::WrongKind { name: self.name.clone(), found: found.to_owned(), wanted: wanted.to_owned() }
     }
 }
 
@@ -208,16 +328,16 @@ mod tests {
     #[test]
     fn a_name_is_one_value_and_the_first_initial_counts() {
         let values = SharedValues::default();
-        values.declare("a", "1").set("5");
-        assert_eq!(values.declare("a", "2").read(), (1, "5".to_owned()));
-        assert_eq!(values.declare("b", "2").read(), (0, "2".to_owned()));
+        values.declare("a", "1").set("5").unwrap();
+        assert_eq!(values.declare("a", "2").read(), Ok((1, "5".to_owned())));
+        assert_eq!(values.declare("b", "2").read(), Ok((0, "2".to_owned())));
     }
 
     #[test]
     fn no_increment_is_lost() {
         let value = value("0");
         on_four_threads(&value, |_, value| (0..1_000).for_each(|_| assert!(value.increment(2.0).is_ok())));
-        assert_eq!(value.read(), (4_000, "8000".to_owned()));
+        assert_eq!(value.read(), Ok((4_000, "8000".to_owned())));
     }
 
     #[test]
@@ -226,15 +346,15 @@ mod tests {
         on_four_threads(&value, |_, value| {
             for _ in 0..500 {
                 loop {
-                    let (version, json) = value.read();
+                    let (version, json) = value.read().unwrap();
                     let n: u32 = json.trim_start_matches("{\"n\":").trim_end_matches('}').parse().unwrap();
-                    if value.replace_if(version, &format!("{{\"n\":{}}}", n + 1)) {
+                    if value.replace_if(version, &format!("{{\"n\":{}}}", n + 1)).unwrap() {
                         break;
                     }
                 }
             }
         });
-        assert_eq!(value.read().1, "{\"n\":2000}");
+        assert_eq!(value.read().unwrap().1, "{\"n\":2000}");
     }
 
     #[test]
@@ -261,15 +381,15 @@ mod tests {
         let taken = taken.lock().unwrap();
         assert_eq!(taken.len(), 2_000);
         assert_eq!(taken.iter().collect::<BTreeSet<_>>().len(), 2_000);
-        assert_eq!(value.read().1, "[]");
+        assert_eq!(value.read().unwrap().1, "[]");
     }
 
     #[test]
     fn what_is_written_is_read() {
         for json in ["null", "true", "\"a,b\"", "-1.5", "[1,\"x\",[2]]", "{\"a\":[1,2]}", "[]"] {
             let value = value("0");
-            value.set(json);
-            assert_eq!(value.read(), (1, json.to_owned()));
+            value.set(json).unwrap();
+            assert_eq!(value.read(), Ok((1, json.to_owned())));
         }
     }
 

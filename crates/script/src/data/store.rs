@@ -13,6 +13,7 @@ use prost_reflect::DescriptorPool;
 use thiserror::Error;
 
 use super::collection::Collections;
+use super::elsewhere::{CommonHome, RowsElsewhere};
 use super::feeder::{CallLeases, Feeder, Strategy};
 use super::files::FileBytes;
 use super::protos::{self, ProtoError, ProtoSource};
@@ -131,9 +132,12 @@ impl Store {
         let _ = self.set_up.set(json);
     }
 
-    /// Makes it one of several machines' that share feeders and a set-up. To be called once, before any load.
-    pub(crate) fn share(&self, leases: Arc<dyn CallLeases>, on_set_up: SetUpListener) {
+    /// Makes it one of several machines' that share feeders, values, collected rows and a set-up. `folder`: of the test. To be called once, before
+    /// any load.
+    pub(crate) fn share(&self, leases: Arc<dyn CallLeases>, home: Arc<dyn CommonHome>, folder: &Path, on_set_up: SetUpListener) {
         let _ = (self.leases.set(leases), self.on_set_up.set(on_set_up));
+        self.shared.move_to(Arc::clone(&home));
+        self.collections.send_to(Arc::new(RowsElsewhere { home, folder: folder.to_owned() }));
     }
 
     /// Files that were read.
@@ -159,7 +163,7 @@ impl Store {
         let made = self.feeders.get(key, |key| {
             let feeder = Feeder::new(key.strategy, key.rows, self.seed, key.order);
             Ok::<_, std::convert::Infallible>(match self.leases.get() {
-                Some(leases) => feeder.leased(key.order, leases),
+                Some(leases) => feeder.leased(key.order, &**leases),
                 None => feeder,
             })
         });

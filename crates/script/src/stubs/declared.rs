@@ -25,6 +25,10 @@ pub(crate) struct DeclaredStub {
 }
 
 impl DeclaredStub {
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Takes the socket that listens already; a second run of the same file gets another.
     pub(crate) fn listener(&self) -> Option<TcpListener> {
         // Whoever held it cannot have panicked in between.
@@ -66,11 +70,21 @@ impl DeclaredStub {
 pub(crate) type Addresses = Rc<RefCell<Vec<(String, Option<TcpListener>)>>>;
 
 /// Puts `stub(number, listen, tls)`, which gives the URL, on the native object of the realm that plans. Any free port is chosen, and
-/// listened on, here: so the URL is known everywhere from the start.
-pub(crate) fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<Addresses> {
+/// listened on, here: so the URL is known everywhere from the start. `elsewhere`: URLs of stubs that another machine starts.
+pub(crate) fn install_for_planning<'js>(
+    ctx: &Ctx<'js>,
+    native: &Object<'js>,
+    elsewhere: &Option<Vec<String>>,
+) -> rquickjs::Result<Addresses> {
     let addresses = Addresses::default();
     let known = Rc::clone(&addresses);
-    let place = move |ctx: Ctx<'js>, _number: usize, listen: String, tls: bool| -> rquickjs::Result<String> {
+    let elsewhere = elsewhere.clone();
+    let place = move |ctx: Ctx<'js>, number: usize, listen: String, tls: bool| -> rquickjs::Result<String> {
+        if let Some(urls) = &elsewhere {
+            let known_url = urls.get(number).cloned().unwrap_or_default();
+            known.borrow_mut().push((known_url.clone(), None));
+            return Ok(known_url);
+        }
         let wrong = |problem: String| Exception::throw_message(&ctx, &format!("stub.http(…) listen: {problem}"));
         let spec = StubSpec { listen, ..StubSpec::default() };
         let mut address: SocketAddr = spec.address().map_err(|problem| wrong(problem.to_string()))?;

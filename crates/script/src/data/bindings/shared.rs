@@ -8,7 +8,8 @@ use rquickjs::prelude::{Func, List};
 use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
 
 use super::RealmData;
-use crate::data::shared::{SharedError, SharedValue};
+use crate::data::elsewhere::SharedError;
+use crate::data::shared::SharedValue;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
     Class::<NativeShared>::define(data)?;
@@ -31,22 +32,22 @@ struct NativeShared {
 #[rquickjs::methods(rename_all = "camelCase")]
 impl NativeShared {
     #[qjs(get)]
-    fn version(&self) -> f64 {
-        self.value.version() as f64
+    fn version(&self, ctx: Ctx<'_>) -> Result<f64> {
+        self.value.version().map(|version| version as f64).map_err(|error| thrown(&ctx, &error))
     }
 
     /// Version and JSON text.
-    fn read(&self) -> List<(f64, String)> {
-        let (version, json) = self.value.read();
-        List((version as f64, json))
+    fn read(&self, ctx: Ctx<'_>) -> Result<List<(f64, String)>> {
+        let (version, json) = self.value.read().map_err(|error| thrown(&ctx, &error))?;
+        Ok(List((version as f64, json)))
     }
 
-    fn set(&self, json: String) {
-        self.value.set(&json);
+    fn set(&self, ctx: Ctx<'_>, json: String) -> Result<()> {
+        self.value.set(&json).map_err(|error| thrown(&ctx, &error))
     }
 
-    fn replace_if(&self, version: f64, json: String) -> bool {
-        self.value.replace_if(version as u64, &json)
+    fn replace_if(&self, ctx: Ctx<'_>, version: f64, json: String) -> Result<bool> {
+        self.value.replace_if(version as u64, &json).map_err(|error| thrown(&ctx, &error))
     }
 
     fn increment(&self, ctx: Ctx<'_>, by: f64) -> Result<f64> {

@@ -1,0 +1,100 @@
+//! `loadstone fleet collect`: the seconds of a run whose controller was killed, from its agents.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use fleet::{AgentFacts, CollectedSeconds, Collector, NatsServer};
+use run_directory::{Reader, Run, RunEnd, Writer};
+
+use crate::conclusion_files::{ConclusionFiles, short_path};
+use crate::exit::{Exit, UsageError};
+use crate::flags::StoredRunArgs;
+use crate::fleet::{authorities, parse_address};
+
+/// How long agents are waited for.
+const WAIT: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  loadstone fleet collect latest --fleet nats://10.0.0.5:4222")]
+pub(super) struct CollectArgs {
+    #[command(flatten)]
+    run: StoredRunArgs,
+    /// NATS server that the run's agents are at: nats://HOST:4222 or tls://…, with USER:PASSWORD@ where it asks for it.
+    #[arg(long, value_name = "ADDRESS", env = "LOADSTONE_FLEET", hide_env_values = true, value_parser = parse_address)]
+    fleet: String,
+    /// Certificates (PEM) of the authorities that the NATS server is trusted by.  [default: those of this machine]
+    #[arg(long, value_name = "FILE", env = "LOADSTONE_FLEET_CA", hide_env_values = true)]
+    fleet_ca: Option<PathBuf>,
+}
+
+impl CollectArgs {
+    pub(super) fn perform(&self) -> anyhow::Result<Exit> {
+        let directory = self.run.directory()?;
+        let run = Reader::open(&directory).and_then(Reader::run_as_kept)?;
+        let Some(id) = run.info.fleet.clone() else {
+            return Err(UsageError(format!("{}: no agents made this run's load (or a Loadstone that did not note it)", run.info.id)).into());
+        };
+        if run.end.is_some() {
+            return Err(UsageError(format!("{}: this run has its end; its controller took what the agents had", run.info.id)).into());
+        }
+        let (told, next) = has(&run);
+        let agents: Vec<AgentFacts> = run.info.agents.iter().map(facts).collect();
+        let wanted = agents.len();
+        let server = NatsServer::new(&self.fleet, authorities("--fleet-ca", self.fleet_ca.as_deref())?);
+        let collected = fleet::collect(&server, Collector::new(id, agents, told), wanted, WAIT, next)?;
+        if collected.agents.is_empty() {
+            return Err(UsageError(format!(
+                "no agent at this server has kept anything of {}: an agent keeps it until it loses another controller, or ends, and gives it \
+                 while it waits for a run",
+                run.info.id
+            ))
+            .into());
+        }
+        keep(&directory, &run, &collected, next)
+    }
+}
+
+/// By agent: how many of its first seconds a run has. And the number of the first second that it has not.
+fn has(run: &Run) -> (BTreeMap<u32, u32>, u32) {
+    let mut told: BTreeMap<u32, u32> = BTreeMap::new();
+    for agent in run.slices.iter().flat_map(|second| &second.agents) {
+        let known = told.entry(agent.agent).or_default();
+        *known = agent.told.max(*known);
+    }
+    (told, run.slices.last().map_or(0, |second| second.slice + second.folded + 1))
+}
+
+fn facts(info: &run_directory::AgentInfo) -> AgentFacts {
+    AgentFacts {
+        name: info.name.clone(),
+        hostname: info.hostname.clone(),
+        cores: info.cores,
+        workers: info.workers,
+        labels: info.labels.clone(),
+        ..AgentFacts::default()
+    }
+}
+
+fn keep(directory: &Path, run: &Run, collected: &CollectedSeconds, next: u32) -> anyhow::Result<Exit> {
+    let all = &run.info.agents;
+    let silent: Vec<&str> =
+        (0..).zip(all).filter(|(number, _)| !collected.agents.contains(number)).map(|(_, agent)| agent.name.as_str()).collect();
+    let seconds = collected.seconds.len();
+    let missing = if silent.is_empty() { String::new() } else { format!("; nothing came from {}", silent.join(", ")) };
+    let why = format!(
+        "the controller was killed after second {}; {seconds} seconds were collected from {} of {} agents{missing}",
+        next,
+        collected.agents.len(),
+        all.len()
+    );
+    Writer::continue_after(directory, &collected.seconds, &RunEnd::Failed(why.clone()))?;
+    let run = Reader::open(directory).and_then(Reader::run)?;
+    let path = ConclusionFiles::of(&run, &analysis::conclude(&run)).write(directory)?;
+    writeln!(std::io::stdout(), "{}: {why}\n{}", run.info.id, short_path(&path))?;
+    Ok(Exit::Passed)
+}
