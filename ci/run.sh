@@ -3,7 +3,7 @@
 #   TEST       the test, or several, one on each line
 #   RUNS       folder of run directories; kept from job to job it holds the baselines       (default: runs)
 #   TAG        label of these runs: the branch, the version
-#   AGAINST    tag of the baseline; left out where no run has it yet
+#   AGAINST    tag or branch of the baseline; left out where no run has it yet
 #   FAIL_IF    conditions such as `p95 worse by 5%`, one on each line
 #   ARGUMENTS  more flags of `loadstone run`
 # Results are in $RUNS, JUnit documents in $RUNS/junit. The exit code is that of the first run that failed.
@@ -16,7 +16,7 @@ against=
 if [ -n "${AGAINST:-}" ] && "$LOADSTONE" show "$AGAINST" --runs "$RUNS" --json > "$RUNS/junit/.baseline" 2> /dev/null; then
   against=yes
 elif [ -n "${AGAINST:-}" ]; then
-  echo "no run is tagged \"$AGAINST\" yet: nothing to compare with" >&2
+  echo "no run has the tag or the branch \"$AGAINST\" yet: nothing to compare with" >&2
 fi
 rm -f "$RUNS/junit/.baseline"
 
@@ -35,8 +35,8 @@ for test in $TEST; do
   IFS=' '
   # Flags are separated by spaces.
   for argument in ${ARGUMENTS:-}; do set -- "$@" "$argument"; done
-  IFS=$newline
   echo "loadstone $*"
+  IFS=$newline
   "$LOADSTONE" "$@" || { last=$?; [ "$code" -ne 0 ] || code=$last; }
 done
 exit "$code"

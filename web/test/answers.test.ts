@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AnswerSource } from "../src/answers/views.ts";
-import { ANSWERS, CAPACITY, EXPERIMENT, TREND } from "./answers.ts";
+import { ANSWERS, CAPACITY, EXPERIMENT, RAMP, TREND } from "./answers.ts";
 import { launch, type Look, pageWith } from "./browser.ts";
 
 let browser: Browser;
@@ -46,6 +46,28 @@ it("a capacity shows the answer, its probes in their order, and the bound betwee
     const tops = await picture.locator(`g.mark.${tone} circle`).evaluateAll(middle);
     expect(tops.every((top) => top < bound === above), tone).toBe(true);
   }
+  await page.close();
+});
+
+it("a ramp shows its stretches about the curve, the ceiling, and where each resource would be full", async () => {
+  const page = await shown({ feed: "ramp", answer: RAMP });
+  expect(await page.getByTestId("verdict").innerText()).toBe("At most 200/s");
+  const picture = page.getByTestId("stretches");
+  expect(await picture.locator("circle.stretch").count()).toBe(40);
+  // The ceiling is above what has few requests in the system, and the curve reaches it.
+  const box = async (selector: string) => (await picture.locator(selector).first().boundingBox())!;
+  expect((await box("rect.ceiling")).y).toBeLessThan((await box("circle.stretch")).y);
+  expect((await box("polyline")).y).toBeLessThan((await box("rect.ceiling")).y + 30);
+  expect(await page.getByTestId("resource").count()).toBe(2);
+  expect(await page.getByTestId("unknown").innerText()).toContain("not known: it was read in 3 of 40 stretches");
+  await page.close();
+});
+
+it("a ramp that says nothing draws its stretches alone", async () => {
+  const { ceiling: _, resources: __, ...rest } = RAMP;
+  const page = await shown({ feed: "ramp", answer: { ...rest, curve: [], unknown: [], word: "Not identified", tone: "warn" } });
+  expect(await page.locator("circle.stretch").count()).toBe(40);
+  expect(await page.locator("rect.ceiling, [data-testid=resource]").count()).toBe(0);
   await page.close();
 });
 

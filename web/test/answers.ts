@@ -1,7 +1,7 @@
 // Answers as the server writes them, for the tests and the pictures.
 
 import type { ComparedRow, RunComparison } from "../src/data/comparison";
-import type { AnswerSource, CapacityView, ExperimentRowView, ExperimentView, TrendView } from "../src/answers/views";
+import type { AnswerSource, CapacityView, ExperimentRowView, ExperimentView, RampView, TrendView } from "../src/answers/views";
 
 const wave = (i: number) => Math.sin(i * 2.399) * 0.5 + Math.sin(i * 1.1) * 0.3;
 
@@ -64,6 +64,31 @@ export const CAPACITY: CapacityView = {
       { x: 0.585, low: 0.33, at: 0.36, high: 0.39, tone: "good", text: "108/s holds" },
     ],
   }],
+};
+
+/** Throughput that bends towards 0.75. */
+const bent = (x: number) => 0.75 * (1 - Math.exp(-4 * x));
+
+export const RAMP: RampView = {
+  test: "shop", run: "2026-11-20T18-30-05-shop", word: "At most 200/s", tone: "none",
+  headline: "More than this no load of this kind gets through (95 % interval 194/s to 206/s); times grow long before.",
+  facts: [
+    ["seen", "198/s, held for a fifth of the load"], ["limited by", "\"Check out\" waits for the shop's database pool"],
+    ["what if", "without the 8 members of the pool \"db\" at most about 475/s (450/s to 500/s), an upper bound: there the 2 cores of \"shop\" would be full"],
+  ],
+  inside: [{ at: 0.1, text: "1" }, { at: 0.5, text: "10" }, { at: 0.9, text: "100" }],
+  throughputs: [{ at: 0, text: "0/s" }, { at: 0.37, text: "100/s" }, { at: 0.74, text: "200/s" }],
+  ceiling: { low: 0.71, at: 0.74, high: 0.77 },
+  stretches: Array.from({ length: 40 }, (_, i) => ({ x: 0.04 + 0.023 * i, y: bent(0.04 + 0.023 * i) + 0.02 * wave(i), text: `stretch ${i}` })),
+  curve: Array.from({ length: 80 }, (_, i) => [i / 79, bent(i / 79)]),
+  resources: {
+    ticks: [{ at: 0.2, text: "200/s" }, { at: 0.8, text: "500/s" }], seen: 0.19,
+    rows: [
+      { what: "the 8 members of the pool \"db\"", full_at: "201/s (196/s to 207/s)", bar: { low: 0.18, at: 0.21, high: 0.24 } },
+      { what: "the 2 cores of \"shop\"", full_at: "475/s (450/s to 500/s)", bar: { low: 0.7, at: 0.75, high: 0.8 } },
+    ],
+  },
+  unknown: [["the disk sda", "it was read in 3 of 40 stretches"]],
 };
 
 const row = (metric: string, decides: boolean, bar: [number, number, number], more: Partial<ExperimentRowView> = {}): ExperimentRowView => ({
@@ -131,5 +156,5 @@ export const COMPARISON: RunComparison = {
 
 export const ANSWERS: AnswerSource[] = [
   { feed: "comparison", answer: COMPARISON }, { feed: "trend", answer: TREND }, { feed: "capacity", answer: CAPACITY },
-  { feed: "experiment", answer: EXPERIMENT },
+  { feed: "ramp", answer: RAMP }, { feed: "experiment", answer: EXPERIMENT },
 ];

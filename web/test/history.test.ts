@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import type { AnswerSource } from "../src/answers/views.ts";
 import type { AnswerRow, Queued, RunRow, TestFile } from "../src/feed/history.ts";
 import type { ReportView } from "../src/view.ts";
-import { COMPARISON, EXPERIMENT, TREND } from "./answers.ts";
+import { COMPARISON, EXPERIMENT, RAMP, TREND } from "./answers.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
 const TOKEN = "0123456789abcdef";
@@ -205,6 +205,14 @@ test("a search takes the test's thresholds for objectives unless others are give
   await expect.poll(() => server.changes.map(([, , body]) => (body as { work: unknown }).work)).toEqual([work]);
 });
 
+test("a run leads to what it says of the capacity", async () => {
+  const [first] = server.runs;
+  server.pages[`/api/ramps/${first!.id}`] = { feed: "ramp", answer: RAMP };
+  await page.getByRole("link", { name: "Tickets: a morning's load" }).click();
+  await page.getByRole("link", { name: "What it says of the capacity" }).click();
+  await expect.poll(() => page.getByTestId("verdict").innerText()).toBe("At most 200/s");
+});
+
 test("one click on a step of a trend compares its two sides", async () => {
   server.pages["/api/trends/Webhooks"] = { feed: "trend", answer: TREND };
   server.pages["/api/comparisons/run-13/run-14"] = { feed: "comparison", answer: COMPARISON };
@@ -219,12 +227,12 @@ test("one click on a step of a trend compares its two sides", async () => {
 test("the list of runs has their commits, and columns for the parameters in which they differ", async () => {
   const [first, second] = server.runs;
   server.runs = [
-    { ...first!, commit: "39dbcdc0123456789", dirty: true, parameters: [["rate", "40"], ["target", "x"]] },
+    { ...first!, branch: "fix/pool", commit: "39dbcdc0123456789", dirty: true, parameters: [["rate", "40"], ["target", "x"]] },
     { ...second!, commit: "c021bae0123456789", parameters: [["rate", "20"], ["target", "x"]] },
   ];
   await page.reload();
   await page.waitForSelector("[data-run]");
-  expect(await page.locator("[data-run]").first().innerText()).toContain("39dbcdc*");
+  expect(await page.locator("[data-run]").first().innerText()).toContain("fix/pool 39dbcdc*");
   expect(await page.locator("thead").first().innerText()).toContain("rate");
   expect(await page.locator("thead").first().innerText()).not.toContain("target");
   if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: "shots/history-runs.png", fullPage: true });

@@ -97,9 +97,20 @@ test("a form shows what its test declares, and says what the test refuses", asyn
   await shot("form");
   await page.getByLabel("apiKey").fill(SECRET);
   await page.getByLabel("rate").fill("500");
+  await page.getByLabel("runTime").fill("5 parsecs");
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  expect(await page.getByRole("alert").innerText()).toContain("above the maximum, 50");
-  expect(await page.getByLabel("rate").inputValue()).toBe("500");
+  const rate = page.getByLabel("rate");
+  await expect.poll(() => rate.getAttribute("aria-invalid")).toBe("true");
+  const why = await rate.evaluate((field) => document.getElementById(field.getAttribute("aria-describedby") ?? "")?.innerText);
+  expect(why).toBe("500 is above the maximum, 50.");
+  expect(await page.getByText(/"5 parsecs" is not a duration/).count()).toBe(1);
+  expect(await page.getByText("-p ").count()).toBe(0);
+  expect(await rate.inputValue()).toBe("500");
+  expect(await rate.evaluate((field) => field === document.activeElement)).toBe(true);
+  await shot("form-wrong");
+  await rate.fill("50");
+  expect(await rate.getAttribute("aria-invalid")).toBe("false");
+  expect(await page.getByLabel("runTime").getAttribute("aria-invalid")).toBe("true");
 });
 
 test("an empty field that needs a value says so, and nothing starts", async () => {

@@ -3,13 +3,13 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::{ComparedInput, ComparisonGate, GateState, RunComparison, Summary};
+use analysis::{ComparedInput, ComparisonGate, GateState, RampEstimate, RunComparison, Summary};
 use anyhow::Context;
 use report::comparison;
 use report::terminal::{ColorChoice, Style};
 use run_directory::{History, HistoryEntry, Reader, Run, RunEnd};
 
-use crate::conclusion_files::append;
+use crate::conclusion_files::onto_job_page;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{self, AgainstArgs, OutputArgs};
 
@@ -38,6 +38,11 @@ impl ConcludedRun {
     /// Compares with this one as the baseline.
     pub(crate) fn compare_with(&self, candidate: &ConcludedRun, effect: f64, gates: &[ComparisonGate]) -> RunComparison {
         self.compare(&candidate.run, &candidate.summary, effect, gates)
+    }
+
+    /// What it says of the highest throughput if its load rose.
+    pub(crate) fn as_ramp(&self) -> (RampEstimate, &Summary) {
+        (RampEstimate::of(&self.run, &self.summary.verdict.validity), &self.summary)
     }
 
     pub(crate) fn test(&self) -> &str {
@@ -85,10 +90,7 @@ pub(crate) fn write_markdown(compared: &RunComparison, file: Option<&Path>) -> a
     if let Some(path) = file {
         std::fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-        Some(path) => append(Path::new(&path), &text),
-        None => Ok(()),
-    }
+    onto_job_page(&text)
 }
 
 pub(crate) fn exit_of(compared: &RunComparison) -> Exit {
@@ -102,7 +104,8 @@ pub(crate) fn exit_of(compared: &RunComparison) -> Exit {
     }
 }
 
-/// The run that is meant: `last` (the newest complete run of the test), a tag (the newest run that has it), or whatever names a run elsewhere. `before`: the
+/// The run that is meant: `last` (the newest complete run of the test), a tag (the newest run that has it), a branch or
+/// a commit (the newest complete run of the test that was made beside it), or whatever names a run elsewhere. `before`: the
 /// run that is judged; it is no baseline, and `last` is before it.
 ///
 /// # Errors
@@ -123,7 +126,9 @@ pub(crate) fn find(runs: &Path, asked: &str, test: Option<&str>, before: Option<
         Some(last.ok_or_else(|| UsageError(format!("there is no earlier complete run of this test in {}", own.display())))?)
     } else {
         let tagged = |entry: &&HistoryEntry| !is_judged(entry) && entry.info.tags.iter().any(|tag| tag == asked);
-        entries.iter().filter(tagged).find(fits).or_else(|| entries.iter().find(tagged))
+        let of_source = |entry: &&HistoryEntry| entry.info.is_of_source(asked) && entry.end == Some(RunEnd::Completed);
+        let of_test = entries.iter().filter(tagged).find(fits).or_else(|| entries.iter().filter(of_source).find(fits));
+        of_test.or_else(|| entries.iter().find(tagged))
     };
     match found {
         Some(entry) => Ok(entry.directory.clone()),

@@ -126,6 +126,7 @@ fn info() -> RunInfo {
         file: Some("hour.load.ts".to_owned()),
         script: None,
         commit: None,
+        branch: None,
         dirty: false,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },

@@ -35,7 +35,9 @@ pub struct RunRow {
     /// What its first finding says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
-    /// Commit of the sources, where it is known, and whether they differed from it.
+    /// Branch and commit of the sources, where they are known, and whether they differed from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -69,6 +71,7 @@ impl RunRow {
             tags: entry.info.tags.clone(),
             note: entry.note.clone(),
             finding: summary.and_then(|summary| summary.verdict.findings.findings.first()).map(|first| first.claim.clone()),
+            branch: entry.info.branch.clone(),
             commit: entry.info.commit.clone(),
             dirty: entry.info.dirty,
             parameters: entry.parameters.iter().map(|parameter| (parameter.name.clone(), words::parameter(parameter).to_owned())).collect(),

@@ -82,6 +82,13 @@ impl PlotAxis {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
+    /// Places from end to end, evenly, each with its value.
+    pub(crate) fn samples(&self, count: usize) -> impl Iterator<Item = (f64, f64)> + '_ {
+        let value = |share: f64| self.low + share * (self.high - self.low);
+        let shares = (0..count).map(move |index| index as f64 / count.saturating_sub(1).max(1) as f64);
+        shares.map(move |share| (share, if self.is_log { value(share).exp() } else { value(share) }))
+    }
+
     pub(crate) fn interval(&self, low: Option<f64>, at: f64, high: Option<f64>) -> Interval {
         Interval { low: low.map_or(0.0, |low| self.place(low)), at: self.place(at), high: high.map_or(1.0, |high| self.place(high)) }
     }

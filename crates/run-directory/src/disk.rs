@@ -91,6 +91,23 @@ fn names_in(folder: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<Stri
     Ok(names)
 }
 
+/// Appends to a file that was left by whoever wrote it.
+pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(|source| RunError::io("open", path, source))?;
+    file.write_all(bytes).and_then(|()| file.sync_data()).map_err(|source| RunError::io("append to", path, source))
+}
+
+/// The same behind the last whole line; what is left of a torn one is cut off.
+pub(crate) fn append_after_last_line(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let known = read_whole(path)?.unwrap_or_default();
+    let whole = known.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if whole < known.len() {
+        let file = OpenOptions::new().write(true).open(path).map_err(|source| RunError::io("open", path, source))?;
+        file.set_len(whole as u64).map_err(|source| RunError::io("cut", path, source))?;
+    }
+    append(path, bytes)
+}
+
 /// A file that only grows, by whole lines.
 #[derive(Debug)]
 pub(crate) struct Lines {

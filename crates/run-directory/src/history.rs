@@ -86,7 +86,8 @@ impl History {
     }
 
     /// The directory that `asked` means: a path to a run directory, `latest` or `last`, `latest~2` (two before it), a name, the start of a
-    /// name, a tag, or a part of a name. A tag means the newest run that has it; a part must fit one run only.
+    /// name, a tag, a branch or the start of a commit, or a part of a name. A tag, a branch and a commit mean the newest run that has it; a part must fit
+    /// one run only.
     ///
     /// # Errors
     /// [`RunError::NotFound`] and [`RunError::Ambiguous`], which name what there is.
@@ -102,7 +103,8 @@ impl History {
             return Ok(PathBuf::from(asked));
         }
         let by_name = |fits: fn(&str, &str) -> bool| self.only(asked, self.names.iter().filter(|name| fits(name, asked)));
-        let found = by_name(starts)?.or_else(|| self.tagged(asked));
+        let found = by_name(starts)?.or_else(|| self.newest(|info| info.tags.iter().any(|tag| tag == asked)));
+        let found = found.or_else(|| self.newest(|info| info.is_of_source(asked)));
         let found = if found.is_none() { by_name(contains)? } else { found };
         found.map(|name| self.folder.join(name)).ok_or_else(not_found)
     }
@@ -117,11 +119,9 @@ impl History {
         }
     }
 
-    /// The newest run with this tag. One that cannot be read has none.
-    fn tagged(&self, tag: &str) -> Option<&String> {
-        let has_tag =
-            |name: &&String| Reader::open(&self.folder.join(name)).is_ok_and(|reader| reader.info().tags.iter().any(|own| own == tag));
-        self.names.iter().find(has_tag)
+    /// The newest run of which this holds. Of one that cannot be read nothing does.
+    fn newest(&self, holds: impl Fn(&RunInfo) -> bool) -> Option<&String> {
+        self.names.iter().find(|name| Reader::open(&self.folder.join(name)).is_ok_and(|reader| holds(reader.info())))
     }
 }
 

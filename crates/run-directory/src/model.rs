@@ -54,6 +54,9 @@ pub struct RunInfo {
     /// Commit of the sources beside which the run was made, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Branch that was checked out there, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// They differed from that commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dirty: bool,
@@ -66,13 +69,31 @@ pub struct RunInfo {
     /// The agents of a run over a fleet, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentInfo>,
+    /// By what name its agents know the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<String>,
 }
 
+/// Digits of a commit without which it is not meant.
+const COMMIT_DIGITS_MIN: usize = 7;
+
 impl RunInfo {
+    /// Whether it was made beside this branch, or beside the commit that begins so.
+    pub fn is_of_source(&self, asked: &str) -> bool {
+        let is_digest = asked.len() >= COMMIT_DIGITS_MIN && asked.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let is_commit = is_digest && self.commit.as_ref().is_some_and(|commit| commit.starts_with(&asked.to_ascii_lowercase()));
+        is_commit || self.branch.as_deref() == Some(asked)
+    }
+
     /// As every output may show it.
     pub(crate) fn hiding(self, secrets: &Secrets) -> Self {
         let hide = |text: &String| secrets.hide(text).into_owned();
-        Self { file: self.file.as_ref().map(hide), tags: self.tags.iter().map(hide).collect(), ..self }
+        Self {
+            file: self.file.as_ref().map(hide),
+            tags: self.tags.iter().map(hide).collect(),
+            branch: self.branch.as_ref().map(hide),
+            ..self
+        }
     }
 }
 

@@ -134,6 +134,15 @@ pub(crate) fn last_begin(directory: &Path) -> Result<Option<u32>, RunError> {
     Ok(begins(directory, files::SNAPSHOT_STEM)?.last().copied())
 }
 
+/// Appends whole lines to the file that a run's seconds were appended to, by whoever wrote them, as it would have.
+pub(crate) fn append_to_newest(directory: &Path, text: &[u8]) -> Result<(), RunError> {
+    let path = newest(directory)?;
+    if last_begin(directory)?.is_none() {
+        return disk::append_after_last_line(&path, text);
+    }
+    disk::append(&path, &compressed(&mut None, text)?)
+}
+
 /// The file that a run's seconds are appended to.
 pub(crate) fn newest(directory: &Path) -> Result<PathBuf, RunError> {
     let begin = last_begin(directory)?;

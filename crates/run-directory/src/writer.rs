@@ -13,7 +13,7 @@ use crate::disk::{self, Lines};
 use crate::fold::{self, SliceFold};
 use crate::json::{fill, push_line};
 use crate::line::{self, TraceLine};
-use crate::parts::{FIRST_S, MINUTE_S, PartedLines};
+use crate::parts::{self, FIRST_S, MINUTE_S, PartedLines};
 use crate::signal_lines::SignalLines;
 use crate::{RunEnd, RunError, RunInfo, SignalSeries, files};
 
@@ -209,6 +209,17 @@ impl Writer {
         self.console.sync()?;
         disk::write_whole(&self.directory.join(files::END), &pretty(&shown)?)?;
         Ok(self.directory)
+    }
+
+    /// Adds seconds to a run whose writer was killed, and ends it. They hold no secrets any more, and come after those that it has.
+    ///
+    /// # Errors
+    /// [`RunError::Io`]; what was there before is whole.
+    pub fn continue_after(directory: &Path, seconds: &[Snapshot], end: &RunEnd) -> Result<(), RunError> {
+        let mut lines = Vec::new();
+        seconds.iter().try_for_each(|second| push_line(&mut lines, &*line::slim(second)))?;
+        parts::append_to_newest(directory, &lines)?;
+        disk::write_whole(&directory.join(files::END), &pretty(end)?)
     }
 
     /// Keeps something concluded (`files::SUMMARY`, `REPORT`, …) beside the run; an older one is replaced.

@@ -4,7 +4,7 @@ use analysis::{LiveAnalysis, ThresholdFailure};
 use engine::StopReason;
 use metrics::Snapshot;
 use plan::TestPlan;
-use run_directory::HostFacts;
+use run_directory::RunInfo;
 
 use crate::system_signals::FreshReadings;
 
@@ -15,8 +15,8 @@ pub(crate) struct LiveJudgement {
 
 impl LiveJudgement {
     /// `plan`: as it may be shown, as the run directory will have it.
-    pub(crate) fn new(plan: &TestPlan, host: &HostFacts) -> Self {
-        Self { live: LiveAnalysis::new(plan, host) }
+    pub(crate) fn new(plan: &TestPlan, info: &RunInfo) -> Self {
+        Self { live: LiveAnalysis::new(plan, &info.host).over(info.agents.clone()) }
     }
 
     /// The run so far.

@@ -7,7 +7,6 @@
 //! which every run has, and [`OutputFeed`]. Deliberately absent: command lines, terminals, pages, exit codes, and conclusions, which are
 //! computed from the directory.
 
-mod commit;
 mod descriptor_room;
 mod directory_writer;
 mod error;
@@ -23,6 +22,7 @@ mod rate_room;
 mod reach;
 mod run_feed;
 mod session;
+mod source_state;
 mod stub_signals;
 mod subscribers;
 mod system_signals;
@@ -40,5 +40,5 @@ pub use output_feed::{OutputFeed, OutputSettings};
 pub use printed_lines::{LineSender, PrintedLines};
 pub use rate_room::RateError;
 pub use reach::{Unreachable, reach};
-pub use session::{FinishedRun, Session, now};
+pub use session::{FinishedRun, FleetOfRun, Session, now};
 pub use system_signals::{check_observer, observers};

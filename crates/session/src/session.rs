@@ -15,7 +15,6 @@ use run_directory::{AgentInfo, RunEnd, RunInfo, Writer};
 use script::Stubs;
 use secrets::Secrets;
 
-use crate::commit;
 use crate::descriptor_room;
 use crate::directory_writer::DirectoryWriter;
 use crate::error::SessionError;
@@ -28,6 +27,7 @@ use crate::provisional_findings::ProvisionalFindings;
 use crate::rate_room;
 use crate::reach::reach;
 use crate::run_feed::{FeedPosition, RunFeed};
+use crate::source_state::SourceState;
 use crate::stub_signals::StubSignals;
 use crate::subscribers::Subscribers;
 use crate::system_signals::SystemSignals;
@@ -60,6 +60,14 @@ pub struct Session {
     pub finds_early: bool,
 }
 
+/// Who makes a run's load, where it is a fleet.
+#[derive(Debug, Default)]
+pub struct FleetOfRun {
+    /// By what name the agents know the run.
+    pub id: Option<String>,
+    pub agents: Vec<AgentInfo>,
+}
+
 /// A run that came about.
 #[derive(Debug)]
 pub struct FinishedRun {
@@ -83,7 +91,9 @@ impl Session {
         let tables = descriptor_room::descriptor_tables(&self.plan.load, self.workers)?;
         rate_room::check(&self.plan, self.workers)?;
         reach(&self.plan, &self.network)?;
-        self.run_over(Vec::new(), subscribers, |coordinator, on_event| Ok(coordinator.with_tables(tables).run(make_factory, on_event)))
+        self.run_over(FleetOfRun::default(), subscribers, |coordinator, on_event| {
+            Ok(coordinator.with_tables(tables).run(make_factory, on_event))
+        })
     }
 
     /// The same with load that a fleet's agents make. `lead` hands the test to them, and returns how each is told; what they report goes to the
@@ -93,12 +103,12 @@ impl Session {
     /// [`SessionError`]: nothing was loaded, and there is no directory.
     pub fn run_fleet<L>(
         self,
-        agents: Vec<AgentInfo>,
+        made_by: FleetOfRun,
         lead: impl FnOnce(LoadHandle) -> std::io::Result<(Vec<Box<dyn Fn(AgentCommand)>>, L)>,
         subscribers: &mut [&mut dyn Subscriber],
     ) -> Result<FinishedRun, SessionError> {
         rate_room::check(&self.plan, self.workers)?;
-        self.run_over(agents, subscribers, |coordinator, on_event| {
+        self.run_over(made_by, subscribers, |coordinator, on_event| {
             let (posts, led) = lead(coordinator.handle())?;
             let ending = coordinator.run_agents(posts, FLEET_LEAD_NS, on_event);
             drop(led);
@@ -108,12 +118,12 @@ impl Session {
 
     fn run_over(
         mut self,
-        agents: Vec<AgentInfo>,
+        made_by: FleetOfRun,
         subscribers: &mut [&mut dyn Subscriber],
         make_load: impl FnOnce(Coordinator, &mut dyn FnMut(LoadEvent) -> Option<LoadControl>) -> std::io::Result<LoadEnding>,
     ) -> Result<FinishedRun, SessionError> {
         let secrets = self.plan.all_secrets();
-        let writer = Writer::create(&self.folder, RunInfo { agents, ..self.info() }, &self.plan)?;
+        let writer = Writer::create(&self.folder, RunInfo { agents: made_by.agents, fleet: made_by.id, ..self.info() }, &self.plan)?;
         let directory = writer.directory().to_owned();
         let plan = Arc::new(self.plan.clone());
         let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers);
@@ -163,7 +173,7 @@ impl Session {
     ) -> Result<RunFeed<'a, 'b>, SessionError> {
         let shown = self.plan.hiding(secrets);
         let controller = coordinator.handle();
-        let judgement = LiveJudgement::new(&shown, &writer.info().host);
+        let judgement = LiveJudgement::new(&shown, writer.info());
         let info = writer.info().clone();
         let directory = writer.directory().to_owned();
         let mut subscribers = Subscribers::new(subscribers, DirectoryWriter::new(writer));
@@ -196,7 +206,7 @@ impl Session {
 
     /// Its format and id are the run directory's to give.
     fn info(&self) -> RunInfo {
-        let (commit, dirty) = commit::known();
+        let SourceState { commit, branch, is_dirty } = SourceState::known();
         RunInfo {
             format: 0,
             id: String::new(),
@@ -205,11 +215,13 @@ impl Session {
             file: self.file.clone(),
             script: self.script.clone(),
             commit,
-            dirty,
+            branch,
+            dirty: is_dirty,
             workers: self.workers,
             host: machine::facts(),
             tags: self.tags.clone(),
             agents: Vec::new(),
+            fleet: None,
         }
     }
 }

@@ -42,6 +42,23 @@ export interface CapacityView {
   objectives: ObjectiveView[];
 }
 
+export interface RampView {
+  test: string;
+  run: string;
+  word: string;
+  tone: Tone;
+  headline: string;
+  facts: [title: string, text: string][];
+  inside: AxisTick[];
+  throughputs: AxisTick[];
+  ceiling?: Interval;
+  stretches: { x: number; y: number; text: string }[];
+  /** From left to right. */
+  curve: [x: number, y: number][];
+  resources?: { ticks: AxisTick[]; seen: number; rows: { what: string; full_at: string; bar: Interval }[] };
+  unknown: [what: string, why: string][];
+}
+
 export interface ObjectiveView {
   title: string;
   ticks: AxisTick[];
@@ -89,6 +106,7 @@ export type AnswerSource =
   | { feed: "comparison"; answer: RunComparison }
   | { feed: "experiment"; answer: ExperimentView }
   | { feed: "capacity"; answer: CapacityView }
+  | { feed: "ramp"; answer: RampView }
   | { feed: "trend"; answer: TrendView };
 
 /** Addresses within a history; a file that lies alone has none. */

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import type { Parameter, RunRow } from "../feed/history";
 import type { ReportView } from "../view";
 import { overlay } from "./overlay";
-import { chosen, commitOf, differingParameters, missing, search, tagsOf } from "./runs";
+import { chosen, differingParameters, missing, search, sourceOf, tagsOf } from "./runs";
 
 const run = (id: string, test: string, tags: string[], note = "") => ({ id, test, tags, note, state: "completed", validity: "valid" }) as unknown as RunRow;
 const runs = [run("1", "Tickets", ["nightly", "main"]), run("2", "Webhooks", ["Main"], "with 16 workers"), run("3", "Tickets", [])];
@@ -58,8 +58,9 @@ describe("a list of runs", () => {
   });
 
   it("names the commit, and is searched by it", () => {
-    const runs = [run("a", [], { commit: "39dbcdc0123", dirty: true }), run("b", [])];
-    expect(runs.map(commitOf)).toEqual(["39dbcdc*", ""]);
-    expect(search(runs, "39dbc").map(({ id }) => id)).toEqual(["a"]);
+    const runs = [run("a", [], { branch: "fix/pool", commit: "39dbcdc0123", dirty: true }), run("b", []), run("c", [], { commit: "39dbcdc0123" })];
+    expect(runs.map(sourceOf)).toEqual(["fix/pool 39dbcdc*", "", "39dbcdc"]);
+    expect(search(runs, "fix/pool").map((found) => found.id)).toEqual(["a"]);
+    expect(search(runs, "39dbc").map(({ id }) => id)).toEqual(["a", "c"]);
   });
 });

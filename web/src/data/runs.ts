@@ -2,12 +2,13 @@
 
 import type { Parameter, RunRow } from "../feed/history";
 
-/** Every word must occur in the run's test, id, note, state, grade, commit or tags; a word that begins with `#` must be one of its tags. */
+/** Every word must occur in the run's test, id, note, state, grade, branch, commit or tags; a word that begins with `#` must be one of its tags. */
 export function search(runs: readonly RunRow[], text: string): RunRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return runs.filter((run) => {
     const tags = run.tags.map((tag) => tag.toLowerCase());
-    const prose = `${run.test} ${run.id} ${run.note ?? ""} ${run.state} ${run.validity ?? ""} ${run.commit ?? ""} ${tags.join(" ")}`.toLowerCase();
+    const known = [run.test, run.id, run.note, run.state, run.validity, run.branch, run.commit, ...tags];
+    const prose = known.map((part) => part ?? "").join(" ").toLowerCase();
     return words.every((word) => (word.startsWith("#") ? tags.includes(word.slice(1)) : prose.includes(word)));
   });
 }
@@ -23,8 +24,9 @@ export function differingParameters(runs: readonly RunRow[], most = 3): string[]
   return [...values].filter(([, seen]) => seen.size > 1).map(([name]) => name).slice(0, most);
 }
 
-/** `39dbcdc`, with a star where the sources differed from the commit. */
-export const commitOf = (run: Pick<RunRow, "commit" | "dirty">): string => (run.commit ? run.commit.slice(0, 7) + (run.dirty ? "*" : "") : "");
+/** `main 39dbcdc`, with a star where the sources differed from the commit. */
+export const sourceOf = (run: Pick<RunRow, "branch" | "commit" | "dirty">): string =>
+  [run.branch ?? "", run.commit ? run.commit.slice(0, 7) + (run.dirty ? "*" : "") : ""].filter(Boolean).join(" ");
 
 /** Names of the parameters that need a value but have none. */
 export function missing(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): string[] {

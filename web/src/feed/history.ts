@@ -34,7 +34,8 @@ export interface RunRow {
   note?: string;
   /** What the first finding says. */
   finding?: string;
-  /** Commit of the sources, and whether they differed from it. */
+  /** Branch and commit of the sources, and whether they differed from it. */
+  branch?: string;
   commit?: string;
   dirty?: boolean;
   parameters?: [name: string, value: string][];
@@ -120,9 +121,9 @@ export class HistoryClient {
   /** `GET runs/ID`, or `GET answers/ID/runs/ID` within an answer: the whole view. */
   view = async (id: string, within: string | null = null) =>
     checked(await this.get<ReportView>(`${within ? `answers/${encodeURIComponent(within)}/` : ""}runs/${encodeURIComponent(id)}`));
-  /** `GET answers/ID`, `GET trends/TEST`, `GET comparisons/BASELINE/CANDIDATE`. */
+  /** `GET answers/ID`, `GET trends/TEST`, `GET ramps/ID`, `GET comparisons/BASELINE/CANDIDATE`. */
   answer = (path: string) => this.get<AnswerSource>(path);
-  /** `POST queue`. Only parameters that differ from their defaults are sent. */
+  /** `POST queue`. Only parameters that differ from their defaults are sent. Throws {@link RefusedFields} where the test does not take some. */
   start = (file: string, parameters: Record<string, string>, work: Work) => this.change("POST", "queue", { file, parameters, work });
   /** `DELETE queue/ID`: removes what is waiting or failed, stops what is running. */
   cancel = (id: string) => this.change("DELETE", `queue/${encodeURIComponent(id)}`);
@@ -147,7 +148,15 @@ export class HistoryClient {
   }
 }
 
+/** Values of a form that its test does not take: why, by the name of the parameter. */
+export class RefusedFields extends Error {
+  constructor(readonly fields: Record<string, string>) {
+    super(Object.entries(fields).map(([name, problem]) => `${name}: ${problem}`).join("\n"));
+  }
+}
+
 /** Throws what the server said about an unsuccessful request. */
 async function refuseFailure(response: Response): Promise<void> {
+  if (response.status === 422) throw new RefusedFields(((await response.json()) as { fields: Record<string, string> }).fields);
   if (!response.ok) throw new Error((await response.text()).trim() || `The server responded with status ${response.status}.`);
 }

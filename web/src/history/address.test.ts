@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { addressFrom, answerHash, comparisonHash, hashOf, linksOf, trendHash } from "./address";
+import { addressFrom, answerHash, comparisonHash, hashOf, linksOf, rampHash, trendHash } from "./address";
 
 describe("addresses", () => {
   it("lead back to what they were made of", () => {
     expect(addressFrom(hashOf("a b/c", "d"))).toEqual({ page: "run", run: "a b/c", other: "d", within: null });
     expect(addressFrom(answerHash("experiments/x"))).toEqual({ page: "answer", path: "answers/experiments%2Fx" });
     expect(addressFrom(trendHash("Demo shop"))).toEqual({ page: "answer", path: "trends/Demo%20shop" });
+    expect(addressFrom(rampHash("2026-11-20T18-30-05-shop"))).toEqual({ page: "answer", path: "ramps/2026-11-20T18-30-05-shop" });
     expect(addressFrom(comparisonHash("a", "b"))).toEqual({ page: "answer", path: "comparisons/a/b" });
     for (const hash of ["", "#/", "#/runs/", "#/answers/a/b", "#/nowhere"]) expect(addressFrom(hash)).toEqual({ page: "home" });
   });

@@ -1,5 +1,5 @@
 // Addresses within the history: `#/`, `#/runs/ID`, `#/runs/ID/with/ID`, and those of answers, which are the paths of the server's own:
-// `#/answers/ID`, `#/answers/ID/runs/RUN`, `#/trends/TEST`, `#/comparisons/ID/ID`.
+// `#/answers/ID`, `#/answers/ID/runs/RUN`, `#/trends/TEST`, `#/comparisons/ID/ID`, `#/ramps/ID`.
 
 import type { Links } from "../answers/views";
 
@@ -17,7 +17,7 @@ export function addressFrom(hash: string): HistoryAddress {
   if (run) return { page: "run", run: decodeURIComponent(run), other: part(other), within: null };
   const [, within, block] = /^#\/answers\/([^/]+)\/runs\/([^/]+)$/.exec(hash) ?? [];
   if (within && block) return { page: "run", run: decodeURIComponent(block), other: null, within: decodeURIComponent(within) };
-  const [, path] = /^#\/(answers\/[^/]+|trends\/[^/]+|comparisons\/[^/]+\/[^/]+)$/.exec(hash) ?? [];
+  const [, path] = /^#\/(answers\/[^/]+|trends\/[^/]+|ramps\/[^/]+|comparisons\/[^/]+\/[^/]+)$/.exec(hash) ?? [];
   return path ? { page: "answer", path } : { page: "home" };
 }
 
@@ -27,6 +27,7 @@ export function hashOf(run: string, other: string | null = null): string {
 
 export const answerHash = (id: string): string => `#/answers/${encodeURIComponent(id)}`;
 export const trendHash = (test: string): string => `#/trends/${encodeURIComponent(test)}`;
+export const rampHash = (run: string): string => `#/ramps/${encodeURIComponent(run)}`;
 export const comparisonHash = (baseline: string, candidate: string): string =>
   `#/comparisons/${encodeURIComponent(baseline)}/${encodeURIComponent(candidate)}`;
 

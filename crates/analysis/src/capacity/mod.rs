@@ -22,7 +22,7 @@ mod what_if;
 pub use model::{
     Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading,
 };
-pub use ramp::RampEstimate;
+pub use ramp::{RampEstimate, RampPoint, ScalabilityLaw};
 pub use reading::objective_problem;
 pub use search::{CapacityEnd, CapacitySettings, CapacityStep, ProbeReason, next_step};
 pub use utilisation::{ResourceCeiling, UnknownCeiling};

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::resampled;
 use super::model::CapacityInterval;
-use super::ramp_stretch::{RampBlock, held, stretches};
+use super::ramp_stretch::{RampBlock, RampStretch, carried, held, overloaded, stretches};
 use super::reading::spoilt_by;
 use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
 use super::what_if::WhatIf;
+use crate::interval::student_t;
 use crate::{Grade, Validity};
 
 /// Stretches of the load without which nothing is said.
@@ -22,6 +23,8 @@ const VARIED: f64 = 2.0;
 /// Share of the resamples that must show a ceiling, and how far above what was seen it may lie.
 const SURE: f64 = 0.975;
 const FAR: f64 = 1.5;
+/// The power of the growth of what is in the system by which throughput may still grow where it has bent.
+const BENT: f64 = 0.2;
 /// How many times more or less than what was seen an end of the interval may be. Beyond it, the stretches do not say where the ceiling is.
 const WIDE: f64 = 2.0;
 
@@ -32,6 +35,9 @@ pub struct RampEstimate {
     pub throughput_max: Option<CapacityInterval>,
     /// Requests in the system beyond which throughput falls, where it does.
     pub retrograde_from: Option<f64>,
+    /// The curve whose height `throughput_max` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub law: Option<ScalabilityLaw>,
     /// The highest throughput that was held for a fifth of the load; single seconds may have more, as what was held up ends together.
     pub seen: f64,
     /// In a sentence.
@@ -47,6 +53,39 @@ pub struct RampEstimate {
     /// If the first of them, or what limited otherwise, were removed; `None`: no resource was observed of which a ceiling is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
+    /// What all of this rests on: up to forty parts of the load, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stretches: Vec<RampPoint>,
+}
+
+/// X(N) = γN / (1 + α(N − 1) + βN(N − 1)): the throughput X with N requests in the system.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ScalabilityLaw {
+    /// Requests per second with one in the system.
+    pub gamma: f64,
+    /// What has to wait for each other.
+    pub alpha: f64,
+    /// What has to agree with each other.
+    pub beta: f64,
+}
+
+/// A stretch of the load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RampPoint {
+    pub from_seconds: f64,
+    pub to_seconds: f64,
+    /// Requests that were begun or due and had not ended, on average.
+    pub in_system: f64,
+    /// Requests that ended per second.
+    pub throughput: f64,
+}
+
+impl ScalabilityLaw {
+    /// Requests per second.
+    pub fn throughput(self, in_system: f64) -> f64 {
+        let others = in_system - 1.0;
+        self.gamma * in_system / (1.0 + self.alpha * others + self.beta * in_system * others)
+    }
 }
 
 impl RampEstimate {
@@ -58,12 +97,14 @@ impl RampEstimate {
         let unknown = |remark: String| Self {
             throughput_max: None,
             retrograde_from: None,
+            law: None,
             seen: held(&stretches),
             remark: format!("not identified: {remark}"),
             grade: validity.grade,
             ceilings: Vec::new(),
             unknown_ceilings: Vec::new(),
             what_if: None,
+            stretches: stretches.iter().map(RampPoint::of).collect(),
         };
         if let Some(check) = spoilt_by(validity) {
             return unknown(format!("the measurement is INVALID ({})", check.title));
@@ -71,11 +112,21 @@ impl RampEstimate {
         if blocks.len() < BLOCKS_MIN || seen < VARIED * least {
             return unknown("the load did not vary by twice or more".to_owned());
         }
-        let estimate = match located(&blocks, seen) {
-            Ok((interval, retrograde_from)) => {
+        let ceiling = match all_that_ends(&stretches) {
+            Some(interval) => Ok((interval, None)),
+            None => located(&blocks, seen).map(|(interval, fit)| (interval, Some(fit))),
+        };
+        let estimate = match ceiling {
+            Ok((interval, fit)) => {
                 let (value, low, high) = (units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
                 let remark = format!("at most about {value} ({low} to {high})");
-                Self { throughput_max: Some(interval), retrograde_from, remark, ..unknown(String::new()) }
+                Self {
+                    throughput_max: Some(interval),
+                    retrograde_from: fit.as_ref().and_then(Fit::peak_at),
+                    law: fit.as_ref().and_then(Fit::law),
+                    remark,
+                    ..unknown(String::new())
+                }
             }
             Err(remark) => unknown(remark),
         };
@@ -86,21 +137,53 @@ impl RampEstimate {
     }
 }
 
-/// The ceiling with its interval, and where throughput falls again; or why it is not known.
-fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Option<f64>), String> {
+/// While more comes in than ends, what ends is all that the system carries: no law is needed to say so. `None`: it was not overloaded for long, or carried
+/// more before.
+fn all_that_ends(stretches: &[RampStretch]) -> Option<CapacityInterval> {
+    let ended: Vec<f64> = overloaded(stretches).iter().map(|stretch| stretch.block.1).collect();
+    let count = ended.len() as f64;
+    let value = (count >= 2.0).then(|| ended.iter().sum::<f64>() / count)?;
+    // What a full system lets out in one stretch says nothing of the next (Student 1908).
+    let variance = ended.iter().map(|ended| (ended - value).powi(2)).sum::<f64>() / (count - 1.0);
+    let half = student_t(count - 1.0) * (variance / count).sqrt();
+    let found = CapacityInterval { value, low: (value - half).max(0.0), high: value + half };
+    (found.high >= carried(stretches)).then_some(found)
+}
+
+/// The ceiling with its interval, and the curve; or why it is not known.
+fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Fit), String> {
     let fit = Fit::of(blocks).ok_or("no curve fits")?;
     let mut ceilings: Vec<f64> = resampled(blocks).filter_map(|blocks| Fit::of(&blocks)).map(|fit| fit.ceiling()).collect();
     ceilings.sort_by(f64::total_cmp);
     let at = |share: f64| ceilings.get((share * ceilings.len().saturating_sub(1) as f64) as usize).copied().unwrap_or(f64::INFINITY);
     let interval = CapacityInterval { value: fit.ceiling(), low: at(1.0 - SURE).min(fit.ceiling()), high: at(SURE).max(fit.ceiling()) };
-    if !interval.high.is_finite() || interval.value > FAR * seen {
+    if !interval.high.is_finite() || interval.value > FAR * seen || !has_bent(blocks) {
         return Err("the throughput had not bent yet when the load ended".to_owned());
     }
     if interval.high > WIDE * seen || interval.low * WIDE < seen {
         let (low, high) = (units::rate(interval.low), units::rate(interval.high));
         return Err(format!("stretches of this run contradict each other: the ceiling may lie anywhere from {low} to {high}"));
     }
-    Ok((interval, fit.peak_at()))
+    Ok((interval, fit))
+}
+
+/// In the last quarter of the load, against the one before it: by the curve that was fitted alone nobody can say, since what is in the system scatters, and a
+/// curve through scattered points bends by itself.
+fn has_bent(blocks: &[RampBlock]) -> bool {
+    let quarter = blocks.len() / 4;
+    let mean = |part: &[RampBlock], of: fn(&RampBlock) -> f64| part.iter().map(of).sum::<f64>() / part.len().max(1) as f64;
+    let (rest, last) = blocks.split_at(blocks.len() - quarter);
+    let before = &rest[rest.len() - quarter.min(rest.len())..];
+    let grown = |of: fn(&RampBlock) -> f64| (mean(last, of) / mean(before, of)).ln();
+    let (in_system, ended) = (grown(|block| block.0), grown(|block| block.1));
+    in_system <= 0.0 || ended <= BENT * in_system
+}
+
+impl RampPoint {
+    fn of(stretch: &RampStretch) -> Self {
+        let (in_system, throughput) = stretch.block;
+        Self { from_seconds: stretch.from, to_seconds: stretch.to, in_system, throughput }
+    }
 }
 
 /// N/X = constant + linear·(N − 1) + square·N(N − 1).
@@ -122,6 +205,12 @@ impl Fit {
     /// Where throughput is highest: √((1 − α)/β).
     fn peak_at(&self) -> Option<f64> {
         (self.square > 0.0 && self.constant > self.linear).then(|| ((self.constant - self.linear) / self.square).sqrt())
+    }
+
+    /// `None`: one request alone would pass in no time.
+    fn law(&self) -> Option<ScalabilityLaw> {
+        let Self { constant, linear, square } = *self;
+        (constant > 0.0).then(|| ScalabilityLaw { gamma: 1.0 / constant, alpha: linear / constant, beta: square / constant })
     }
 
     fn ceiling(&self) -> f64 {
@@ -208,6 +297,12 @@ mod tests {
         let law = |n: f64| 100.0 * n / (1.0 + 0.05 * (n - 1.0) + 0.001 * n * (n - 1.0));
         let (ceiling, _) = estimate(|index| 1.0 + 1.5 * index as f64, law);
         assert!((ceiling.unwrap() / 904.0 - 1.0).abs() < 0.03, "{ceiling:?}");
+        // What is drawn is what was told.
+        let blocks: Vec<RampBlock> = (0..40).map(|index| 1.0 + 1.5 * f64::from(index)).map(|n| (n, law(n))).collect();
+        let (interval, fit) = located(&blocks, 904.0).unwrap();
+        let (drawn, peak) = (fit.law().unwrap(), fit.peak_at().unwrap());
+        assert!((drawn.throughput(peak) / interval.value - 1.0).abs() < 1e-9 && (drawn.throughput(10.0) / law(10.0) - 1.0).abs() < 1e-3);
+        assert!((drawn.gamma - 100.0).abs() < 0.1 && (drawn.alpha - 0.05).abs() < 1e-3 && (drawn.beta - 0.001).abs() < 1e-4, "{drawn:?}");
     }
 
     #[test]
@@ -224,7 +319,7 @@ mod tests {
         let ended = |index: usize| if (20..24).contains(&index) { 0.05 } else { 50.0 * inside(index) * noisy(index) };
         let blocks: Vec<RampBlock> = (0..40).map(|index| (inside(index), ended(index))).collect();
         let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
-        let problem = located(&blocks, seen).unwrap_err();
+        let problem = located(&blocks, seen).map(|(interval, _)| interval).unwrap_err();
         assert!(problem.contains("contradict") || problem.contains("not bent"), "{problem}");
         let healthy: Vec<RampBlock> = (0..40).map(|index| 0.2 * 1.15_f64.powi(index)).map(|n| (n, 200.0 * n / (1.0 + n))).collect();
         assert!(located(&healthy, 198.0).is_ok());

@@ -10,6 +10,9 @@ const BLOCKS: usize = 40;
 /// More may come in than ends, or less, by this part of what ends, and by chance by so many times its root.
 const UNBALANCED: f64 = 0.05;
 const UNBALANCED_BY_CHANCE: f64 = 2.0;
+/// Stretches in a row in which more comes in than ends before it is no chance, and how many are needed to say what ends meanwhile.
+const OVERLOADED_IN_A_ROW: usize = 3;
+const OVERLOADED_MIN: usize = 6;
 /// Part of the stretches that is taken for what the system really carries.
 const CARRIED: usize = 5;
 /// The best of many parts is better than it is by itself: its error is taken to be so many times as large.
@@ -25,6 +28,8 @@ pub(super) struct RampStretch {
     pub(super) ended_beside: f64,
     /// As much ended as came in. The utilisation law compares what is in use with what ends, and holds for what passes through.
     pub(super) is_balanced: bool,
+    /// More came in.
+    pub(super) piles_up: bool,
 }
 
 /// In the system on average, and ended per second.
@@ -49,7 +54,7 @@ pub(super) fn stretches(run: &Run) -> Vec<RampStretch> {
     let stretch = |part: &[Snapshot]| {
         let (first, last) = (part.first()?, part.last()?);
         let (from, to) = (first.start as f64 / 1e9, last.end as f64 / 1e9);
-        Some(RampStretch { from, to, block: block(part), ended_beside: 0.0, is_balanced: true })
+        Some(RampStretch { from, to, block: block(part), ended_beside: 0.0, is_balanced: true, piles_up: false })
     };
     let all = seconds.chunks_exact(length).filter_map(stretch);
     beside_each_other(all.filter(|RampStretch { block: (inside, ended), .. }| *inside > 0.0 && *ended > 0.0).collect())
@@ -63,11 +68,27 @@ fn beside_each_other(mut stretches: Vec<RampStretch>) -> Vec<RampStretch> {
         let beside: Vec<f64> = before.into_iter().chain(after).map(|beside| blocks[beside].1).collect();
         stretch.ended_beside = beside.iter().sum::<f64>() / beside.len().max(1) as f64;
         let (from, to) = (before.unwrap_or(index), after.unwrap_or(index));
-        let piled_up = (blocks[to].0 - blocks[from].0).abs() / to.abs_diff(from).max(1) as f64;
+        let piled_up = (blocks[to].0 - blocks[from].0) / to.abs_diff(from).max(1) as f64;
         let ended = stretch.block.1 * (stretch.to - stretch.from);
-        stretch.is_balanced = piled_up <= f64::max(UNBALANCED * ended, UNBALANCED_BY_CHANCE * ended.sqrt());
+        let by_chance = f64::max(UNBALANCED * ended, UNBALANCED_BY_CHANCE * ended.sqrt());
+        (stretch.is_balanced, stretch.piles_up) = (piled_up.abs() <= by_chance, piled_up > by_chance);
     }
     stretches
+}
+
+/// From where more came in than ended, several times in a row, to where it last did; empty where that is not long. All in between count: those alone in
+/// which little ended would say too little.
+pub(super) fn overloaded(stretches: &[RampStretch]) -> &[RampStretch] {
+    let in_a_row = |part: &[RampStretch]| part.iter().all(|stretch| stretch.piles_up);
+    let first = stretches.windows(OVERLOADED_IN_A_ROW).position(in_a_row);
+    let last = stretches.iter().rposition(|stretch| stretch.piles_up);
+    let all = first.zip(last).and_then(|(first, last)| stretches.get(first..=last)).unwrap_or(&[]);
+    match all.len() {
+        0..OVERLOADED_MIN => &[],
+        // Those that showed it are those in which little ended, by chance too.
+        length if length >= OVERLOADED_MIN + OVERLOADED_IN_A_ROW => &all[OVERLOADED_IN_A_ROW..],
+        _ => all,
+    }
 }
 
 /// The highest throughput that was held for a fifth of the load, its standard error and the degrees of freedom of that: a single stretch is chance.

@@ -12,7 +12,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunInfo, SignalSeries};
 
-use super::RampEstimate;
+use super::{CapacityInterval, RampEstimate};
+use crate::robust::share_in_words;
 use crate::{Grade, Validity};
 
 /// Stations in a row: each request needs them all, one after the other.
@@ -169,13 +170,19 @@ struct Hits {
 }
 
 impl Hits {
+    /// Of the ceiling of one station.
     fn of(ramp: Stations, station: usize, estimates: &[RampEstimate]) -> Self {
         let (servers, service) = ramp.each[station];
-        let truth = servers as f64 / service;
-        let mut hits = Self::default();
-        for estimate in estimates {
+        let ceiling = |estimate: &RampEstimate| {
             let ceiling = estimate.ceilings.iter().find(|of| of.resource == format!("process:{station}/cpu"));
-            let Some(of) = ceiling.map(|of| of.throughput_max) else { continue };
+            ceiling.map(|of| of.throughput_max)
+        };
+        Self::counted(servers as f64 / service, estimates.iter().map(ceiling))
+    }
+
+    fn counted(truth: f64, told: impl Iterator<Item = Option<CapacityInterval>>) -> Self {
+        let mut hits = Self::default();
+        for of in told.flatten() {
             hits.told += 1;
             hits.held += u64::from(of.low <= truth && truth <= of.high);
             hits.errors.push((of.value / truth - 1.0).abs());
@@ -207,22 +214,27 @@ fn the_whole_table() {
     );
     println!("|---|---|--:|--:|--:|--:|--:|");
     let mut problems = Vec::new();
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let row = |ramp: Stations, which: &str, truth: f64, hits: &Hits| {
+        println!(
+            "| {} | {which} | {} | {} of {ramps} | {} | {} | {} |",
+            ramp.name,
+            units::rate(truth),
+            hits.told,
+            share_in_words(hits.held, hits.told),
+            percent(quantile(&hits.errors, 0.95)),
+            percent(quantile(&hits.halves, 0.5)),
+        );
+    };
     for ramp in RAMPS {
         let estimates: Vec<RampEstimate> = (seeds..seeds + ramps).map(|seed| ramp.estimate(seed)).collect();
+        let curve = Hits::counted(ramp.capacity(), estimates.iter().map(|estimate| estimate.throughput_max));
+        row(ramp, "throughput", ramp.capacity(), &curve);
         for (station, (servers, service)) in ramp.each.iter().enumerate() {
             let hits = Hits::of(ramp, station, &estimates);
             let truth = *servers as f64 / service;
             let which = if (truth / ramp.capacity() - 1.0).abs() < 1e-9 { "first" } else { "next" };
-            let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-            println!(
-                "| {} | {which} | {} | {} of {ramps} | {} | {} | {} |",
-                ramp.name,
-                units::rate(truth),
-                hits.told,
-                percent(hits.held as f64 / hits.told.max(1) as f64),
-                percent(quantile(&hits.errors, 0.95)),
-                percent(quantile(&hits.halves, 0.5)),
-            );
+            row(ramp, which, truth, &hits);
             // What limits is never missed. Of 93 % held, fewer than 23 of 30 are one in two thousand.
             let is_missed = which == "first" && hits.told * 20 < ramps * 19;
             if is_missed || hits.held * 30 < hits.told * 23 {

@@ -13,6 +13,7 @@ use super::{
     Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ProbeLean, ProbeReading, next_step,
 };
 use crate::interval::coverage::Queue;
+use crate::robust::share_in_words;
 use crate::{Grade, Validity, thresholds};
 
 /// A system whose capacity is known.
@@ -333,12 +334,12 @@ fn the_whole_table() {
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
             let (median, most) = (Hits::quantile(&hits.errors, 0.5), Hits::quantile(&hits.errors, 0.95));
             println!(
-                "| {} | {} | {} | {} | {} of {searches} | {} | {:.1} |",
+                "| {} | {} | {} | {} | {} | {} | {:.1} |",
                 system.name,
                 system.unit.words(system.capacity()),
                 percent(median),
                 percent(most),
-                hits.covered,
+                share_in_words(hits.covered, searches),
                 percent(Hits::quantile(&hits.widths, 0.5)),
                 hits.minutes,
             );

@@ -79,6 +79,7 @@ fn nothing_known_of(ceilings: &Ceilings) -> String {
 mod tests {
     use super::super::ramp_truth::{Stations, TWO, asked, quantile};
     use super::*;
+    use crate::robust::share_in_words;
 
     const RAMPS: [Stations; 5] = [
         TWO,
@@ -120,7 +121,7 @@ mod tests {
                 "| {} | {} | {count} of {ramps} | {right} | {} | {} | {} |",
                 ramp.name,
                 units::rate(truth),
-                percent(held as f64 / count.max(1) as f64),
+                share_in_words(held, count),
                 percent(quantile(&errors, 0.95)),
                 percent(quantile(&halves, 0.5)),
             );

@@ -11,6 +11,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunEnd, RunInfo};
 
 use super::{ComparedInput, ComparedMetric, ComparisonVerdict, EFFECT, RowVerdict, RunComparison, SubjectKind, compare};
+use crate::robust::share_in_words;
 use crate::summary::{Numbers, Told};
 use crate::{Findings, Grade, RunTally, Summary, Validity, Verdict};
 
@@ -145,14 +146,6 @@ fn told(system: System, seeds: u64, pairs: u64, slower: f64) -> Outcomes {
     told
 }
 
-/// Wilson's interval of a share (1927), in percent.
-fn wilson(hits: u64, of: u64) -> String {
-    let (n, p, z) = (of as f64, hits as f64 / of as f64, 1.96_f64);
-    let (middle, half) = (p + z * z / (2.0 * n), z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt());
-    let end = |value: f64| 100.0 * value / (1.0 + z * z / n);
-    format!("{:.1} % ({:.1}–{:.1})", 100.0 * p, end(middle - half).max(0.0), end(middle + half))
-}
-
 /// `LOADSTONE_COMPARISONS`: pairs per setting; `LOADSTONE_COMPARISON_SEED`: of the first. These are the figures of docs/compare.md, in minutes:
 /// `LOADSTONE_COMPARISONS=250 LOADSTONE_COMPARISON_SEED=20001 cargo test -p loadstone-analysis --lib comparison::truth -- --nocapture`.
 #[test]
@@ -171,12 +164,12 @@ fn the_whole_table() {
             println!(
                 "| {} | {} | {} | {} | {} | {} | {} |",
                 system.name,
-                wilson(same.different, pairs),
-                wilson(same.holds[2], pairs),
-                wilson(same.holds[0], pairs),
-                wilson(same.holds[1], pairs),
-                wilson(slower.worse, pairs),
-                wilson(slower.different - slower.worse, pairs),
+                share_in_words(same.different, pairs),
+                share_in_words(same.holds[2], pairs),
+                share_in_words(same.holds[0], pairs),
+                share_in_words(same.holds[1], pairs),
+                share_in_words(slower.worse, pairs),
+                share_in_words(slower.different - slower.worse, pairs),
             );
         }
     });

@@ -12,6 +12,9 @@ const RESOLUTION: f64 = 0.004;
 /// Rounds beyond which nobody is told to wait.
 const ROUNDS_TOLD_MAX: usize = 1_000;
 
+/// What is said where no round counts: none is over, or a measurement in each was INVALID, as the remarks say then.
+const NO_ROUND: &str = "it cannot be told yet: there is no round that counts";
+
 /// What the experiment goes on for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Deciding(pub(super) Vec<(SubjectKey, ComparedMetric)>);
@@ -30,7 +33,7 @@ pub(super) fn of(values: (&str, &str), pairs: &[Pair<'_>], deciding: &Deciding, 
         judge(row, is_different, effect);
     }
     let verdict = verdict(&subjects);
-    let headline = headline(verdict, &subjects, effect);
+    let headline = if pairs.is_empty() { NO_ROUND.to_owned() } else { headline(verdict, &subjects, effect) };
     KnobContrast { from: values.0.to_owned(), to: values.1.to_owned(), verdict, headline, subjects }
 }
 
@@ -255,7 +258,14 @@ mod tests {
     /// A block with this mean, of which the generator may have added a part.
     fn block(mean: f64, doubt: f64) -> Block {
         let times = TimeStats { count: 100, mean: Some(mean), mean_doubt: Some(doubt), ..TimeStats::default() };
-        let record = BlockRecord { round: 0, value: String::new(), run: String::new(), grade: Grade::Valid, numbers: Vec::new() };
+        let record = BlockRecord {
+            round: 0,
+            value: String::new(),
+            run: String::new(),
+            grade: Grade::Valid,
+            invalid_because: None,
+            numbers: Vec::new(),
+        };
         Block { record, subjects: vec![BlockSubject::of(key(), (100, 0), 10.0, &times)] }
     }
 

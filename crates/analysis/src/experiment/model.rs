@@ -46,6 +46,8 @@ pub enum ExperimentStop {
     Decided,
     /// As many rounds as were allowed.
     Limit,
+    /// Too many rounds were left out, as a measurement in them was INVALID.
+    Spoilt,
     /// By the user.
     Interrupted,
     /// Something broke.
@@ -61,6 +63,9 @@ pub struct BlockRecord {
     /// Id of its run.
     pub run: String,
     pub grade: Grade,
+    /// Why its measurement is INVALID, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid_because: Option<String>,
     /// What decides, as it was in this block. None while the first round goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<BlockNumber>,

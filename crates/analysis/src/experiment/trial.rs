@@ -10,12 +10,14 @@ use super::contrast::{self, Deciding};
 use super::model::{BlockNumber, BlockRecord, Experiment, ExperimentStop, KnobContrast};
 use super::settings::TrialSettings;
 use super::{proof, sensitivity, warm_up};
-use crate::{ComparedMetric, Grade, RowVerdict, SubjectKind};
+use crate::{ComparedMetric, RowVerdict, SubjectKind, Validity};
 
 /// Of all response times, the share from which on a request decides: nobody waits for the others.
 const SHARE_MIN: f64 = 0.1;
 /// Failures decide where there are any to speak of.
 const FAILURES_MIN: f64 = 0.01;
+/// Rounds that count without which nothing is decided.
+const ROUNDS_MIN: usize = 4;
 /// Rounds that are left out before it is given up.
 const LEFT_OUT_MAX: usize = 6;
 
@@ -56,11 +58,12 @@ impl KnobTrial {
         Some(NextBlock { round, value: if round.is_multiple_of(2) { place } else { values - 1 - place } })
     }
 
-    /// What was measured in the block that was to come. `grade`: of its measurement.
-    pub fn add(&mut self, run: Run, grade: Grade) {
+    /// What was measured in the block that was to come, and how far it can be trusted.
+    pub fn add(&mut self, run: Run, validity: &Validity) {
         let Some(next) = self.next() else { return };
         let value = self.settings.values[next.value].label.clone();
-        let record = BlockRecord { round: next.round, value, run: run.info.id.clone(), grade, numbers: Vec::new() };
+        let (id, grade, invalid_because) = (run.info.id.clone(), validity.grade, validity.invalid_because());
+        let record = BlockRecord { round: next.round, value, run: id, grade, invalid_because, numbers: Vec::new() };
         match self.warm_up {
             Some(warm_up) => self.blocks.push((next, Block::of(record, run, warm_up.seconds, self.settings.block_seconds))),
             None => {
@@ -91,7 +94,9 @@ impl KnobTrial {
         let ran = rounds.len() + left_out;
         if ran.is_multiple_of(2) && !rounds.is_empty() && self.contrasts(&rounds).iter().all(is_decided) {
             ExperimentStop::Decided
-        } else if ran >= self.settings.rounds_max || left_out >= LEFT_OUT_MAX {
+        } else if left_out >= LEFT_OUT_MAX {
+            ExperimentStop::Spoilt
+        } else if ran >= self.settings.rounds_max {
             ExperimentStop::Limit
         } else {
             ExperimentStop::Running
@@ -105,7 +110,7 @@ impl KnobTrial {
         let contrasts = self.contrasts(&rounds);
         let open = contrasts.iter().flat_map(|contrast| &contrast.subjects).flat_map(|subject| &subject.rows);
         let needed = open.filter(|row| row.decides && row.verdict == RowVerdict::CannotTell).map(|row| row.rounds_needed);
-        let needed = needed.map(|needed| needed.unwrap_or(usize::MAX)).max().unwrap_or(0);
+        let needed = needed.map(|needed| needed.unwrap_or(usize::MAX)).max().unwrap_or(if rounds.is_empty() { ROUNDS_MIN } else { 0 });
         let left = needed.saturating_sub(rounds.len()).min(most);
         // It stops after an even number.
         left.max(usize::from(self.stop() == ExperimentStop::Running)).next_multiple_of(2).min(most)
@@ -161,7 +166,9 @@ impl KnobTrial {
             );
         }
         if left_out > 0 {
-            remarks.push(format!("{} left out: a measurement in it was INVALID", units::counted(left_out as u64, "round")));
+            let last = self.blocks.iter().rev().find_map(|(_, block)| block.record.invalid_because.as_ref());
+            let why = last.map_or_else(String::new, |why| format!(" ({why})"));
+            remarks.push(format!("{} left out: a measurement in it was INVALID{why}", units::counted(left_out as u64, "round")));
         }
         remarks
     }

@@ -11,7 +11,8 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunEnd, RunInfo};
 
 use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
-use crate::{ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, SubjectKind};
+use crate::robust::share_in_words;
+use crate::{ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, SubjectKind, Validity, ValidityCheck};
 
 const BLOCK_SECONDS: usize = 10;
 const ROUNDS_MAX: usize = 12;
@@ -126,7 +127,7 @@ impl Shop {
         });
         let mut place = 0;
         while let Some(next) = trial.next() {
-            trial.add(self.block(seed, next, place), Grade::Valid);
+            trial.add(self.block(seed, next, place), &graded(Grade::Valid));
             place += 1;
         }
         trial.experiment(None)
@@ -167,12 +168,6 @@ fn score(shop: Shop, experiments: u64) -> Score {
     score
 }
 
-/// Wilson's interval of a share (1927), in percent.
-fn wilson(hits: u64, of: u64) -> String {
-    let (low, high) = crate::robust::share_interval(hits, of);
-    format!("{:.1} % ({:.1}–{:.1})", 100.0 * hits as f64 / of as f64, 100.0 * low, 100.0 * high)
-}
-
 /// `LOADSTONE_EXPERIMENTS`: experiments per setting. With 400 these are the figures of docs/experiment.md:
 /// `LOADSTONE_EXPERIMENTS=400 cargo test -p loadstone-analysis --lib experiment::truth -- --nocapture`.
 #[test]
@@ -184,14 +179,18 @@ fn the_whole_table() {
         for (name, shop) in settings {
             let score = score(*shop, experiments);
             let mean = score.rounds as f64 / experiments as f64;
-            println!("| {name} | {} | {} | {mean:.1} |", wilson(score.proved, experiments), wilson(score.refuted, experiments));
+            println!(
+                "| {name} | {} | {} | {mean:.1} |",
+                share_in_words(score.proved, experiments),
+                share_in_words(score.refuted, experiments)
+            );
             let (hit, miss) = if is_decoy { (score.refuted, score.proved) } else { (score.proved, score.refuted) };
             let kind = usize::from(is_decoy);
             (all[kind], right[kind], wrong[kind]) = (all[kind] + experiments, right[kind] + hit, wrong[kind] + miss);
         }
     }
     for (kind, name) in [(0, "**planted causes**"), (1, "**decoys**")] {
-        println!("| {name}: right | {} | wrong {} | |", wilson(right[kind], all[kind]), wilson(wrong[kind], all[kind]));
+        println!("| {name}: right | {} | wrong {} | |", share_in_words(right[kind], all[kind]), share_in_words(wrong[kind], all[kind]));
         assert!(right[kind] * 100 >= 95 * all[kind], "{name}: {} of {}", right[kind], all[kind]);
         assert!(wrong[kind] * 100 <= all[kind], "{name}: {} of {}", wrong[kind], all[kind]);
     }
@@ -231,10 +230,8 @@ fn blocks_come_in_turns() {
     assert!(experiment.warm_up_seconds >= 1 && experiment.warm_up_seconds <= 5);
 }
 
-#[test]
-fn rounds_with_an_invalid_block_do_not_count() {
-    let shop = Shop { users: Some(12), pool: (4, 8), ..CALM };
-    let mut trial = KnobTrial::new(TrialSettings {
+fn trial_of_words() -> KnobTrial {
+    KnobTrial::new(TrialSettings {
         test: "shop".to_owned(),
         knob: "pool".to_owned(),
         values: ["4", "8"].map(|label| TrialValue { label: label.to_owned(), scale: KnobScale::Words }).to_vec(),
@@ -243,15 +240,50 @@ fn rounds_with_an_invalid_block_do_not_count() {
         effect: EXPERIMENT_EFFECT,
         measure: None,
         finding: None,
-    });
+    })
+}
+
+#[test]
+fn rounds_with_an_invalid_block_do_not_count() {
+    let shop = Shop { users: Some(12), pool: (4, 8), ..CALM };
+    let mut trial = trial_of_words();
     let mut place = 0;
     while let Some(next) = trial.next() {
-        trial.add(shop.block(1, next, place), if place == 3 { Grade::Invalid } else { Grade::Suspect });
+        trial.add(shop.block(1, next, place), &graded(if place == 3 { Grade::Invalid } else { Grade::Suspect }));
         place += 1;
     }
     let experiment = trial.experiment(None);
     assert_eq!((experiment.left_out, experiment.stop), (1, ExperimentStop::Decided));
     assert!(experiment.remarks.iter().any(|remark| remark.contains("1 round left out")), "{:?}", experiment.remarks);
+}
+
+fn graded(grade: Grade) -> Validity {
+    let check = ValidityCheck {
+        id: "lateness".to_owned(),
+        title: "waiting for a core".to_owned(),
+        grade: Some(grade),
+        evidence: "23 % of the time".to_owned(),
+        limits: String::new(),
+        advice: String::new(),
+    };
+    Validity { grade, checks: vec![check] }
+}
+
+/// On a machine that others keep busy, it ends early and says what was wrong with the machine, not that it took as long as was allowed.
+#[test]
+fn measurements_that_are_all_invalid_are_given_up_with_the_reason() {
+    let mut trial = trial_of_words();
+    let mut place = 0;
+    while let Some(next) = trial.next() {
+        trial.add(CALM.block(1, next, place), &graded(Grade::Invalid));
+        place += 1;
+    }
+    let experiment = trial.experiment(None);
+    assert_eq!((experiment.rounds, experiment.left_out, &experiment.stop), (0, 6, &ExperimentStop::Spoilt));
+    let remark = "6 rounds left out: a measurement in it was INVALID (waiting for a core: 23 % of the time)";
+    assert!(experiment.remarks.iter().any(|said| said == remark), "{:?}", experiment.remarks);
+    assert_eq!(experiment.contrasts[0].headline, "it cannot be told yet: there is no round that counts");
+    assert_eq!(experiment.blocks[11].invalid_because.as_deref(), Some("waiting for a core: 23 % of the time"));
 }
 
 /// A checkout that goes there ten times and back pays ten times.

@@ -5,6 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::{RunTrend, TrendInput, TrendNumbers, TrendRun};
+use crate::robust::share_in_words;
 use crate::{Findings, Grade, Percentile, RequestRow, RunTotals, Summary, TimeStats, Validity, Verdict};
 
 struct Draws(Xoshiro256PlusPlus);
@@ -154,7 +155,7 @@ fn the_whole_table() {
     println!("| history | false alert | 10 % step found | its run named | another run named, too |\n|---|--:|--:|--:|--:|");
     for noise in NOISES {
         let [alerts, found, named, wrong] = told(noise, histories);
-        let share = |hits: u64| format!("{:.1} %", 100.0 * hits as f64 / histories as f64);
+        let share = |hits: u64| share_in_words(hits, histories);
         println!("| {} | {} | {} | {} | {} |", noise.name, share(alerts), share(found), share(named), share(wrong));
         // The promise is one in twenty: five of twenty come once in four hundred times.
         assert!(alerts * 4 <= histories, "{}: {alerts} of {histories}", noise.name);

@@ -3,12 +3,11 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::{Capacity, CapacitySettings, LoadUnit, RampEstimate};
+use analysis::{Capacity, CapacitySettings, LoadUnit};
 use anyhow::Context;
 use clap::Args;
 use plan::{Aggregate, Threshold};
 use report::terminal::Style;
-use run_directory::Reader;
 use script::Inputs;
 use stub::demo::{DemoOptions, DemoShop};
 
@@ -16,7 +15,8 @@ use super::demo::TEST as DEMO_TEST;
 use super::run::UrlArgs;
 use crate::capacity::{CapacityRequest, CapacitySearch, TestLoad};
 use crate::command_run::{check_network, scratch_folder};
-use crate::conclusion_files::{append, short_path, write_if_asked};
+use crate::comparison::ConcludedRun;
+use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs, inputs};
@@ -33,19 +33,23 @@ const SAMPLES: f64 = 3.0;
 /// Part of a probe that one of the ladder takes.
 const LADDER: f64 = 0.4;
 
+/// What means nothing where no load is made.
+const OF_A_SEARCH: [&str; 13] =
+    ["what", "objectives", "params", "first", "most", "precision", "probe", "pause", "budget", "resume", "workers", "seed", "tags"];
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   loadstone capacity shop.load.ts --objective 'p99 < 300ms'
   loadstone capacity http://127.0.0.1:8080/ --rate 50 --objective 'p99 < 300ms' --objective 'failures < 1%'
-  loadstone capacity --of-run latest
+  loadstone capacity --of-run latest --html capacity.html
   loadstone capacity demo")]
 pub(crate) struct CapacityArgs {
     /// A test (*.load.ts), a URL, or `demo` for the built-in shop.
     #[arg(value_name = "FILE|URL|demo", required_unless_present = "of_run")]
     what: Option<String>,
     /// Instead of a search: what a run under rising load, one that is over, says of the highest throughput.
-    #[arg(long, value_name = "RUN", conflicts_with = "what")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = OF_A_SEARCH)]
     of_run: Option<String>,
     /// What must hold: 'p99 < 300ms', 'p95 of Buy < 200ms', 'mean < 1s', 'failures < 1%'; may be given several times.  [default: the test's thresholds]
     #[arg(long = "objective", value_name = "OBJECTIVE")]
@@ -97,7 +101,7 @@ pub(crate) struct CapacityArgs {
     /// Also write it as Markdown here. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Also write it as a page here, with the probes as a ladder.
+    /// Also write it as a page here, with the probes as a ladder, or with the stretches of the ramp.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -150,16 +154,19 @@ impl CapacityArgs {
 
     /// What a run that is over says.
     fn of_ramp(&self, run: &str, context: &CommandContext) -> anyhow::Result<Exit> {
-        let run = Reader::open(&flags::find(&self.folder.runs, run)?).and_then(Reader::run)?;
-        let summary = analysis::conclude(&run);
-        let estimate = RampEstimate::of(&run, &summary.verdict.validity);
+        if let Some(flag) = self.url.first_given() {
+            return Err(UsageError(format!("{flag}: no load is made with --of-run")).into());
+        }
+        let run = ConcludedRun::read(&flags::find(&self.folder.runs, run)?)?;
+        let (estimate, summary) = run.as_ramp();
         let mut out = std::io::stdout();
         let text = if self.json {
             report::capacity::ramp_json(&estimate)
         } else {
-            report::capacity::ramp(&estimate, &summary, &Style::detect(context.color, out.is_terminal()))
+            report::capacity::ramp(&estimate, summary, &Style::detect(context.color, out.is_terminal()))
         };
         out.write_all(text.as_bytes())?;
+        self.write_files(&report::capacity::ramp_markdown(&estimate, summary), || report::capacity::ramp_html(&estimate, summary))?;
         Ok(Exit::Passed)
     }
 
@@ -210,13 +217,14 @@ impl CapacityArgs {
             format!("\n{}", report::capacity::terminal(capacity, &short_path(folder), &style))
         };
         out.write_all(text.as_bytes())?;
-        let markdown = report::capacity::markdown(capacity);
-        write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
-        write_if_asked(self.html.as_deref(), || report::capacity::html(capacity))?;
-        match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-            Some(path) => append(Path::new(&path), &markdown),
-            None => Ok(()),
-        }
+        self.write_files(&report::capacity::markdown(capacity), || report::capacity::html(capacity))
+    }
+
+    /// Where flags and the environment ask for them.
+    fn write_files(&self, markdown: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
+        write_if_asked(self.markdown.as_deref(), || markdown.to_owned())?;
+        write_if_asked(self.html.as_deref(), html)?;
+        onto_job_page(markdown)
     }
 
     /// As given, or else those of the test that a search can use.

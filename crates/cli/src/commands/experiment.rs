@@ -11,7 +11,7 @@ use script::{Inputs, Knob, Loaded};
 use stub::demo::{DemoOptions, DemoShop};
 
 use crate::command_run::scratch_folder;
-use crate::conclusion_files::{short_path, write_if_asked};
+use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{self, Exit, UsageError};
 use crate::experiment::{self, ExperimentEnd, ExperimentRun};
@@ -76,7 +76,7 @@ pub(crate) struct ExperimentArgs {
     /// Print the experiment as JSON (experiment.json) instead of text.
     #[arg(long)]
     json: bool,
-    /// Also write it as Markdown here.
+    /// Also write it as Markdown here. GITHUB_STEP_SUMMARY is honoured.
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Also write it as a page here, with the blocks in time.
@@ -262,7 +262,9 @@ impl ExperimentArgs {
             let style = Style::detect(context.color, out.is_terminal());
             write!(out, "{}\nRecord  {}\n", report::experiment::terminal(experiment, &style), short_path(directory))?;
         }
-        write_if_asked(self.markdown.as_deref(), || report::experiment::markdown(experiment))?;
+        let markdown = report::experiment::markdown(experiment);
+        write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
+        onto_job_page(&markdown)?;
         write_if_asked(self.html.as_deref(), || report::experiment::html(experiment))
     }
 }

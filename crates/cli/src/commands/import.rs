@@ -27,13 +27,13 @@ pub(crate) struct ImportArgs {
     /// How to say what was left out or changed, on standard error.
     #[arg(long, value_enum, default_value = "text")]
     report: ReportFormat,
-    /// Leave think times out (har).
+    /// Leave think times out (har, gatling-recorder).
     #[arg(long)]
     no_pauses: bool,
-    /// Leave styles, scripts, images and fonts out (har).
+    /// Leave styles, scripts, images and fonts out (har, gatling-recorder).
     #[arg(long)]
     no_assets: bool,
-    /// Keep requests to other hosts than the first (har).
+    /// Keep requests to other hosts than the first (har, gatling-recorder).
     #[arg(long)]
     all_hosts: bool,
 }
@@ -50,6 +50,8 @@ enum FormatName {
     Curl,
     /// A k6 script.
     K6,
+    /// A simulation that Gatling's recorder wrote, in Scala, Java, Kotlin or JavaScript.
+    GatlingRecorder,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
@@ -158,6 +160,7 @@ impl From<FormatName> for Format {
             FormatName::Postman => Self::Postman,
             FormatName::Curl => Self::Curl,
             FormatName::K6 => Self::K6,
+            FormatName::GatlingRecorder => Self::GatlingRecorder,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! `loadstone trend`: a test over its runs.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use report::terminal::Style;
 
-use crate::conclusion_files::{append, write_if_asked};
+use crate::conclusion_files::{onto_job_page, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::Exit;
 use crate::flags::RunsFolderArgs;
@@ -55,9 +55,7 @@ impl TrendArgs {
         let markdown = report::trend::markdown(&trend);
         write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
         write_if_asked(self.html.as_deref(), || report::trend::html(&trend))?;
-        if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-            append(Path::new(&path), &markdown)?;
-        }
+        onto_job_page(&markdown)?;
         Ok(Exit::Passed)
     }
 }

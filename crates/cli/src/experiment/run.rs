@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::{ExperimentStop, Finding, Grade, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
+use analysis::{ExperimentStop, Finding, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
 use metrics::clock::Monotonic;
 use plan::TestPlan;
 use run_directory::Reader;
@@ -209,11 +209,12 @@ impl Blocks<'_> {
             LoadEnding::Broke(problem) => anyhow::bail!(problem),
         }
         let run = Reader::open(&directory).and_then(Reader::run)?;
-        let grade = analysis::conclude(&run).verdict.validity.grade;
-        if grade == Grade::Invalid {
-            self.progress.line(&format!("round {}  the measurement with {label} is INVALID; the round does not count", next.round + 1));
+        let validity = analysis::conclude(&run).verdict.validity;
+        if let Some(why) = validity.invalid_because() {
+            self.progress
+                .line(&format!("round {}  the measurement with {label} is INVALID, the round does not count: {why}", next.round + 1));
         }
-        self.trial.add(run, grade);
+        self.trial.add(run, &validity);
         Ok(true)
     }
 

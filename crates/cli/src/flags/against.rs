@@ -39,9 +39,9 @@ impl ComparisonArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Comparison")]
 pub(crate) struct AgainstArgs {
-    /// Compare with an earlier run when this one is over: an id or its beginning, a run directory, a tag (the newest run of this test that has it), or
-    /// `last`.
-    #[arg(long, value_name = "RUN|TAG|last")]
+    /// Compare with an earlier run when this one is over: an id or its beginning, a run directory, a tag (the newest run of this test that has it), a branch
+    /// or a commit beside which it was made, or `last`.
+    #[arg(long, value_name = "RUN|TAG|BRANCH|last")]
     pub(crate) against: Option<String>,
     /// Write the comparison as Markdown here, for a pull request.
     #[arg(long, value_name = "FILE", requires = "against")]

@@ -39,7 +39,7 @@ impl StoredRunArgs {
         Ok(Reader::open(&self.directory()?).and_then(Reader::run_as_kept)?)
     }
 
-    fn directory(&self) -> Result<PathBuf, UsageError> {
+    pub(crate) fn directory(&self) -> Result<PathBuf, UsageError> {
         find(&self.folder.runs, &self.run)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use report::capacity::CapacityView;
+use report::capacity::{CapacityView, RampView};
 use report::experiment::ExperimentView;
 use report::trend::TrendView;
 use report::{AnswerSource, Tone};
@@ -71,6 +71,14 @@ impl AnswerArchive {
         let history =
             TestHistory::read(&self.runs, Some(test), TREND_RUNS_MAX).map_err(|problem| ArchiveError::Missing(problem.to_string()))?;
         json("trend", &TrendView::of(&history.trend()))
+    }
+
+    /// What a run under rising load says of the highest throughput, as JSON.
+    pub(crate) fn ramp(&self, name: &str) -> Result<Vec<u8>, ArchiveError> {
+        let history = History::of(&self.runs)?;
+        let run = ConcludedRun::read(&history.named(name)?).map_err(|problem| ArchiveError::Wrong(format!("{problem:#}")))?;
+        let (estimate, summary) = run.as_ramp();
+        json("ramp", &RampView::of(&estimate, summary))
     }
 
     /// Two runs side by side, as JSON.

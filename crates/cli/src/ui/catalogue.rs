@@ -1,5 +1,6 @@
 //! The tests of a folder, each with what its form needs. A test that does not load is listed with its error.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -59,6 +60,9 @@ pub(crate) enum CatalogueError {
     /// In the words of the command line, without the excerpt of the source: place, message, remedy.
     #[error("{}", in_words(.0))]
     Script(#[from] ScriptError),
+    /// Values that parameters do not take: why, by the name of each.
+    #[error("{}", .0.iter().map(|(name, problem)| format!("{name}: {problem}")).collect::<Vec<_>>().join("\n"))]
+    Fields(BTreeMap<String, String>),
     /// The command will not do with the test what the form asks for.
     #[error("{0}")]
     Refused(String),
@@ -193,6 +197,21 @@ fn knob(knob: &script::Knob) -> KnobField {
 fn field(parameter: plan::Parameter) -> ParameterField {
     let default = if parameter.origin == ParameterOrigin::Environment { Some(parameter.value) } else { parameter.default };
     ParameterField { name: parameter.name, kind: parameter.kind, help: parameter.help, default, secret: parameter.secret }
+}
+
+impl TestFile {
+    /// What is wrong with values of a form, field by field.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Fields`], where any is.
+    pub(crate) fn check(&self, values: &BTreeMap<String, String>) -> Result<(), CatalogueError> {
+        let problem = |field: &ParameterField| {
+            let problem = script::value_problem(&field.kind, values.get(&field.name)?)?;
+            Some((field.name.clone(), if field.secret { "this value is not accepted".to_owned() } else { problem }))
+        };
+        let problems: BTreeMap<String, String> = self.parameters.iter().filter_map(problem).collect();
+        if problems.is_empty() { Ok(()) } else { Err(CatalogueError::Fields(problems)) }
+    }
 }
 
 fn in_words(error: &ScriptError) -> String {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http_client::{Request as HttpRequest, RequestBody};
 use report::access::{Loopback, Token, guard};
 use run_directory::RunError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::answers::AnswerArchive;
 use super::archive::{ArchiveError, RunArchive, RunEdit};
@@ -52,6 +52,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: UiState) -> std::io::Re
         .route("/answers/{id}", get(answer))
         .route("/answers/{id}/runs/{name}", get(run_of_answer))
         .route("/trends/{test}", get(trend))
+        .route("/ramps/{name}", get(ramp))
         .route("/comparisons/{baseline}/{candidate}", get(comparison))
         .layer(middleware::from_fn_with_state(shared.clone(), only_with_token));
     let router = Router::new()
@@ -139,18 +140,31 @@ struct OrderForm {
     work: OrderedWork,
 }
 
+/// What fields of a form hold that their parameters do not take.
+#[derive(Serialize)]
+struct RefusedFields {
+    /// Why, by the name of the parameter.
+    fields: BTreeMap<String, String>,
+}
+
 /// Queues a run once its test has accepted what the form says, so that what is wrong with it is said at once, in the words of the test or the command.
-async fn order(State(shared): State<UiState>, body: Bytes) -> Result<StatusCode, ErrorResponse> {
+async fn order(State(shared): State<UiState>, body: Bytes) -> Result<Response, ErrorResponse> {
     let form: OrderForm = read(&body)?;
     let catalogue = Arc::clone(&shared.catalogue);
-    let order =
-        aside(move || take(&catalogue, form)).await?.map_err(|problem| ErrorResponse(StatusCode::BAD_REQUEST, problem.to_string()))?;
+    let order = match aside(move || take(&catalogue, form)).await? {
+        Ok(order) => order,
+        Err(CatalogueError::Fields(fields)) => {
+            return Ok((StatusCode::UNPROCESSABLE_ENTITY, Json(RefusedFields { fields })).into_response());
+        }
+        Err(problem) => return Err(ErrorResponse(StatusCode::BAD_REQUEST, problem.to_string())),
+    };
     shared.queue.add(order).map_err(|problem| ErrorResponse(StatusCode::SERVICE_UNAVAILABLE, problem.to_string()))?;
-    Ok(StatusCode::ACCEPTED)
+    Ok(StatusCode::ACCEPTED.into_response())
 }
 
 fn take(catalogue: &TestCatalogue, form: OrderForm) -> Result<RunOrder, CatalogueError> {
     let (path, test) = catalogue.find(&form.file)?;
+    test.check(&form.parameters)?;
     let mut inputs = inputs(&[])?;
     inputs.parameters = form.parameters.clone().into_iter().collect();
     let loaded = script::load(&path, &inputs)?;
@@ -196,6 +210,10 @@ async fn answer(State(shared): State<UiState>, Path(id): Path<String>) -> Result
 
 async fn trend(State(shared): State<UiState>, Path(test): Path<String>) -> Result<Response, ErrorResponse> {
     Ok(as_json(aside(move || shared.answers.trend(&test)).await??))
+}
+
+async fn ramp(State(shared): State<UiState>, Path(name): Path<String>) -> Result<Response, ErrorResponse> {
+    Ok(as_json(aside(move || shared.answers.ramp(&name)).await??))
 }
 
 async fn comparison(State(shared): State<UiState>, Path((baseline, candidate)): Path<(String, String)>) -> Result<Response, ErrorResponse> {

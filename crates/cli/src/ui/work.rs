@@ -102,12 +102,33 @@ struct CommandWords<A: Args> {
 
 /// A form has fields where a command has flags.
 fn for_a_form(problem: &str) -> String {
-    problem.trim_start_matches("error: ").trim_start_matches("--").replace("'--", "'")
+    let problem = problem.trim_start_matches("error: ").replace("'--", "'").replace("Give --", "Give an ");
+    // clap's `invalid value 'many' for 'rounds <N>': why`, as the other problems are worded.
+    let invalid = || {
+        let (value, rest) = problem.strip_prefix("invalid value ")?.split_once(" for '")?;
+        let (field, why) = rest.split_once("': ")?;
+        Some(format!("{}: {value}: {why}", field.split(' ').next().unwrap_or(field)))
+    };
+    invalid().unwrap_or_else(|| problem.trim_start_matches("--").to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn problems_are_worded_for_fields() {
+        for (of_command, of_form) in [
+            ("--block: 2s is not a whole number", "block: 2s is not a whole number"),
+            (
+                "error: invalid value 'many' for '--rounds <N>': invalid digit found in string",
+                "rounds: 'many': invalid digit found in string",
+            ),
+            ("what must hold? Give --objective 'p99 < 300ms'", "what must hold? Give an objective 'p99 < 300ms'"),
+        ] {
+            assert_eq!(for_a_form(of_command), of_form);
+        }
+    }
 
     #[test]
     fn what_is_left_empty_is_not_passed_on() {

@@ -12,7 +12,7 @@ use analysis::Capacity;
 
 pub use cells::probe_line;
 pub use markdown::markdown;
-pub use ramp::{ramp, ramp_json};
+pub use ramp::{RampView, ramp, ramp_html, ramp_json, ramp_markdown};
 pub use terminal::terminal;
 pub use view::CapacityView;
 

@@ -109,6 +109,7 @@ pub(super) fn how(experiment: &Experiment) -> String {
         ExperimentStop::Running => "still running".to_owned(),
         ExperimentStop::Decided => "decided".to_owned(),
         ExperimentStop::Limit => "the most that was allowed (--rounds)".to_owned(),
+        ExperimentStop::Spoilt => "given up, as too many measurements were INVALID".to_owned(),
         ExperimentStop::Interrupted => "interrupted".to_owned(),
         ExperimentStop::Failed(problem) => format!("broke off: {problem}"),
     };

@@ -186,7 +186,8 @@ fn row(experiment: &Experiment, of: &ExperimentRow, axis: &PlotAxis) -> Experime
 fn blocks(experiment: &Experiment) -> Vec<BlockView> {
     let count = experiment.blocks.len().max(1) as f64;
     let block = |(at, of): (usize, &analysis::BlockRecord)| {
-        let invalid = if of.grade == analysis::Grade::Invalid { ", its measurement is INVALID" } else { "" };
+        let why = of.invalid_because.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        let invalid = if of.grade == analysis::Grade::Invalid { format!(", its measurement is INVALID{why}") } else { String::new() };
         BlockView {
             value: experiment.values.iter().position(|value| *value == of.value).unwrap_or(0),
             round: of.round + 1,

@@ -3,11 +3,11 @@
 use analysis::{
     BlockNumber, BlockRecord, Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, ComparedMetric, ComparisonVerdict, Experiment,
     ExperimentRow, ExperimentStop, ExperimentSubject, Grade, KnobContrast, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading,
-    RampEstimate, ResourceCeiling, RowVerdict, RunTrend, SubjectKind, TrendMetric, TrendRun, TrendSeries, TrendStep, UnknownCeiling,
-    WhatIf,
+    RampEstimate, RampPoint, ResourceCeiling, RowVerdict, RunTrend, ScalabilityLaw, SubjectKind, TrendMetric, TrendRun, TrendSeries,
+    TrendStep, UnknownCeiling, WhatIf,
 };
 use report::Tone;
-use report::capacity::CapacityView;
+use report::capacity::{CapacityView, RampView};
 use report::experiment::ExperimentView;
 use report::terminal::Style;
 use report::trend::TrendView;
@@ -92,8 +92,8 @@ fn probe(load: f64, lean: ProbeLean, (measured, low, high): (f64, Option<f64>, O
     CapacityProbe { load, seconds: 60.0, cost_seconds: 65.0, run, lean, findings: Vec::new(), next_limit: None, reading }
 }
 
-#[test]
-fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
+/// 200 per second at most; two resources with a ceiling and one without.
+fn ramp_estimate() -> RampEstimate {
     let at = |value: f64| CapacityInterval { value, low: 0.97 * value, high: 1.03 * value };
     let ceiling = |resource: &str, what: &str, value: f64| ResourceCeiling {
         resource: resource.to_owned(),
@@ -102,9 +102,17 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
         each: 2.0 / value,
         throughput_max: at(value),
     };
-    let estimate = RampEstimate {
+    let law = ScalabilityLaw { gamma: 100.0, alpha: 0.5, beta: 0.0 };
+    let stretch = |index: u32| {
+        let in_system = 0.5 * 1.2_f64.powi(index as i32);
+        let (from_seconds, to_seconds) = (f64::from(3 * index), f64::from(3 * index + 3));
+        RampPoint { from_seconds, to_seconds, in_system, throughput: law.throughput(in_system) }
+    };
+    RampEstimate {
         throughput_max: Some(at(200.0)),
         retrograde_from: None,
+        law: Some(law),
+        stretches: (0..40).map(stretch).collect(),
         seen: 212.0,
         remark: "at most about 200/s (194/s to 206/s)".to_owned(),
         grade: Grade::Valid,
@@ -121,7 +129,12 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
             sure: 1.0,
             remark: "without the 2 cores of \"shop\" at most about 300/s".to_owned(),
         }),
-    };
+    }
+}
+
+#[test]
+fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
+    let estimate = ramp_estimate();
     let text = report::capacity::ramp(&estimate, &fixtures::summary(), &Style::plain(110));
     let lines: Vec<&str> = text.lines().collect();
     for line in [
@@ -133,7 +146,40 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
         assert!(lines.contains(&line), "{line} in {text}");
     }
     let json = report::capacity::ramp_json(&estimate);
-    assert!(json.contains("\"what_if\"") && json.contains("\"unknown_ceilings\""), "{json}");
+    assert!(json.contains("\"what_if\"") && json.contains("\"unknown_ceilings\"") && json.contains("\"alpha\": 0.5"), "{json}");
+
+    let markdown = report::capacity::ramp_markdown(&estimate, &fixtures::summary());
+    for line in [
+        "- seen: 212/s, held for a fifth of the load",
+        "- what if: without the 2 cores of \"shop\" at most about 300/s",
+        "| the disk sda | 300/s (291/s to 309/s) |",
+        "| the 8 members of the pool \"db\" | not known: it was read in 3 of 40 stretches |",
+    ] {
+        assert!(markdown.lines().any(|of| of == line), "{line} in {markdown}");
+    }
+
+    let view = RampView::of(&estimate, &fixtures::summary());
+    assert_eq!((view.word.as_str(), view.tone, view.stretches.len()), ("At most 200/s", Tone::None, 40));
+    // The curve goes through the stretches that follow it, and ends below the ceiling.
+    let ceiling = view.ceiling.unwrap();
+    let near = |x: f64| view.curve.iter().min_by(|a, b| (a.0 - x).abs().total_cmp(&(b.0 - x).abs())).unwrap().1;
+    assert!(view.stretches.iter().all(|of| (near(of.x) - of.y).abs() < 0.02 && of.y < ceiling.high), "{view:?}");
+    let resources = view.resources.unwrap();
+    let bars: Vec<f64> = resources.rows.iter().map(|row| row.bar.at).collect();
+    assert!(resources.rows[0].bar.low < bars[0] && bars[0] < resources.seen && resources.seen < bars[1], "{bars:?} {}", resources.seen);
+    assert!(report::capacity::ramp_html(&estimate, &fixtures::summary()).contains(r#"{"feed":"ramp","answer":{"test":"#));
+
+    let untold = RampEstimate {
+        throughput_max: None,
+        law: None,
+        remark: "not identified: the load did not vary by twice or more".to_owned(),
+        ceilings: Vec::new(),
+        unknown_ceilings: Vec::new(),
+        ..estimate
+    };
+    let view = RampView::of(&untold, &fixtures::summary());
+    assert_eq!((view.word.as_str(), view.headline.as_str()), ("Not identified", "the load did not vary by twice or more"));
+    assert!(view.ceiling.is_none() && view.curve.is_empty() && view.resources.is_none() && view.stretches.len() == 40);
 }
 
 #[test]
@@ -199,7 +245,14 @@ fn block(round: usize, value: &str, p95: Option<f64>) -> BlockRecord {
         metric: ComparedMetric::P95,
         value: p95,
     };
-    BlockRecord { round, value: value.to_owned(), run: format!("block-{round}-{value}"), grade: Grade::Valid, numbers: vec![number] }
+    BlockRecord {
+        round,
+        value: value.to_owned(),
+        run: format!("block-{round}-{value}"),
+        grade: Grade::Valid,
+        invalid_because: None,
+        numbers: vec![number],
+    }
 }
 
 #[test]

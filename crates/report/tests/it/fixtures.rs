@@ -58,6 +58,7 @@ pub(crate) fn info() -> RunInfo {
         file: Some("tickets.load.ts".to_owned()),
         script: None,
         commit: None,
+        branch: None,
         dirty: false,
         workers: 2,
         host: HostFacts {
@@ -70,6 +71,7 @@ pub(crate) fn info() -> RunInfo {
         },
         tags: vec!["nightly".to_owned()],
         agents: Vec::new(),
+        fleet: None,
     }
 }
 

@@ -152,7 +152,8 @@ fn every_outcome_is_documented() {
 fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> HistoryEntry {
     let dirty = summary.is_none();
     let commit = dirty.then(|| "39dbcdc0123456789abcdef0123456789abcdef0".to_owned());
-    let info = run_directory::RunInfo { id: id.to_owned(), commit, dirty, ..fixtures::info() };
+    let branch = dirty.then(|| "main".to_owned());
+    let info = run_directory::RunInfo { id: id.to_owned(), branch, commit, dirty, ..fixtures::info() };
     HistoryEntry {
         directory: format!("runs/{id}").into(),
         info,

@@ -130,6 +130,22 @@ fn writing_beside_a_torn_line_is_not_needed_to_read_it() {
     assert_eq!(Reader::open(writer.directory()).unwrap().run().unwrap().slices.len(), 1);
 }
 
+#[test]
+fn a_run_whose_writer_was_killed_is_completed_behind_its_last_whole_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(folder.path(), made::info(), &made::plan("shop")).unwrap();
+    let slices: Vec<_> = (0..4).map(|n| made::slice(n, &["List"], 5)).collect();
+    slices[..2].iter().for_each(|slice| writer.snapshot(slice).unwrap());
+    let directory = writer.directory().to_owned();
+    drop(writer);
+    let mut file = OpenOptions::new().append(true).open(directory.join("snapshots.jsonl")).unwrap();
+    file.write_all(br#"{"slice":2,"star"#).unwrap();
+    let end = RunEnd::Failed("the controller was killed".to_owned());
+    Writer::continue_after(&directory, &slices[2..], &end).unwrap();
+    let run = Reader::open(&directory).unwrap().run().unwrap();
+    assert_eq!((run.slices, run.end), (slices, Some(end)));
+}
+
 /// Once its directory has gone, a run cannot be ended; what was measured reads as a run that was cut off.
 #[test]
 fn a_run_that_cannot_be_ended_still_reads() {

@@ -37,7 +37,23 @@ fn finds_by_latest_name_prefix_part_and_path() {
         assert_eq!(history.find(asked).unwrap(), folder.path().join(found), "{asked}");
     }
     assert!(matches!(history.find("shop"), Err(RunError::Ambiguous { matches, .. }) if matches.len() == 2));
-    for asked in ["latest~3", "nothing", "", "latest~x", "lasting", "night"] {
+    let of_source = |commit: &str, branch: &str| RunInfo {
+        started: format!("2026-11-18T0{}:00:00Z", branch.len()),
+        commit: Some(commit.to_owned()),
+        branch: Some(branch.to_owned()),
+        tags: vec!["main".to_owned()],
+        ..made::info()
+    };
+    for info in
+        [of_source("39dbcdc0123456789abcdef0123456789abcdef0", "feature"), of_source("c021bae0123456789abcdef0123456789abcdef0", "fix")]
+    {
+        Writer::create(folder.path(), info, &made::plan("buy")).unwrap().finish(&RunEnd::Completed).unwrap();
+    }
+    let history = History::of(folder.path()).unwrap();
+    for (asked, found) in [("feature", "07"), ("39dbcdc", "07"), ("C021BAE01", "03"), ("fix", "03"), ("main", "07")] {
+        assert_eq!(history.find(asked).unwrap(), folder.path().join(format!("2026-11-18T{found}-00-00-buy")), "{asked}");
+    }
+    for asked in ["39dbcd", "feat", "latest~9", "nothing", "", "latest~x", "lasting", "night"] {
         assert!(matches!(history.find(asked), Err(RunError::NotFound { .. })), "{asked}");
     }
 }

@@ -11,6 +11,7 @@ pub(crate) fn info() -> RunInfo {
         file: Some("shop.load.ts".to_owned()),
         script: None,
         commit: None,
+        branch: None,
         dirty: false,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },

@@ -1,36 +1,39 @@
-//! What one run under rising load says of the ceiling.
+//! What every form of a ramp writes alike.
 
 use analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary, UnknownCeiling};
-
-use crate::terminal::{Paint, Style, hang};
 
 /// What begins the evidence that names the limit after the one that is.
 const NEXT: &str = "after it";
 
-/// Resources that are told.
+/// Resources that a text tells.
 const CEILINGS_MAX: usize = 3;
 
-/// The whole text, ending in a line break.
-pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String {
+/// What was seen, how far the measurement can be trusted and what limited it, each with its title.
+pub(super) fn facts(estimate: &RampEstimate, summary: &Summary) -> Vec<(&'static str, String)> {
     let findings = &summary.verdict.findings;
     let limit = findings.findings.first().map_or(&findings.remark, |finding| &finding.claim);
     let evidence = findings.findings.iter().flat_map(|finding| &finding.evidence);
     let next = evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT));
-    let mut lines =
-        vec![("Throughput", estimate.remark.clone()), ("seen", format!("{}, held for a fifth of the load", units::rate(estimate.seen)))];
+    let mut lines = vec![("seen", format!("{}, held for a fifth of the load", units::rate(estimate.seen)))];
     lines.extend(doubted(summary).map(|why| ("measurement", why)));
     if let Some(users) = estimate.retrograde_from {
         lines.push(("falls", format!("beyond {} requests in the system", units::number(users))));
     }
     lines.push(("limited by", limit.clone()));
     lines.extend(next.map(|next| ("then", next.clone())));
+    lines
+}
+
+/// Where they would be full, what comes next, and of which it is not known.
+pub(super) fn resources(estimate: &RampEstimate) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
     if let Some(first) = estimate.ceilings.first() {
         lines.push(("full first", ceiling(first)));
         lines.extend(estimate.ceilings.iter().skip(1).take(CEILINGS_MAX - 1).map(|next| ("next", ceiling(next))));
     }
     lines.extend(estimate.what_if.as_ref().map(|what_if| ("what if", what_if.remark.clone())));
     lines.extend(estimate.unknown_ceilings.iter().map(|of| ("not known", unknown(of))));
-    lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<13}")), 13, text, style.width)).collect()
+    lines
 }
 
 /// `SUSPECT: waiting for a core: …`; `None`: it is valid.
@@ -47,16 +50,15 @@ fn doubted(summary: &Summary) -> Option<String> {
 
 /// `the 2 cores of "shop" at about 475/s (470/s to 482/s)`.
 fn ceiling(of: &ResourceCeiling) -> String {
-    let CapacityInterval { value, low, high } = of.throughput_max;
-    format!("{} at about {} ({} to {})", of.what, units::rate(value), units::rate(low), units::rate(high))
+    format!("{} at about {}", of.what, interval(of.throughput_max))
+}
+
+/// `475/s (470/s to 482/s)`.
+pub(super) fn interval(CapacityInterval { value, low, high }: CapacityInterval) -> String {
+    format!("{} ({} to {})", units::rate(value), units::rate(low), units::rate(high))
 }
 
 /// `the disk sda: it was read in 3 of 40 stretches`.
 fn unknown(of: &UnknownCeiling) -> String {
     format!("{}: {}", of.what, of.why)
-}
-
-/// The estimate as JSON, ending in a line break.
-pub fn ramp_json(estimate: &RampEstimate) -> String {
-    crate::json::pretty(estimate)
 }

@@ -1,23 +1,56 @@
-//! The commit of the sources beside which a run is made. It is read without git, which may not be installed; only git knows whether the sources differ.
+//! The commit and the branch of the sources beside which a run is made. They are read without git, which may not be installed; only git knows whether the
+//! sources differ.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Variables in which build servers tell it; the first that is set wins.
-const VARIABLES: [&str; 4] = ["LOADSTONE_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT"];
-/// Characters that are kept: a commit's digest has forty.
-const LENGTH_MAX: usize = 64;
+const COMMIT_VARIABLES: [&str; 4] = ["LOADSTONE_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT"];
+/// Of a pull request the branch that is to be merged, before the reference that was made for it.
+const BRANCH_VARIABLES: [&str; 5] = ["LOADSTONE_BRANCH", "GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH"];
+/// Characters that are kept: a commit's digest has forty, and a branch's name is a file's.
+const COMMIT_LENGTH_MAX: usize = 64;
+const BRANCH_LENGTH_MAX: usize = 255;
 
-/// Told by the environment, or the one that is checked out around the current folder; and whether what lies in that folder differs from it.
-pub(crate) fn known() -> (Option<String>, bool) {
-    let told = VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.trim().is_empty());
-    if let Some(told) = told {
-        return (Some(told.trim().chars().take(LENGTH_MAX).collect()), false);
+/// What is checked out around the current folder.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct SourceState {
+    pub(crate) commit: Option<String>,
+    pub(crate) branch: Option<String>,
+    /// What lies in the folder differs from the commit.
+    pub(crate) is_dirty: bool,
+}
+
+impl SourceState {
+    /// Told by the environment, or else read.
+    pub(crate) fn known() -> Self {
+        let folder = std::env::current_dir().ok();
+        let read = folder.as_deref().and_then(Self::checked_out).unwrap_or_default();
+        let branch = told(&BRANCH_VARIABLES, BRANCH_LENGTH_MAX).or(read.branch);
+        if let Some(commit) = told(&COMMIT_VARIABLES, COMMIT_LENGTH_MAX) {
+            return Self { commit: Some(commit), branch, is_dirty: false };
+        }
+        let is_dirty = read.commit.is_some() && folder.is_some_and(|folder| differs(&folder));
+        Self { commit: read.commit, branch, is_dirty }
     }
-    let Ok(folder) = std::env::current_dir() else { return (None, false) };
-    let commit = checked_out(&folder);
-    let dirty = commit.is_some() && differs(&folder);
-    (commit, dirty)
+
+    /// Of the repository around a folder, whether or not it differs; `None` where there is none.
+    fn checked_out(folder: &Path) -> Option<Self> {
+        let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
+        // The folder of a second worktree is named in a file.
+        let git = if git.is_file() { git.parent()?.join(read(&git)?.strip_prefix("gitdir: ")?) } else { git };
+        let head = read(&git.join("HEAD"))?;
+        let Some(reference) = head.strip_prefix("ref: ") else { return Some(Self { commit: digest(&head), ..Self::default() }) };
+        let shared = read(&git.join("commondir")).map_or_else(|| git.clone(), |path| git.join(path));
+        let loose = [&git, &shared].into_iter().find_map(|folder| read(&folder.join(reference)));
+        let commit = loose.and_then(|text| digest(&text)).or_else(|| packed(&shared.join("packed-refs"), reference));
+        Some(Self { commit, branch: reference.strip_prefix("refs/heads/").map(str::to_owned), is_dirty: false })
+    }
+}
+
+fn told(names: &[&str], length_max: usize) -> Option<String> {
+    let told = names.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.trim().is_empty())?;
+    Some(told.trim().chars().take(length_max).collect())
 }
 
 /// Whether a file that git tracks below the folder differs from the commit. Without git, nobody knows.
@@ -26,18 +59,6 @@ fn differs(folder: &Path) -> bool {
     git.arg("-C").arg(folder).args(["--no-optional-locks", "status", "--porcelain", "--untracked-files=no", "--", "."]);
     git.stdin(Stdio::null()).stderr(Stdio::null());
     git.output().is_ok_and(|output| output.status.success() && !output.stdout.is_empty())
-}
-
-/// Of the repository around a folder; `None` where there is none, or one without a commit.
-fn checked_out(folder: &Path) -> Option<String> {
-    let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
-    // The folder of a second worktree is named in a file.
-    let git = if git.is_file() { git.parent()?.join(read(&git)?.strip_prefix("gitdir: ")?) } else { git };
-    let head = read(&git.join("HEAD"))?;
-    let Some(reference) = head.strip_prefix("ref: ") else { return digest(&head) };
-    let shared = read(&git.join("commondir")).map_or_else(|| git.clone(), |path| git.join(path));
-    let loose = [&git, &shared].into_iter().find_map(|folder| read(&folder.join(reference)));
-    loose.and_then(|text| digest(&text)).or_else(|| packed(&shared.join("packed-refs"), reference))
 }
 
 fn packed(file: &Path, reference: &str) -> Option<String> {
@@ -68,10 +89,12 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        let of = |path: &str| checked_out(&folder.path().join(path));
+        let state = |path: &str| SourceState::checked_out(&folder.path().join(path)).unwrap_or_default();
+        let of = |path: &str| state(path).commit;
         write("shop/tests/x", "");
         write("shop/.git/HEAD", "ref: refs/heads/main\n");
         assert_eq!(of("shop/tests"), None, "nothing was committed");
+        assert_eq!(state("shop/tests").branch.as_deref(), Some("main"));
         write("shop/.git/packed-refs", &format!("# pack-refs\n{B} refs/heads/main\n"));
         assert_eq!(of("shop/tests").as_deref(), Some(B));
         write("shop/.git/refs/heads/main", &format!("{A}\n"));
@@ -80,8 +103,10 @@ mod tests {
         write("shop/.git/worktrees/second/commondir", "../..\n");
         write("second/.git", &format!("gitdir: {}\n", folder.path().join("shop/.git/worktrees/second").display()));
         assert_eq!(of("second").as_deref(), Some(A));
+        write("shop/.git/worktrees/second/HEAD", "ref: refs/heads/fix/pool\n");
+        assert_eq!((of("second"), state("second").branch.as_deref()), (None, Some("fix/pool")));
         write("shop/.git/HEAD", &format!("{B}\n"));
-        assert_eq!(of("shop").as_deref(), Some(B), "detached");
+        assert_eq!((of("shop").as_deref(), state("shop").branch), (Some(B), None), "detached");
     }
 
     #[test]

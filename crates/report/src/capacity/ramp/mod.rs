@@ -1,0 +1,30 @@
+//! What one run under rising load says of the ceiling, for people and machines. Read [`ramp`]; `cells` has what every form writes alike.
+
+mod cells;
+mod markdown;
+mod view;
+
+use analysis::{RampEstimate, Summary};
+
+use crate::terminal::{Paint, Style, hang};
+
+pub use markdown::ramp_markdown;
+pub use view::RampView;
+
+/// The whole text, ending in a line break.
+pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String {
+    let mut lines = vec![("Throughput", estimate.remark.clone())];
+    lines.extend(cells::facts(estimate, summary));
+    lines.extend(cells::resources(estimate));
+    lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<13}")), 13, text, style.width)).collect()
+}
+
+/// The estimate as JSON, ending in a line break. Every field is in docs/capacity.md.
+pub fn ramp_json(estimate: &RampEstimate) -> String {
+    crate::json::pretty(estimate)
+}
+
+/// The estimate as a page: one file, which opens from disk.
+pub fn ramp_html(estimate: &RampEstimate, summary: &Summary) -> String {
+    crate::html::answer_page("ramp", &RampView::of(estimate, summary))
+}

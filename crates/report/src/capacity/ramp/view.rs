@@ -1,0 +1,127 @@
+//! The estimate as a page draws it: every text written, every value in its place.
+
+use analysis::{CapacityInterval, RampEstimate, ScalabilityLaw, Summary};
+use serde::Serialize;
+
+use super::cells;
+use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
+
+/// Points of a curve, which is drawn in straight lines.
+const CURVE_POINTS: usize = 80;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RampView {
+    pub test: String,
+    pub run: String,
+    pub word: String,
+    pub tone: Tone,
+    pub headline: String,
+    /// What was seen and what limited, each with its title.
+    pub facts: Vec<(String, String)>,
+    /// Of the requests in the system, which are drawn in logarithms.
+    pub inside: Vec<AxisTick>,
+    /// Of the throughput.
+    pub throughputs: Vec<AxisTick>,
+    /// Where the throughput ends, on that axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Interval>,
+    pub stretches: Vec<StretchMark>,
+    /// The law that was fitted, from left to right.
+    pub curve: Vec<(f64, f64)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourcesView>,
+    /// Resources of which it is not known, and why.
+    pub unknown: Vec<(String, String)>,
+}
+
+/// What was in the system over what ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StretchMark {
+    pub x: f64,
+    pub y: f64,
+    pub text: String,
+}
+
+/// Where each resource would be full, the first of them first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ResourcesView {
+    /// Of the throughput, which is drawn in logarithms here.
+    pub ticks: Vec<AxisTick>,
+    /// What was held in the run.
+    pub seen: f64,
+    pub rows: Vec<CeilingRow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CeilingRow {
+    pub what: String,
+    pub full_at: String,
+    pub bar: Interval,
+}
+
+impl RampView {
+    pub fn of(estimate: &RampEstimate, summary: &Summary) -> Self {
+        let (word, tone, headline) = conclusion(estimate);
+        let inside = PlotAxis::in_logarithms(estimate.stretches.iter().map(|stretch| stretch.in_system));
+        let ceiling = estimate.throughput_max;
+        let throughputs = estimate.stretches.iter().map(|stretch| stretch.throughput);
+        let throughputs = PlotAxis::around(throughputs.chain(ceiling.iter().map(|of| of.high)).chain([0.0]), 0.0);
+        let stretch = |of: &analysis::RampPoint| StretchMark {
+            x: inside.place(of.in_system),
+            y: throughputs.place(of.throughput),
+            text: format!(
+                "{} to {}: {} with {} in the system",
+                units::seconds(of.from_seconds),
+                units::seconds(of.to_seconds),
+                units::rate(of.throughput),
+                units::number(of.in_system)
+            ),
+        };
+        let what_if = estimate.what_if.iter().map(|of| ("what if", of.remark.clone()));
+        let facts = cells::facts(estimate, summary).into_iter().chain(what_if);
+        let draw = |law: ScalabilityLaw| inside.samples(CURVE_POINTS).map(|(x, n)| (x, throughputs.place(law.throughput(n)))).collect();
+        Self {
+            test: summary.test.clone(),
+            run: summary.id.clone(),
+            word,
+            tone,
+            headline,
+            facts: facts.map(|(title, text)| (title.to_owned(), text)).collect(),
+            inside: inside.ticks(units::number),
+            throughputs: throughputs.ticks(units::rate),
+            ceiling: ceiling.map(|of| throughputs.interval(Some(of.low), of.value, Some(of.high))),
+            stretches: estimate.stretches.iter().map(stretch).collect(),
+            curve: estimate.law.map_or_else(Vec::new, draw),
+            resources: resources(estimate),
+            unknown: estimate.unknown_ceilings.iter().map(|of| (of.what.clone(), of.why.clone())).collect(),
+        }
+    }
+}
+
+/// The word, its tone and the sentence.
+fn conclusion(estimate: &RampEstimate) -> (String, Tone, String) {
+    match estimate.throughput_max {
+        Some(CapacityInterval { value, low, high }) => {
+            let interval = format!("{} to {}", units::rate(low), units::rate(high));
+            let headline = format!("More than this no load of this kind gets through (95 % interval {interval}); times grow long before.");
+            (format!("At most {}", units::rate(value)), Tone::None, headline)
+        }
+        None => ("Not identified".to_owned(), Tone::Warn, estimate.remark.trim_start_matches("not identified: ").to_owned()),
+    }
+}
+
+/// `None`: no ceiling is known.
+fn resources(estimate: &RampEstimate) -> Option<ResourcesView> {
+    let ends = estimate.ceilings.iter().flat_map(|of| [of.throughput_max.low, of.throughput_max.high]);
+    let axis = PlotAxis::in_logarithms(ends.chain([estimate.seen]));
+    let row = |of: &analysis::ResourceCeiling| {
+        let CapacityInterval { value, low, high } = of.throughput_max;
+        let bar = axis.interval(Some(low), value, Some(high));
+        CeilingRow { what: of.what.clone(), full_at: cells::interval(of.throughput_max), bar }
+    };
+    (!estimate.ceilings.is_empty()).then(|| ResourcesView {
+        ticks: axis.ticks(units::rate),
+        seen: axis.place(estimate.seen),
+        rows: estimate.ceilings.iter().map(row).collect(),
+    })
+}
