@@ -19,6 +19,7 @@ pub fn conclude(run: &Run) -> Summary {
     let input = CheckInput {
         plan: &run.plan,
         host: &run.info.host,
+        agents: &run.info.agents,
         tally: &tally,
         notices: &run.notices,
         response: &numbers.response,

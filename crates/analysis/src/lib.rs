@@ -40,8 +40,8 @@ mod validity;
 
 pub use capacity::{
     Capacity, CapacityEnd, CapacityInterval, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ObjectiveReading,
-    ProbeDisturbance, ProbeLean, ProbeReading, ProbeReason, RampEstimate, ResourceCeiling, UnknownCeiling, WhatIf, next_step,
-    objective_problem,
+    ProbeDisturbance, ProbeLean, ProbeReading, ProbeReason, RampEstimate, RampPoint, ResourceCeiling, ScalabilityLaw, UnknownCeiling,
+    WhatIf, next_step, objective_problem,
 };
 pub use comparison::{
     ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, EFFECT, FindingMove,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use metrics::{Histogram, SeriesKind, SignalNotice, Snapshot};
 use plan::TestPlan;
-use run_directory::{HostFacts, RunInfo, SignalSeries};
+use run_directory::{AgentInfo, HostFacts, RunInfo, SignalSeries};
 
 use crate::censored::CensoredTimes;
 use crate::doubt::{self, DoubtTally};
@@ -19,6 +19,7 @@ use crate::{Findings, Grade, RunTally, RunTotals, Summary, ThresholdResult, Time
 pub struct LiveAnalysis {
     plan: TestPlan,
     host: HostFacts,
+    agents: Vec<AgentInfo>,
     tally: RunTally,
     doubts: DoubtTally,
     thresholds: Thresholds,
@@ -78,12 +79,19 @@ impl LiveAnalysis {
         Self {
             plan: plan.clone(),
             host: host.clone(),
+            agents: Vec::new(),
             tally: RunTally::default(),
             doubts: DoubtTally::new(plan),
             thresholds: Thresholds::new(&plan.thresholds),
             notices: Vec::new(),
             recent: VecDeque::new(),
         }
+    }
+
+    /// The same of a run over a fleet.
+    #[must_use]
+    pub fn over(self, agents: Vec<AgentInfo>) -> Self {
+        Self { agents, ..self }
     }
 
     /// Takes one merged slice; returns thresholds that have just become certain to fail. One with `abort` asks to stop the run.
@@ -129,6 +137,7 @@ impl LiveAnalysis {
         let input = CheckInput {
             plan: &self.plan,
             host: &self.host,
+            agents: &self.agents,
             tally: &self.tally,
             notices: &self.notices,
             response: &response,

@@ -47,6 +47,7 @@ impl Provisional {
         let validity = validity::judge(&CheckInput {
             plan: &run.plan,
             host: &run.info.host,
+            agents: &run.info.agents,
             tally: &tally,
             notices: &run.notices,
             response: &numbers.response,

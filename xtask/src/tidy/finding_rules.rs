@@ -5,8 +5,18 @@ use crate::sources::graph::FileGraph;
 const RULES: &str = "crates/analysis/src/findings/";
 const FACTS: &str = "crates/analysis/src/facts/";
 /// Files beside the rules that every rule may use: how a finding is written, ranked and weighed against others.
-const SHARED: &[&str] =
-    &["ranked", "alternative", "looked_at", "load_shape", "next_limit", "acquiring", "added_time", "growing_level", "transactions"];
+const SHARED: &[&str] = &[
+    "ranked",
+    "alternative",
+    "looked_at",
+    "load_shape",
+    "next_limit",
+    "acquiring",
+    "added_time",
+    "growing_level",
+    "load_target",
+    "transactions",
+];
 
 /// A complaint for each edge from a rule, or a fact, to a rule.
 pub(super) fn complaints(graph: &FileGraph) -> Vec<String> {

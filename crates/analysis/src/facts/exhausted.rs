@@ -100,6 +100,13 @@ pub(crate) struct MachineCpu {
     pub(crate) at_cores: Option<f64>,
 }
 
+impl MachineCpu {
+    /// Whether most of it went to processes that are not observed: programs that have nothing to do with the system, or parts of it.
+    pub(crate) fn is_filled_by_others(&self) -> bool {
+        self.by_generator + self.by_observed.unwrap_or(0.0) < 0.5 * self.used
+    }
+}
+
 impl ExhaustedResource<'_> {
     /// Whether the observed system can have been held up there. A resource that holds work up always has some of it; others may fill a machine whose cores
     /// the observed system hardly asks for.

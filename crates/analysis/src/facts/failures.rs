@@ -212,7 +212,8 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
     let key = &series.merged.key;
     let mut place = 0;
     let mut in_second = |slice: &Snapshot| timeline::series_of(slice, key, &mut place).map_or((0, 0), counted);
-    let seconds: Vec<(u64, u64)> = run.slices.iter().map(&mut in_second).collect();
+    let mut seconds: Vec<(u64, u64)> = run.slices.iter().map(&mut in_second).collect();
+    join_drain(run, &mut seconds);
     let mut failing = Failing {
         key,
         failed,
@@ -230,6 +231,16 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         failing.lies_in(found, found.inside(&seconds));
     }
     Some(FailedCounts { failing, seconds, has_stretch: found.is_some() })
+}
+
+/// What ends when nothing is asked for any more is what took longest, such as all that waited in vain: it says nothing by itself and counts with the load's
+/// last second.
+fn join_drain(run: &Run, seconds: &mut [(u64, u64)]) {
+    let is_asked = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
+    let Some(last) = run.slices.iter().rposition(is_asked) else { return };
+    let drained = sum(&seconds[last..]);
+    seconds[last..].fill((0, 0));
+    seconds[last] = drained;
 }
 
 /// Of failures that make no stretch: where they lie, by second.

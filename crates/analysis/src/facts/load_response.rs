@@ -33,6 +33,7 @@ pub(super) const GROWN: f64 = 1.5;
 /// One request name of one scenario, from low load to high.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadResponse {
+    pub(super) scenario: String,
     pub(crate) name: String,
     /// Whether the load is arrivals; users otherwise.
     pub(crate) is_open: bool,
@@ -71,19 +72,26 @@ impl LoadResponse {
                     }
                 });
                 let shortest = series.merged.service.min() as f64 / 1e9;
-                Some(Self::from_seconds(key.name.to_string(), *is_open, shortest, seconds.collect()))
+                Some(Self::from_seconds(key.scenario.to_string(), key.name.to_string(), *is_open, shortest, seconds.collect()))
             })
             .collect()
     }
 
-    fn from_seconds(name: String, is_open: bool, shortest: f64, seconds: Vec<LoadBlock>) -> Self {
+    pub(super) fn from_seconds(scenario: String, name: String, is_open: bool, shortest: f64, seconds: Vec<LoadBlock>) -> Self {
         // The first and the last second are seldom whole.
         let inner = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
         let length = inner.len().div_ceil(BLOCKS).max(1);
         let blocks = smoothed(inner.chunks_exact(length).filter_map(joined).collect());
         let (low, high) = (low_part(&blocks), high_part(&blocks));
         let count = blocks.iter().map(|block| block.count).sum();
-        Self { name, is_open, count, shortest, first: first(&seconds), low, high, blocks }
+        Self { scenario, name, is_open, count, shortest, first: first(&seconds), low, high, blocks }
+    }
+
+    /// Of the same scenario, with other blocks.
+    pub(super) fn of_blocks(of: &Self, blocks: Vec<LoadBlock>) -> Self {
+        let (low, high) = (low_part(&blocks), high_part(&blocks));
+        let count = blocks.iter().map(|block| block.count).sum();
+        Self { count, low, high, blocks, ..of.clone() }
     }
 
     /// The very top of the load, where a limit shows first; `None` without enough of it.
@@ -127,11 +135,10 @@ impl LoadResponse {
         (before.service > 0.0 && during.count >= LOW_REQUESTS_MIN).then(|| during.service / before.service)
     }
 
-    /// When service began to take longer than under low load by so many seconds, for several blocks.
-    pub(super) fn onset(&self, by: f64) -> Option<f64> {
-        let low = self.low?;
+    /// When service began to take longer than so many seconds, for several blocks.
+    pub(super) fn onset(&self, beyond: f64) -> Option<f64> {
         let filled: Vec<&LoadBlock> = self.blocks.iter().filter(|block| block.count > 0).collect();
-        let grows = |next: &&[&LoadBlock]| next.iter().all(|block| block.service_sum > (low.service + by) * block.count as f64);
+        let grows = |next: &&[&LoadBlock]| next.iter().all(|block| block.service_sum > beyond * block.count as f64);
         filled.windows(GROWING_BLOCKS).find(grows).map(|next| next[0].from)
     }
 
@@ -168,7 +175,7 @@ impl LoadResponse {
         self.low.is_some_and(|low| block.service_sum > times * (low.service + 2.0 * low.service_error) * block.count as f64)
     }
 
-    fn blocks_between(&self, from: f64, to: f64) -> Vec<&LoadBlock> {
+    pub(super) fn blocks_between(&self, from: f64, to: f64) -> Vec<&LoadBlock> {
         self.blocks.iter().filter(|block| block.from >= from && block.to <= to && block.count > 0).collect()
     }
 }

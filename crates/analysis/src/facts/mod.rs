@@ -20,6 +20,7 @@ pub(crate) mod failures;
 pub(crate) mod faulted_calls;
 pub(crate) mod generator;
 pub(crate) mod growing;
+mod joint_response;
 pub(crate) mod load_blocks;
 pub(crate) mod load_response;
 mod load_stretches;

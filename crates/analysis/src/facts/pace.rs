@@ -5,6 +5,11 @@ const EVEN_MAX: f64 = 0.10;
 /// Mean count that is needed to tell.
 const MEAN_MIN: f64 = 10.0;
 
+/// Seconds over which counts are added up, and how many of these there must be: callers that each take a turn of some length make more calls in one second
+/// than in the next, and as many as ever over a few. Of independent calls the sums vary as much as single seconds.
+const TURNS_MAX: usize = 5;
+const SUMS_MIN: usize = 8;
+
 /// How much counts per second vary.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evenness {
@@ -20,7 +25,38 @@ impl Evenness {
         (counts.len() >= seconds_min && mean >= MEAN_MIN).then(|| Self { mean, deviation: variance.sqrt() })
     }
 
+    /// Of the sums over the fewest seconds that come at an even pace, and how many seconds these are. `None`: too few to tell, or at no even pace.
+    pub(crate) fn over_turns(counts: &[f64], seconds_min: usize) -> Option<(Self, usize)> {
+        (1..=TURNS_MAX).filter(|_| counts.len() >= seconds_min).find_map(|seconds| {
+            let sums: Vec<f64> = counts.chunks_exact(seconds).map(|turn| turn.iter().sum()).collect();
+            Some((Self::of(&sums, SUMS_MIN).filter(Self::is_even)?, seconds))
+        })
+    }
+
     pub(crate) fn is_even(&self) -> bool {
         self.deviation.powi(2) <= EVEN_MAX * self.mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thirty callers that each take a turn of 0.4 s: five calls in two seconds, two or three in one.
+    #[test]
+    fn turns_that_do_not_fit_into_a_second_are_even_over_more() {
+        let calls = [71.0, 79.0].repeat(10);
+        assert!(!Evenness::of(&calls, 15).unwrap().is_even());
+        let (even, seconds) = Evenness::over_turns(&calls, 15).unwrap();
+        assert_eq!((even.mean, even.deviation, seconds), (150.0, 0.0, 2));
+        assert!(Evenness::over_turns(&calls[..14], 15).is_none());
+    }
+
+    #[test]
+    fn calls_that_come_as_they_like_are_even_over_no_number_of_seconds() {
+        // A Poisson process of 75 a second (variance = mean).
+        let calls =
+            [70.0, 81.0, 66.0, 78.0, 84.0, 75.0, 62.0, 73.0, 88.0, 79.0, 69.0, 71.0, 90.0, 77.0, 64.0, 72.0, 83.0, 68.0, 76.0, 80.0];
+        assert!(Evenness::over_turns(&calls, 15).is_none());
     }
 }

@@ -6,9 +6,11 @@
 use metrics::{SeriesKind, Snapshot};
 use run_directory::Run;
 
+use super::joint_response::{self, JointResponse};
 use super::load_blocks::{LoadBlock, LoadStretch};
 use super::load_response::{CALM_REQUESTS_MIN, GROWN, LoadResponse};
 use super::pace::Evenness;
+use crate::instant::named;
 
 /// Times longer than under low load that an unaffected request may take.
 const KEPT: f64 = 1.25;
@@ -91,13 +93,12 @@ pub(crate) struct SlotEstimate {
 
 impl Plateaus {
     pub(super) fn of(responses: &[LoadResponse], run: &Run) -> Self {
-        let (mut limited, mut others) = (Vec::new(), Vec::new());
-        for response in responses {
-            match plateau(response) {
-                Some(plateau) => limited.push(plateau),
-                None => others.push(response),
-            }
+        let mut limited: Vec<Plateau> = responses.iter().filter_map(plateau).collect();
+        for joint in joint_response::find(responses) {
+            limited = with_members(limited, &joint);
         }
+        let mut others: Vec<&LoadResponse> =
+            responses.iter().filter(|response| limited.iter().all(|plateau| plateau.name != response.name)).collect();
         // One that hardly takes longer than under low load, beside the others, does not wait where they do: those who make it are held up elsewhere.
         let most = limited.iter().map(Plateau::growth).fold(0.0, f64::max);
         limited.retain(|plateau| plateau.growth() >= CARRIES * most);
@@ -179,11 +180,31 @@ impl Plateaus {
     /// that throughput × time (Little 1961) counts those, too. `None`: it was as low, or the bound says nothing.
     pub(crate) fn places_at_most(&self) -> Option<f64> {
         let most = self.limited.iter().map(|plateau| plateau.high.throughput * upper_mean(&plateau.lowest)).sum::<f64>();
-        let is_unseen = self.limited.iter().all(|plateau| !plateau.is_open && plateau.low.throughput >= NEARLY * plateau.high.throughput);
-        let users = self.limited.iter().map(|plateau| plateau.lowest.load).fold(f64::INFINITY, f64::min);
-        (is_unseen && most >= ONE_SLOT && most <= BELOW_USERS * users).then(|| (most - ROUNDED_DOWN).ceil().max(1.0))
+        let (low, high) =
+            self.limited.iter().fold((0.0, 0.0), |(low, high), plateau| (low + plateau.low.throughput, high + plateau.high.throughput));
+        let is_unseen = self.limited.iter().all(|plateau| !plateau.is_open) && low >= NEARLY * high;
+        let fewest = |of: fn(&Plateau) -> f64| self.limited.iter().map(of).fold(f64::INFINITY, f64::min);
+        // It is no more than those few who got as much done as all the others later, if not fewer.
+        let says_something =
+            most <= BELOW_USERS * fewest(|plateau| plateau.lowest.load) || most <= FEW_OF_ALL * fewest(|plateau| plateau.high.load);
+        (is_unseen && most >= ONE_SLOT && says_something).then(|| (most - ROUNDED_DOWN).ceil().max(1.0))
+    }
+
+    /// Of which requests it speaks, quoted: all of them, or the first and how many more.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.limited.iter().map(|plateau| plateau.name.as_str()).collect();
+        if names.len() <= NAMED_MAX {
+            names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" and ")
+        } else {
+            named(&names)
+        }
     }
 }
+
+/// Requests that are listed by name.
+const NAMED_MAX: usize = 3;
+/// Part of the users of a plateau that are so few that no more places than that says something.
+const FEW_OF_ALL: f64 = 0.25;
 
 /// How near to a whole number a number must be not to be as near by chance in more than one of four cases.
 const WHOLE: f64 = 0.125;
@@ -258,10 +279,37 @@ impl Plateau {
     }
 }
 
+/// With all that wait together, where these stop together and one of them is too rare to show it by itself.
+fn with_members(limited: Vec<Plateau>, joint: &JointResponse<'_>) -> Vec<Plateau> {
+    let is_found = |name: &str| limited.iter().any(|plateau| plateau.name == name);
+    if joint.members.iter().all(|(response, _)| is_found(&response.name)) {
+        return limited;
+    }
+    let Some(together) = plateau(&joint.response) else { return limited };
+    let member = |(response, low): &(&LoadResponse, LoadStretch)| {
+        let high = LoadStretch::of(&response.blocks_between(together.high.from, together.high.to))?;
+        let (lowest, is_alone) = lowest(response)?;
+        Some(Plateau {
+            name: response.name.clone(),
+            is_open: response.is_open,
+            low: *low,
+            lowest,
+            is_alone,
+            shortest: response.shortest,
+            first: first_mean(response),
+            high,
+            reached: together.reached,
+        })
+    };
+    let members: Vec<Plateau> = joint.members.iter().filter_map(member).collect();
+    let apart = limited.into_iter().filter(|plateau| joint.members.iter().all(|(response, _)| response.name != plateau.name));
+    apart.chain(members).collect()
+}
+
 /// Takes out those that began to wait later than the first by more than its onset can be told: names and onsets.
 fn drawn_in(limited: &mut Vec<Plateau>, responses: &[LoadResponse]) -> Vec<(String, f64)> {
     let by = ONSET * limited.iter().map(Plateau::growth).fold(0.0, f64::max);
-    let onset = |plateau: &Plateau| responses.iter().find(|response| response.name == plateau.name)?.onset(by);
+    let onset = |plateau: &Plateau| responses.iter().find(|response| response.name == plateau.name)?.onset(plateau.low.service + by);
     let Some(first) = limited.iter().filter_map(onset).reduce(f64::min) else { return Vec::new() };
     let block = responses.iter().map(LoadResponse::block_length).fold(1.0, f64::max);
     let latest = first + TOGETHER_BLOCKS * block;

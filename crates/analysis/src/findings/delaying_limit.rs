@@ -39,10 +39,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.
     let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
     let passage = passage(plateaus, concurrency)?;
-    if is_other || (is_shared && plateaus.paced().is_none()) || facts.generator.grade() == Grade::Invalid {
+    // Others that wait as well may hold what these wait for: then these are only a part of what passes.
+    let is_a_part = plateaus.grown > 0 && plateaus.paced().is_none();
+    if is_other || is_a_part || (is_shared && plateaus.paced().is_none()) || facts.generator.grade() == Grade::Invalid {
         return None;
     }
-    let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
+    let names = plateaus.names();
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
     let pace = if plateaus.paced().is_some() { ", at an even pace" } else { "" };
     let stop = if plateaus.limited.len() == 1 { "stops" } else { "stop together" };

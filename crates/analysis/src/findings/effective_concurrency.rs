@@ -69,7 +69,7 @@ fn finding(
     cpu: Alternative,
 ) -> RankedFinding {
     let (limited, SlotEstimate { slots, half }) = (&plateaus.limited, concurrency);
-    let names = limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
+    let names = plateaus.names();
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
     let is_seen = is_alone && (!kept.is_empty() || cpu.is_ruled_out());
     let what = match (is_seen, plateaus.even()) {
@@ -155,8 +155,7 @@ fn processor(found: RankedFinding, kept: &[UnaffectedRequest], cpu: Alternative)
 
 /// How long one takes alone was not seen, only how many there can be.
 fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFinding> {
-    let first = plateaus.limited.first()?;
-    let names = plateaus.limited.iter().map(|plateau| format!("\"{}\"", plateau.name)).collect::<Vec<_>>().join(" and ");
+    let names = plateaus.names();
     let (stop, are, their) = if plateaus.limited.len() == 1 { ("stops", "is", "its") } else { ("stop together", "are", "their") };
     let rate: f64 = plateaus.limited.iter().map(|plateau| plateau.high.throughput).sum();
     let likely = plateaus.places_of_first().filter(|places| *places <= most);
@@ -171,18 +170,17 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
         units::rate(rate)
     );
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", Confidence::Low, claim);
-    let lowest = (units::number(first.lowest.load), units::seconds(first.lowest.service));
-    let slots =
-        format!("at most {most:.0} (with the fewest users, {}, it took {}, and some may have waited even then)", lowest.0, lowest.1);
-    found.finding.evidence = plateaus.limited.iter().map(|plateau| evidence(plateau, &slots)).collect();
-    let found = match likely {
-        Some(places) => found.rests_on(
-            format!(
-                "throughput × the time of the fastest = {places:.0}, and the very first took as long: so many, if each holds its place for the same time"
-            ),
-            vec!["rate/requests".to_owned()],
-            plateaus.span().unwrap_or_default(),
-        ),
+    let slots = |plateau: &Plateau| {
+        let (users, service) = (units::number(plateau.lowest.load), units::seconds(plateau.lowest.service));
+        format!("at most {most:.0} of all together (with the fewest users, {users}, it took {service}, and some may have waited even then)")
+    };
+    found.finding.evidence = plateaus.limited.iter().map(|plateau| evidence(plateau, &slots(plateau))).collect();
+    let equal = plateaus.places_of_equal_times().filter(|places| *places <= most).map(|places| {
+        let first = if likely.is_some() { ", and the very first took as long" } else { "" };
+        format!("throughput × the time of the fastest = {places:.0}{first}: so many, if each holds its place for the same time")
+    });
+    let found = match equal {
+        Some(text) => found.rests_on(text, vec!["rate/requests".to_owned()], plateaus.span().unwrap_or_default()),
         None => found,
     };
     let next = "Start with a single user and run again: how long a request takes alone says how many there are.";

@@ -149,7 +149,7 @@ fn when(when: FailedWhen) -> String {
     match when {
         FailedWhen::Throughout => " throughout the run".to_owned(),
         FailedWhen::Since(at) => format!(" from {} on", clock(at)),
-        FailedWhen::Within(first, last) => format!(" between {} and {}", clock(first), clock(last)),
+        FailedWhen::Within(first, last) => format!(", all of them between {} and {}", clock(first), clock(last)),
         FailedWhen::Until(to) => format!(" until {}", clock(to)),
         FailedWhen::Between(from, to) => format!(" from {} to {}", clock(from), clock(to)),
         FailedWhen::AboveLoad { load, is_open: true, at } => format!(" above {}, from {} on", units::rate(load), clock(at)),

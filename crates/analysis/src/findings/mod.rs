@@ -22,6 +22,7 @@ mod filling_up;
 mod generator;
 mod growing_level;
 mod load_shape;
+mod load_target;
 mod looked_at;
 mod many_transactions;
 mod memory_per_connection;
@@ -42,6 +43,7 @@ mod slow_stage;
 mod span_growth;
 mod stale_address;
 mod stall;
+mod statements;
 mod thread_waits;
 mod throughput;
 mod transactions;
@@ -77,6 +79,7 @@ const RULES: &[FindingRule] = &[
     rate_limit::find,
     delaying_limit::find,
     many_transactions::find,
+    statements::find,
     new_connections::find,
     commits::find,
     database_waits::find,

@@ -7,6 +7,7 @@ use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::called::CalledEndpoint;
+use crate::facts::exhausted::{Exhausted, ExhaustedResource};
 use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
 use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
@@ -140,7 +141,9 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 /// Calls leave at an even pace while work waits.
 fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
-    if facts.call_ceiling.is_some() || facts.used_up().next().is_some() || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
+    let is_limit =
+        |exhausted: &Exhausted<'_>| !matches!(&exhausted.resource, ExhaustedResource::MachineCpu(machine) if machine.is_filled_by_others());
+    if facts.call_ceiling.is_some() || facts.used_up().any(is_limit) || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up) {
         return None;
     }
     let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
@@ -148,7 +151,8 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.called.iter().find_map(|endpoint| {
         let readings = endpoint.calls.as_ref()?;
         let calls: Vec<f64> = readings.between(from, to).map(|(_, value)| value).collect();
-        let Evenness { mean, deviation } = Evenness::of(&calls, SECONDS_MIN).filter(Evenness::is_even)?;
+        let (Evenness { mean, deviation }, seconds) = Evenness::over_turns(&calls, SECONDS_MIN)?;
+        let mean = mean / seconds as f64;
         let name = endpoint.name;
         let claim = format!(
             "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single \
@@ -156,21 +160,30 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
             units::rate(mean),
             units::seconds(1.0 / mean)
         );
+        let (cpu, workers) = (looked_at::cpu(facts, from, to), busy_workers(endpoint, (from, to)));
+        let confidence = if cpu.is_ruled_out() && workers.is_ruled_out() { Confidence::Medium } else { Confidence::Low };
         Some(
-            RankedFinding::new(Standing::Cause, "rate-limit", Confidence::Low, claim)
+            RankedFinding::new(Standing::Cause, "rate-limit", confidence, claim)
                 .rests_on(
-                    format!("{mean:.1} calls per second with a standard deviation of {deviation:.1}, while {} waited", waiting.what()),
+                    format!("{}, while {} waited", how_even(mean, deviation, seconds), waiting.what()),
                     vec![readings.name()],
                     (from, to),
                 )
-                .weigh(looked_at::cpu(facts, from, to))
-                .weigh(busy_workers(endpoint, (from, to)))
+                .weigh(cpu)
+                .weigh(workers)
                 .try_next(
                     "Observe the processes that make the calls: one that keeps a core busy is that worker. Otherwise look for a \
                  limiter in the system itself, and set it to what the endpoint really allows.",
                 ),
         )
     })
+}
+
+fn how_even(mean: f64, deviation: f64, seconds: usize) -> String {
+    match seconds {
+        1 => format!("{mean:.1} calls per second with a standard deviation of {deviation:.1}"),
+        _ => format!("{mean:.1} calls per second; their number in each {seconds} s has a standard deviation of {deviation:.1}"),
+    }
 }
 
 /// Workers that are all busy in calls: these would reach the same number at a time, second after second.

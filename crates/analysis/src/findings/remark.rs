@@ -5,6 +5,7 @@ use metrics::{Role, SeriesKind};
 use run_directory::RunEnd;
 
 use super::load_shape::{self, WantedLoad};
+use super::load_target::LoadTarget;
 use super::{growing_level, next_limit, transactions};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
@@ -298,8 +299,11 @@ fn observe_next(facts: &Facts<'_>) -> String {
     let observed = |role| facts.signals.parts_with(role).next().is_some();
     let seen = seen(facts);
     let seen = if seen.is_empty() { String::new() } else { format!("Seen: {}. ", seen.join("; ")) };
-    let next = if !observed(Role::ProcessCpu) {
-        format!("Observe the target's process: `observe: [observe.process({{ port: {} }})]`.", port(facts).unwrap_or(8080))
+    let target = LoadTarget::of(&facts.run.plan);
+    let next = if let Some(database) = target.observe_database(&facts.run.plan) {
+        database
+    } else if !observed(Role::ProcessCpu) {
+        target.observe_process()
     } else if !observed(Role::SessionsActive) && !observed(Role::PoolInUse) {
         "Observe what it waits for, its database (`observe: [observe.postgres(\"postgres://…\")]`) or its own metrics, which count pools and threads \
          (`observe.prometheus(\"http://…/metrics\")`)."
@@ -360,13 +364,4 @@ fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let at_high = share(&high);
     (at_high >= COLLECTING_MIN)
         .then(|| format!("\"{}\" collected garbage for {} of the time at high load{before}", part.observer, units::share(at_high)))
-}
-
-/// Of the target's URL.
-fn port(facts: &Facts<'_>) -> Option<u16> {
-    let target = facts.run.plan.target.as_deref()?;
-    let (scheme, rest) = target.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let told = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    told.or(if scheme == "https" { Some(443) } else { Some(80) })
 }

@@ -193,11 +193,10 @@ fn heap_too_small(
 fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding {
     let MachineCpu { cores, used, by_generator, by_observed, at_cores } = *machine;
     let known = by_observed.map_or_else(String::new, |share| format!(", the observed processes {}", units::share(share)));
-    let is_unknown = by_generator + by_observed.unwrap_or(0.0) < 0.5 * used;
     let computing = facts.session_wait.as_ref().and_then(|wait| wait.computing).filter(|sessions| *sessions >= 0.5);
     let others = match computing {
         Some(sessions) => format!("; {} sessions of the observed database computed meanwhile", units::number(sessions)),
-        None if is_unknown => "; most of it went to processes that are not observed".to_owned(),
+        None if machine.is_filled_by_others() => "; most of it went to processes that are not observed".to_owned(),
         None => String::new(),
     };
     let text = format!(
@@ -212,7 +211,7 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
     let (confidence, alternative) = match at_cores {
         Some(told) if exhausted.resource.is_wanted() => (Confidence::Medium, Alternative::ruled_out(waiting, told)),
         Some(told) => (Confidence::Low, Alternative::not_ruled_out(waiting, format!("only {told}, and others filled the machine"))),
-        None if is_unknown => {
+        None if machine.is_filled_by_others() => {
             (Confidence::Medium, Alternative::not_ruled_out(waiting, "nothing tells whether what was asked for waited for a core"))
         }
         None => {

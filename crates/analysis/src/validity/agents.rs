@@ -18,9 +18,9 @@ const INFO: CheckInfo = CheckInfo {
 pub(super) fn check(input: &CheckInput<'_>) -> Option<ValidityCheck> {
     let agents = input.tally.agents();
     let furthest = agents.iter().max_by_key(|agent| agent.skew_max_ns())?;
-    let lost: Vec<String> = agents.iter().filter(|agent| agent.lost).map(|agent| (agent.agent + 1).to_string()).collect();
+    let lost: Vec<String> = agents.iter().filter(|agent| agent.lost).map(|agent| input.agent(agent.agent)).collect();
     let skew_s = furthest.skew_max_ns() as f64 / 1e9;
-    let clocks = format!("the clock of agent {} went {} at most from where it was", furthest.agent + 1, units::seconds(skew_s));
+    let clocks = format!("the clock of agent {} went {} at most from where it was", input.agent(furthest.agent), units::seconds(skew_s));
     if !lost.is_empty() {
         let which = if lost.len() == 1 { format!("agent {} was", lost[0]) } else { format!("agents {} were", lost.join(", ")) };
         let (asked, made) = offered_rate::asked_and_made(input);

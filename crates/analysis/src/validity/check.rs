@@ -2,7 +2,7 @@
 
 use metrics::{SeriesKind, SignalNotice};
 use plan::TestPlan;
-use run_directory::{HostFacts, RunEnd};
+use run_directory::{AgentInfo, HostFacts, RunEnd};
 
 use crate::doubt::JudgedPercentile;
 use crate::{Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
@@ -11,6 +11,8 @@ use crate::{Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
 pub(crate) struct CheckInput<'a> {
     pub(crate) plan: &'a TestPlan,
     pub(crate) host: &'a HostFacts,
+    /// Those that made the load, by number; none where it was this machine.
+    pub(crate) agents: &'a [AgentInfo],
     pub(crate) tally: &'a RunTally,
     /// What happened to the observers.
     pub(crate) notices: &'a [SignalNotice],
@@ -45,6 +47,23 @@ impl CheckInput<'_> {
             .filter_map(|p| Some((units::percentile(p.quantile), p.quantile, p.value?)))
             .find(|(_, quantile, _)| *quantile >= 0.9)
             .or_else(|| Some(("maximum".to_owned(), 1.0 - 1.0 / self.response.count.max(2) as f64, self.response.max?)))
+    }
+
+    /// A worker, and whose it is: so much of the load may have been touched by what befell it.
+    pub(super) fn worker(&self, number: u32) -> String {
+        let is_whose = |agent: &&AgentInfo| (agent.first_worker..agent.first_worker + agent.workers).contains(&number);
+        let all: u32 = self.agents.iter().map(|agent| agent.workers).sum();
+        match self.agents.iter().find(is_whose) {
+            Some(AgentInfo { name, workers, .. }) => {
+                format!("worker {number}, of agent {name} ({} of the load's workers),", units::share(f64::from(*workers) / f64::from(all)))
+            }
+            None => format!("worker {number}"),
+        }
+    }
+
+    /// An agent as people know it.
+    pub(super) fn agent(&self, number: u32) -> String {
+        self.agents.get(number as usize).map_or_else(|| (number + 1).to_string(), |agent| agent.name.clone())
     }
 
     pub(super) fn scenario(&self, leaf: u32) -> &str {

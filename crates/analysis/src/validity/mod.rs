@@ -87,6 +87,16 @@ pub(crate) fn generator_evidence(validity: &Validity) -> impl Iterator<Item = &V
     of_subject(validity, Subject::Evidence).filter(|check| !check.advice.is_empty())
 }
 
+impl Validity {
+    /// Why nothing follows from the measurement, in one line: what the generator could not do in time is explained by what kept it. `None`: it is not INVALID.
+    pub fn invalid_because(&self) -> Option<String> {
+        let spoilt = self.checks.iter().find(|check| check.grade == Some(Grade::Invalid))?;
+        let is_generator = generator_checks(self).any(|check| check.id == spoilt.id);
+        let why = if is_generator { generator_evidence(self).next().unwrap_or(spoilt) } else { spoilt };
+        Some(format!("{}: {}", why.title, why.evidence))
+    }
+}
+
 fn of_subject(validity: &Validity, wanted: Subject) -> impl Iterator<Item = &ValidityCheck> {
     let judged = CHECKS.iter().zip(&validity.checks);
     judged.filter(move |((subject, _), _)| *subject == wanted).map(|(_, check)| check)

@@ -14,8 +14,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         input.tally.workers().iter().filter(|worker| worker.wall_ns > 0).max_by(|a, b| a.busiest_share.total_cmp(&b.busiest_share));
     let Some(worker) = busiest else { return INFO.nothing("the generator did not measure itself") };
     let evidence = format!(
-        "worker {} was busy for {} of its busiest 10 s ({} over the run)",
-        worker.worker,
+        "{} was busy for {} of its busiest 10 s ({} over the run)",
+        input.worker(worker.worker),
         units::share(worker.busiest_share),
         units::share(worker.busy_ns as f64 / worker.wall_ns as f64)
     );

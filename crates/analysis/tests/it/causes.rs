@@ -389,3 +389,18 @@ fn responses_with_429_are_a_rate_limit() {
     let findings = conclude(&run).verdict.findings;
     assert_eq!(findings.findings[0].claim, "\"Pay\" is limited to about 30/s: 25.0 % of its requests were rejected with 429");
 }
+
+/// Thirty callers that each take a turn of 0.4 s make 2 or 3 calls in a second, and 5 in two: even, though one second differs from the next. Calls that
+/// differ as much and in no order are not.
+#[test]
+fn a_pace_is_even_also_where_turns_do_not_fit_into_a_second() {
+    let in_turn = |second: u64| if second.is_multiple_of(2) { 4.0 } else { -4.0 };
+    let in_no_order = |second: u64| 1.5 * (((second * 2_654_435_761) >> 9) % 9) as f64 - 6.0;
+    for (beyond, is_even) in [(&in_turn as &dyn Fn(u64) -> f64, true), (&in_no_order, false)] {
+        let mut run = simulate(&Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, 3);
+        run.signals.retain(|series| !series.signal.name.starts_with("process"));
+        gauge("stub:subscriber", "calls").role(Role::Calls).each_second(&mut run, |second| 16.7 + beyond(second));
+        let found = conclude(&run).verdict.findings;
+        assert_eq!(found.findings.iter().any(|finding| finding.claim.contains("leave at an even 16.7/s")), is_even, "{}", shown(&found));
+    }
+}

@@ -75,3 +75,56 @@ fn transactions_are_counted_for_the_journeys_that_follow_from_a_request() {
     assert!(!named(40.0));
     assert!(named(400.0));
 }
+
+/// One iteration a second begins, from whose journeys forty rows follow; `calls` are the executions of a statement per second of the load.
+fn statement_finding(statement: &str, calls: f64, seconds: f64) -> Option<analysis::Finding> {
+    let mut run = pipeline([1, 1, 1]);
+    let of = |metric: &str| counter("postgres", metric).label("statement", statement);
+    let loaded = |second: u64, value: f64| if second < 60 { value } else { 0.0 };
+    of("statement_calls").role(Role::StatementCalls).each_second(&mut run, |second| loaded(second, calls));
+    of("statement_seconds").role(Role::StatementTime).each_second(&mut run, |second| loaded(second, seconds));
+    analysis::conclude(&run).verdict.findings.findings.into_iter().find(|found| found.rule == "statements")
+}
+
+const INSERT: &str = "INSERT INTO emails (change_id, subscriber_id) VALUES (?)";
+
+#[test]
+fn rows_that_are_inserted_one_by_one_are_counted_for_each_iteration() {
+    let found = statement_finding(INSERT, 40.0, 0.02).unwrap();
+    assert!(found.claim.contains("executed 40 times for each iteration") && found.claim.contains(INSERT), "{}", found.claim);
+    let told: Vec<&str> = found.evidence.iter().map(|evidence| evidence.text.as_str()).collect();
+    assert!(told[0].contains("500 µs each") && told[0].contains("20.0 ms of its time for each iteration"), "{told:?}");
+    assert!(told[1].contains("39 round trips less"), "{told:?}");
+}
+
+/// One for all rows; one for each of a few rows; another kind of statement, which asks for something.
+#[test]
+fn statements_that_cannot_be_put_together_are_not_accused() {
+    for (statement, calls) in
+        [(INSERT, 1.0), (INSERT, 4.0), ("UPDATE emails SET body = ? WHERE id = ?", 40.0), ("SELECT * FROM emails WHERE id = ?", 80.0)]
+    {
+        assert!(statement_finding(statement, calls, 0.02).is_none(), "{statement} {calls}");
+    }
+}
+
+/// A nightly import runs in the middle of the load: as many inserts as forty for each iteration would be, and all of them at once.
+#[test]
+fn inserts_that_do_not_come_with_the_load_are_not_counted() {
+    let mut run = pipeline([1, 1, 1]);
+    let calls = counter("postgres", "statement_calls").label("statement", INSERT).role(Role::StatementCalls);
+    calls.each_second(&mut run, |second| if second == 30 { 2_400.0 } else { 0.0 });
+    assert!(!analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "statements"));
+}
+
+/// An iteration that buys twenty times inserts twenty rows, and no two of them together.
+#[test]
+fn rows_of_many_requests_are_not_those_of_one() {
+    let is_named = |requests: u64| {
+        let slice = |second: u32| Slice::new(second).arrivals(1).requests("Buy", requests, 5 * MS).done();
+        let mut run = run_of(plan(open(1.0, 60)), (0..60).map(slice).collect());
+        let calls = counter("postgres", "statement_calls").label("statement", INSERT).role(Role::StatementCalls);
+        calls.each_second(&mut run, |_| 20.0);
+        analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "statements")
+    };
+    assert!(is_named(1) && !is_named(20));
+}

@@ -30,11 +30,13 @@ pub(crate) fn run_of(plan: TestPlan, slices: Vec<Snapshot>) -> Run {
         file: None,
         script: None,
         commit: None,
+        branch: None,
         dirty: false,
         workers: 1,
         host: HostFacts { cores: 2, ..HostFacts::default() },
         tags: Vec::new(),
         agents: Vec::new(),
+        fleet: None,
     };
     Run { end: Some(RunEnd::Completed), ..Run::new(info, plan, slices) }
 }

@@ -23,6 +23,7 @@ mod limits;
 mod live;
 mod made;
 mod metrics;
+mod mixes;
 mod next;
 mod onsets;
 mod pipeline;

@@ -76,7 +76,7 @@ fn a_few_failures_are_said_to_lie_where_they_lie() {
         let requests = [Request { name: "Show", time: &time, outcome: &outcome }];
         findings(&constant(60, 15, &requests, 5)).remove(0).claim
     };
-    assert!(claim(|second| second >= 57).contains(" failed between 0:57 and 1:00 ("), "{}", claim(|second| second >= 57));
+    assert!(claim(|second| second >= 57).contains(" failed, all of them between 0:57 and 1:00 ("), "{}", claim(|second| second >= 57));
     let apart = |second: u32| second % 25 == 4;
     assert!(claim(apart).contains(" failed throughout the run ("), "{}", claim(apart));
 }
@@ -190,4 +190,21 @@ fn a_few_failures_are_never_called_nothing() {
     let verdict = conclude(&constant(60, 40, &[Request { name: "Show", time: &time, outcome: &outcome }], 1)).verdict.findings;
     let told = verdict.remark + &verdict.findings.iter().map(|finding| finding.claim.as_str()).collect::<String>();
     assert!(!told.contains("nothing failed") && told.contains("2 of 2,400 requests failed"), "{told}");
+}
+
+/// Four of a hundred are never answered, all along. After the load only these are left to end.
+#[test]
+fn what_ends_after_the_load_does_not_fail_more_than_before() {
+    let slice = |second: u32| {
+        let lost = if second == 0 { 0 } else { 4 };
+        let load = if second < 8 { 96 } else { 0 };
+        let mut slice = Slice::new(second).arrivals(if second < 8 { 100 } else { 0 }).requests("Look up", load, MS);
+        for _ in 0..lost {
+            slice = slice.request("Look up", 0, SECOND, Outcome::Timeout);
+        }
+        slice.done()
+    };
+    let run = made::run_of(made::plan(made::open(100.0, 8)), (0..9).map(slice).collect());
+    let claim = findings(&run).remove(0).claim;
+    assert!(claim.starts_with("4.00 % of \"Look up\" failed throughout the run ("), "{claim}");
 }

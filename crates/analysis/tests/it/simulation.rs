@@ -47,10 +47,12 @@ pub(crate) struct Step {
     pub(crate) service: Service,
     /// Time on the network and in code that is not limited. Seconds.
     pub(crate) around: f64,
+    /// Of the iterations, those that make this request and no other; 0: each makes all of them, one after the other.
+    pub(crate) share: f64,
 }
 
 pub(crate) fn step(name: &'static str, station: usize, service: Service) -> Step {
-    Step { name, station, service, around: 0.0005 }
+    Step { name, station, service, around: 0.0005, share: 0.0 }
 }
 
 /// Slots per station.
@@ -75,6 +77,7 @@ enum Event {
 
 struct Iteration {
     step: usize,
+    first: usize,
     scheduled: u64,
     started: u64,
     open: bool,
@@ -103,12 +106,24 @@ impl Simulation<'_> {
     }
 
     fn begin(&mut self, scheduled: u64, open: bool) {
-        self.iterations.push(Iteration { step: 0, scheduled, started: self.now, open });
+        let step = self.first_step();
+        self.iterations.push(Iteration { step, first: step, scheduled, started: self.now, open });
         self.active += 1;
         let (now, active) = (self.now, self.active);
         self.recorder.leaf(0).started += 1;
         self.recorder.users_active(0, now, active);
         self.request(self.iterations.len() - 1);
+    }
+
+    fn first_step(&mut self) -> usize {
+        let all: f64 = self.target.steps.iter().map(|step| step.share).sum();
+        let drawn = if all > 0.0 { self.draws.uniform() * all } else { 0.0 };
+        let mut until = 0.0;
+        let mut ends = self.target.steps.iter().map(|step| {
+            until += step.share;
+            until
+        });
+        ends.position(|end| drawn < end).unwrap_or(0)
     }
 
     fn request(&mut self, iteration: usize) {
@@ -156,7 +171,8 @@ impl Simulation<'_> {
     fn answered(&mut self, index: usize) {
         self.record(index, Outcome::Passed);
         let iteration = &mut self.iterations[index];
-        iteration.step += 1;
+        let is_mixed = self.target.steps[iteration.first].share > 0.0;
+        iteration.step = if is_mixed { self.target.steps.len() } else { iteration.step + 1 };
         iteration.started = self.now;
         if iteration.step < self.target.steps.len() {
             self.request(index);
@@ -177,7 +193,7 @@ impl Simulation<'_> {
     fn record(&mut self, index: usize, outcome: Outcome) {
         self.recorder.request_ended(self.now);
         let iteration = &self.iterations[index];
-        let scheduled = if iteration.step == 0 && iteration.open { iteration.scheduled } else { iteration.started };
+        let scheduled = if iteration.step == iteration.first && iteration.open { iteration.scheduled } else { iteration.started };
         let sample = Sample {
             scheduled,
             started: iteration.started,

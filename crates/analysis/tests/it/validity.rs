@@ -3,7 +3,7 @@
 use analysis::{Grade, ValidityCheck, conclude};
 use metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
 use plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
-use run_directory::Run;
+use run_directory::{AgentInfo, Run};
 
 use crate::made::{self, MS, SECOND, Slice, threshold};
 use Grade::{Invalid, Suspect, Valid};
@@ -96,7 +96,7 @@ fn agents_that_are_lost_or_whose_clocks_drift_apart_are_told() {
         run.slices[30].agents = agents;
         run
     };
-    let agent = |agent, skew_ns, lost| AgentSlice { agent, skew_ns, bound_ns: 100_000, lost };
+    let agent = |agent, skew_ns, lost| AgentSlice { agent, skew_ns, bound_ns: 100_000, lost, ..AgentSlice::default() };
     let ms = MS as i64;
     for (agents, grade) in [
         (vec![agent(0, ms, false), agent(1, -49 * ms, false)], Valid),
@@ -107,6 +107,21 @@ fn agents_that_are_lost_or_whose_clocks_drift_apart_are_told() {
         assert_grade(&run(agents), "agents", Some(grade));
     }
     assert!(check_of(&run(vec![agent(0, 0, false), agent(1, 0, true)]), "agents").evidence.starts_with("agent 2 was lost, of 2"));
+}
+
+/// Of a fleet, whoever is starved or lost is called by its name, with its share of what was measured.
+#[test]
+fn agents_are_called_by_their_names() {
+    let mut run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        healthy(second).generator(|generator| (generator.worker, generator.busy_ns) = (2, SECOND / 100 * 99))
+    });
+    let agent = |name: &str, first_worker, workers| AgentInfo { name: name.to_owned(), first_worker, workers, ..AgentInfo::default() };
+    run.info.agents = vec![agent("east", 0, 2), agent("west", 2, 6)];
+    run.slices[30].agents = vec![AgentSlice::default(), AgentSlice { agent: 1, lost: true, ..AgentSlice::default() }];
+    let busy = check_of(&run, "worker-busy").evidence;
+    assert!(busy.starts_with("worker 2, of agent west (75.0 % of the load's workers), was busy for 99"), "{busy}");
+    let lost = check_of(&run, "agents").evidence;
+    assert!(lost.starts_with("agent west was lost, of 2"), "{lost}");
 }
 
 /// What a lost agent would have made is missing, and those that stayed are not blamed for it.

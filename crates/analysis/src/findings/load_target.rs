@@ -1,0 +1,121 @@
+//! What the load goes to, and the line for the script that observes it.
+
+use plan::{ParameterKind, TestPlan};
+
+/// Schemes of databases: the observer of each, and the port where a URL names none.
+const DATABASES: [(&str, &str, u16); 6] = [
+    ("postgres", "postgres", 5432),
+    ("postgresql", "postgres", 5432),
+    ("mysql", "mysql", 3306),
+    ("mariadb", "mysql", 3306),
+    ("redis", "redis", 6379),
+    ("rediss", "redis", 6379),
+];
+
+/// Where a test's requests go, as far as its plan says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoadTarget<'a> {
+    /// A service that listens on this port.
+    Service {
+        port: u16,
+    },
+    /// A database, with the name of its observer, and of the parameter that holds its URL.
+    Database {
+        observer: &'static str,
+        parameter: &'a str,
+        port: u16,
+    },
+    Unknown,
+}
+
+impl<'a> LoadTarget<'a> {
+    pub(super) fn of(plan: &'a TestPlan) -> Self {
+        if let Some(target) = &plan.target {
+            let default = if target.starts_with("https:") { 443 } else { 80 };
+            return port_of(target, default).map_or(Self::Unknown, |port| Self::Service { port });
+        }
+        let mut databases = plan.parameters.iter().filter(|parameter| parameter.kind == ParameterKind::Url).filter_map(|parameter| {
+            let (scheme, _) = parameter.value.split_once("://")?;
+            let (_, observer, default) = DATABASES.into_iter().find(|(known, ..)| *known == scheme)?;
+            Some(Self::Database { observer, parameter: &parameter.name, port: port_of(&parameter.value, default)? })
+        });
+        databases.next().unwrap_or(Self::Unknown)
+    }
+
+    /// How to see what its process does.
+    pub(super) fn observe_process(self) -> String {
+        match self {
+            Self::Service { port } => format!("Observe the target's process: `observe: [observe.process({{ port: {port} }})]`."),
+            Self::Database { port, .. } => format!("Observe the database's process: `observe: [observe.process({{ port: {port} }})]`."),
+            Self::Unknown => {
+                "Observe the target's process: `observe: [observe.process({ port: 8080 })]`, with the port that it listens on.".to_owned()
+            }
+        }
+    }
+
+    /// How to see what it does, where it is a database that is not observed.
+    pub(super) fn observe_database(self, plan: &TestPlan) -> Option<String> {
+        let is_there =
+            |name: &str| plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some(name));
+        match self {
+            Self::Database { observer, parameter, .. } if !is_there(observer) => Some(format!(
+                "Observe the database itself: `observe: [observe.{observer}(…)]`, with the URL of the parameter `{parameter}`."
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Of a URL; `None` where it is none.
+fn port_of(url: &str, default: u16) -> Option<u16> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let told = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    Some(told.unwrap_or(default))
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::{Load, Parameter, ParameterOrigin};
+
+    use super::*;
+
+    fn plan(target: Option<&str>, urls: &[&str]) -> TestPlan {
+        let parameters = urls.iter().enumerate().map(|(place, url)| Parameter {
+            name: format!("p{place}"),
+            kind: ParameterKind::Url,
+            help: None,
+            default: None,
+            value: (*url).to_owned(),
+            origin: ParameterOrigin::Default,
+            secret: false,
+        });
+        let plan = TestPlan::new("t", ["S"], Load::Sequence(Vec::new()));
+        TestPlan { target: target.map(str::to_owned), parameters: parameters.collect(), ..plan }
+    }
+
+    #[test]
+    fn advice_names_what_the_load_goes_to() {
+        let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process();
+        let at = |port: u16| format!("`observe: [observe.process({{ port: {port} }})]`");
+        for (target, urls, said) in [
+            (Some("http://h:9000/x"), &[][..], at(9000)),
+            (Some("https://h"), &["postgres://a@h"], at(443)),
+            (None, &["http://h:1", "postgres://a:•••@h:7000/shop", "redis://h"], at(7000)),
+            (None, &["mariadb://a@h/shop"], at(3306)),
+            (None, &["http://h:1"], "with the port that it listens on".to_owned()),
+        ] {
+            assert!(process(target, urls).contains(&said), "{target:?} {urls:?}");
+        }
+        let mut of_database = plan(None, &["mysql://a@h"]);
+        let database = LoadTarget::of(&of_database).observe_database(&of_database);
+        assert_eq!(
+            database.as_deref(),
+            Some("Observe the database itself: `observe: [observe.mysql(…)]`, with the URL of the parameter `p0`.")
+        );
+        of_database.observers.push(serde_json::json!({ "kind": "mysql" }));
+        assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database), None);
+        let of_service = plan(Some("http://h"), &["mysql://a@h"]);
+        assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service), None);
+    }
+}

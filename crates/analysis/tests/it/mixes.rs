@@ -1,0 +1,92 @@
+//! Requests that share what limits them, of which an iteration makes one: each of them may be too rare to show by itself where its throughput stops.
+
+use analysis::{Findings, conclude};
+use plan::{LoadProfile, Timing};
+
+use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step, users};
+
+const SHARES: [f64; 5] = [0.4, 0.3, 0.15, 0.1, 0.05];
+const SEEDS: u64 = 8;
+
+fn mixed(names: [&'static str; 5], of: impl Fn(usize) -> (usize, Service)) -> Vec<Step> {
+    let one = |index: usize| {
+        let (station, service) = of(index);
+        Step { share: SHARES[index], ..step(names[index], station, service) }
+    };
+    (0..5).map(one).collect()
+}
+
+const SHOP: [&str; 5] = ["Products", "Product", "Orders", "Order", "Login"];
+
+fn find(target: &Target, profile: LoadProfile, seed: u64) -> Findings {
+    conclude(&simulate(target, profile, seed)).verdict.findings
+}
+
+fn first(findings: &Findings) -> &str {
+    findings.findings.first().map_or("", |finding| &finding.claim)
+}
+
+/// All hold the one place for 25 ms, so 40 pass per second: a session's lock.
+#[test]
+fn one_place_that_all_share_is_named_however_rare_each_of_them_is() {
+    let target = Target { slots: vec![1], steps: mixed(SHOP, |_| (0, Service::Fixed(0.025))) };
+    let mut told = 0;
+    for (timing, seed) in [Timing::Even, Timing::Poisson].into_iter().flat_map(|timing| (0..SEEDS).map(move |seed| (timing, seed))) {
+        let found = find(&target, ramp(9.0, 90.0, 30, timing), seed);
+        let claim = first(&found);
+        assert!(!claim.contains("a rate limit that delays is"), "{claim}");
+        told += usize::from(claim.contains("about 1 at a time") || claim.contains("1 at a time, which all take the same time"));
+    }
+    assert!(told >= 14, "told in {told} of 16");
+}
+
+/// Three workers for requests of which a tenth takes 400 ms, all others a few: 3 / 42 ms pass per second.
+#[test]
+fn workers_that_all_share_are_not_taken_for_a_limiter() {
+    let service = |index: usize| (0, Service::Fixed([0.002, 0.001, 0.003, 0.4, 0.004][index]));
+    let target = Target { slots: vec![3], steps: mixed(SHOP, service) };
+    let mut told = 0;
+    for seed in 0..SEEDS {
+        let found = find(&target, ramp(15.0, 150.0, 40, Timing::Even), seed);
+        let claim = first(&found);
+        assert!(found.findings.iter().all(|finding| finding.rule != "rate-limit"), "{claim}");
+        told += usize::from(
+            claim.contains("served about 3 ") || claim.contains("served about 2 to 3") || claim.contains("served about 3 to 4"),
+        );
+    }
+    assert!(told >= 6, "told in {told} of {SEEDS}");
+}
+
+/// Closed load that is never low: even its first users are more than there are places.
+#[test]
+fn closed_load_bounds_the_places_that_all_share() {
+    for slots in 1..=3 {
+        let target = Target { slots: vec![slots], steps: mixed(SHOP, |_| (0, Service::Exponential(0.025))) };
+        for seed in 0..SEEDS {
+            let found = find(&target, users(1, 40, 30), seed);
+            let claim = first(&found);
+            let Some((_, most)) = claim.split_once("at most ") else { continue };
+            let most: usize = most.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
+            assert!(most >= slots && most <= 3 * slots + 2, "{slots}: {claim}");
+        }
+    }
+}
+
+/// Where one of them waits and the others do not, nobody else is drawn in; where none does, nothing is found.
+#[test]
+fn requests_that_keep_their_times_are_not_joined_with_those_that_wait() {
+    let mut told = 0;
+    for seed in 0..SEEDS {
+        let of = |index: usize| if index == 3 { (1, Service::Fixed(0.2)) } else { (0, Service::Exponential(0.004)) };
+        let locked = Target { slots: vec![UNLIMITED, 1], steps: mixed(SHOP, of) };
+        let found = find(&locked, ramp(15.0, 150.0, 40, Timing::Poisson), seed);
+        assert!(found.findings.iter().all(|finding| finding.claim.starts_with("\"Order\" ")), "{:?}", found.findings);
+        told += usize::from(!found.findings.is_empty());
+        let healthy = Target { slots: vec![UNLIMITED], steps: mixed(SHOP, |index| (0, Service::Exponential(0.002 * (index + 1) as f64))) };
+        for profile in [ramp(15.0, 150.0, 40, Timing::Poisson), users(1, 40, 40)] {
+            let found = find(&healthy, profile, seed);
+            assert!(found.findings.is_empty(), "{:?}", found.findings);
+        }
+    }
+    assert!(told >= 4, "told in {told} of {SEEDS}");
+}
