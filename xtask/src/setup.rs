@@ -43,13 +43,27 @@ const PROGRAMS: &[NeededProgram] = &[
         Debian("postgresql"),
         "SQL as load, the example shop, the labs, the PostgreSQL observer",
     ),
-    needed(&["mariadbd", "/usr/sbin/mariadbd"], Debian("mariadb-server"), "the MySQL observer, labs/payments"),
+    needed(&["mariadbd", "/usr/sbin/mariadbd"], Debian("mariadb-server"), "SQL as load, the MySQL observer, labs/payments"),
     needed(&["redis-server"], Debian("redis-server"), "Redis as load and as what is observed"),
     needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),
     needed(&["nats-server"], Debian("nats-server"), "fleets"),
     needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),
     needed(&["python3"], Debian("python3"), "the Python observer"),
     needed(&["javac"], Debian("default-jdk-headless"), "labs on the JVM"),
+    needed(&["sidekiq"], Debian("ruby-sidekiq"), "labs/email"),
+    needed(&["puma"], Debian("puma"), "labs/email"),
+    needed(
+        &["/usr/share/rubygems-integration/*/gems/*/lib/active_record.rb", "/var/lib/gems/*/gems/*/lib/active_record.rb"],
+        Debian("ruby-activerecord"),
+        "labs/email",
+    ),
+    needed(
+        &["/usr/share/rubygems-integration/*/gems/*/lib/activerecord-import.rb", "/var/lib/gems/*/gems/*/lib/activerecord-import.rb"],
+        Debian("ruby-activerecord-import"),
+        "labs/email",
+    ),
+    needed(&["/usr/lib/ruby/vendor_ruby/pg.rb", "/var/lib/gems/*/gems/*/lib/pg.rb"], Debian("ruby-pg"), "labs/email"),
+    needed(&["/usr/lib/ruby/vendor_ruby/statsd.rb", "/var/lib/gems/*/gems/*/lib/statsd.rb"], Debian("ruby-statsd"), "labs/email"),
     needed(&["mvn"], Debian("maven"), "builds the labs on the JVM, copies Kafka for its observer"),
 ];
 

@@ -47,9 +47,7 @@ impl ConclusionFiles {
                 places.push((*title, short_path(path)));
             }
         }
-        if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-            append(Path::new(&path), self.text(files::MARKDOWN))?;
-        }
+        onto_job_page(self.text(files::MARKDOWN))?;
         Ok(places)
     }
 }
@@ -59,11 +57,13 @@ pub(crate) fn write_if_asked(path: Option<&Path>, render: impl FnOnce() -> Strin
     path.map_or(Ok(()), |path| std::fs::write(path, render()).with_context(|| format!("cannot write {}", path.display())))
 }
 
-pub(crate) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+/// Also into the summary of a GitHub job, where there is one.
+pub(crate) fn onto_job_page(markdown: &str) -> anyhow::Result<()> {
     use std::io::Write;
-    let mut file =
-        std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    writeln!(file, "{text}").with_context(|| format!("cannot write {}", path.display()))
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from) else { return Ok(()) };
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+    let mut file = opened.with_context(|| format!("cannot open {}", path.display()))?;
+    writeln!(file, "{markdown}").with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A path as short as it can be written from here.

@@ -24,6 +24,7 @@ use crate::machine::{self, SERVER_CORE};
 use crate::workspace::Workspace;
 use contender::Contender;
 use measured::{Rounds, TurnCost};
+pub(crate) use nginx::Nginx;
 pub(crate) use options::BenchOptions;
 
 pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()> {
@@ -35,7 +36,7 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
     }
     let binary = machine::release_binary(workspace, options.binary.as_deref())?;
     let contenders = contender::installed(workspace, &binary, &options.only)?;
-    let server = nginx::Nginx::start(SERVER_CORE)?;
+    let server = Nginx::start(SERVER_CORE)?;
     let rounds = measure(&contenders, &server, options)?;
     let mut report = report(&contenders, &rounds, &binary, options)?;
     report += &format!("\n{}\n{}\n", open::measure(&binary, &server, options)?, lag::measure(&binary, &server)?);
@@ -57,7 +58,7 @@ pub(crate) fn bench(workspace: &Workspace, options: &BenchOptions) -> Result<()>
 }
 
 /// Every generator once in each round, one after another, so that a slow minute of the machine touches all of them.
-fn measure(contenders: &[Contender], server: &nginx::Nginx, options: &BenchOptions) -> Result<Vec<Rounds>> {
+fn measure(contenders: &[Contender], server: &Nginx, options: &BenchOptions) -> Result<Vec<Rounds>> {
     let mut all: Vec<Rounds> = contenders.iter().map(|_| Rounds::default()).collect();
     for round in 1..=options.rounds {
         for (contender, rounds) in contenders.iter().zip(&mut all) {

@@ -15,8 +15,10 @@ use crate::process;
 /// 90 bytes, as in the published figures of the other generators.
 pub(super) const BODY: &str = r#"{"id":4711,"name":"A product of middling length","price_cents":1299,"tags":["new","blue"]}"#;
 
-pub(super) struct Nginx {
+pub(crate) struct Nginx {
     pub(super) url: String,
+    /// What lets so many pass each second, evenly, and lets the others wait.
+    pub(crate) limited_url: String,
     /// Where it speaks HTTP/2 without TLS.
     pub(super) http2_url: String,
     port: u16,
@@ -25,7 +27,10 @@ pub(super) struct Nginx {
 }
 
 impl Nginx {
-    pub(super) fn start(core: usize) -> Result<Self> {
+    /// Requests per second of `limited_url`.
+    const LIMIT: u32 = 200;
+
+    pub(crate) fn start(core: usize) -> Result<Self> {
         let binary = process::find("nginx").context("nginx is not installed; run `cargo xtask setup`")?;
         let (one, other) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let (port, http2_port) = (one.local_addr()?.port(), other.local_addr()?.port());
@@ -37,8 +42,10 @@ impl Nginx {
         let mut command = Command::new("taskset");
         command.args(["-c", &core.to_string()]).arg(binary).arg("-p").arg(&folder).arg("-c").arg(&file).args(["-e", "stderr"]);
         let child = command.stdin(Stdio::null()).spawn().context("starting nginx")?;
+        fs::write(folder.join("limited.json"), BODY)?;
         let [url, http2_url] = [port, http2_port].map(|port| format!("http://127.0.0.1:{port}/json"));
-        let server = Self { url, http2_url, port, child, folder };
+        let limited_url = format!("http://127.0.0.1:{port}/limited");
+        let server = Self { url, limited_url, http2_url, port, child, folder };
         server.wait()?;
         Ok(server)
     }
@@ -110,6 +117,7 @@ fn own_user() -> Result<String> {
 
 /// nginx closes idle connections once fewer than a sixteenth of its connections are free, so 15,000 users need some 16,000 and more.
 fn configuration(folder: &str, [port, http2_port]: [u16; 2], user: &str) -> String {
+    let limit = Nginx::LIMIT;
     format!(
         r"{user}
 daemon off;
@@ -125,10 +133,12 @@ http {{
   fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
+  limit_req_zone $uri zone=all:1m rate={limit}r/s;
   server {{
     listen 127.0.0.1:{port} backlog=16384;
     listen 127.0.0.1:{http2_port} http2 backlog=16384;
     location = /json {{ default_type application/json; return 200 '{BODY}'; }}
+    location = /limited {{ limit_req zone=all burst=1000000; default_type application/json; alias {folder}/limited.json; }}
     location = /status {{ stub_status; }}
   }}
 }}

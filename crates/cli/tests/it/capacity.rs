@@ -79,6 +79,15 @@ fn a_constant_load_identifies_no_ceiling() {
     folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet"]).passes();
     folder.run(&["capacity", "--of-run", "latest"]).code(0).says("not identified: the load did not vary");
     folder.run(&["capacity"]).code(2).says("FILE|URL|demo");
+    let files = ["--markdown", "ramp.md", "--html", "ramp.html"];
+    folder.run(&[&["capacity", "--of-run", "latest"][..], &files].concat()).code(0);
+    let written = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(written("ramp.md").contains("not identified: the load did not vary"), "{}", written("ramp.md"));
+    assert!(written("ramp.html").contains(r#"{"feed":"ramp","answer":{"#));
+    // What only a search can use is no silent wish.
+    for (flag, value) in [("--objective", "p99 < 1s"), ("--budget", "5m"), ("--rate", "5")] {
+        folder.run(&["capacity", "--of-run", "latest", flag, value]).code(2).says(flag);
+    }
 }
 
 #[test]

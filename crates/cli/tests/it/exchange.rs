@@ -321,7 +321,7 @@ export default test({ load: s.run(once()) });
         .run(&["try", "t.load.ts"])
         .says(&format!("→ SQL postgres://{place}"))
         .says("SELECT $1::int + 1 AS next")
-        .says("seen")
+        .says("[41,\"seen\"]")
         .says("42")
         .says("1 row")
         .says("✗ error 42P01")

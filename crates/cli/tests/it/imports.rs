@@ -17,6 +17,8 @@ fn folder() -> Folder {
     for name in [
         "bakery.js",
         "chat.js",
+        "prices.js",
+        "RecordedSimulation.scala",
         "loaves.json",
         "lib/session.js",
         "lib/stages.js",
@@ -97,6 +99,34 @@ fn sockets_of_k6_keep_their_events() {
 }
 
 #[test]
+fn calls_and_streams_of_grpc_are_kept() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("protos")).expect("a folder");
+    std::fs::copy(server::shop_proto(), folder.path().join("protos/shop.proto")).expect("a copy");
+    imported(&folder, "k6", "prices.js", &[]);
+    let ended = folder.run(&["run", "t.load.ts", "-p", &format!("shopAddress={}", server::grpc()), "--quiet"]).code(0);
+    let summary = ended.summary();
+    let checks = summary["checks"].as_array().expect("checks");
+    assert!(checks.iter().all(|check| check["failed"] == 0), "{}", summary["checks"]);
+    let made = |name: &str| checks.iter().find(|row| row["name"] == name).map(|row| row["passed"].clone());
+    for name in [
+        "status is OK",
+        "name came",
+        "metadata went",
+        "header came",
+        "trailer came",
+        "status by number",
+        "words of the server",
+        "not serving",
+    ] {
+        assert_eq!(made(name), Some(4.into()), "{name}: {}", summary["checks"]);
+    }
+    for name in ["all prices came", "all counted", "its error came"] {
+        assert_eq!(made(name), Some(2.into()), "{name}: {}", summary["checks"]);
+    }
+}
+
+#[test]
 fn a_recording_is_played_with_the_values_of_today() {
     let folder = folder();
     let (text, _) = imported(&folder, "har", "garden.har", &["--no-assets"]);
@@ -109,6 +139,22 @@ fn a_recording_is_played_with_the_values_of_today() {
     assert!(text.contains("user.pause(\"2") && !text.contains("style.css") && !text.contains("example.org"), "{text}");
     let (without, _) = imported(&folder, "har", "garden.har", &["--no-pauses"]);
     assert!(without.contains("style.css") && !without.contains("user.pause("), "{without}");
+}
+
+#[test]
+fn a_simulation_of_gatlings_recorder_runs() {
+    let folder = folder();
+    std::fs::create_dir_all(folder.path().join("resources/recordedsimulation")).expect("a folder");
+    let body = "resources/recordedsimulation/0004_request.json";
+    std::fs::copy(sources().join(body), folder.path().join(body)).expect("a copy");
+    let (text, _) = imported(&folder, "gatling-recorder", "RecordedSimulation.scala", &["--no-assets"]);
+    for secret in ["tok-recorded-1234", "hunter2-recorded"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    assert!(!text.contains("cdn.example") && !text.contains("bakery.css"), "{text}");
+    let base = format!("base={}", server::httpbin());
+    let ended = folder.run(&["try", "t.load.ts", "-p", &base, "-p", "token=t", "-p", "password=pw"]).code(0);
+    ended.says("/anything/rye-77/slices?thick=very").says("\"loaf\": \"rye-77\"").says("north");
 }
 
 #[test]
@@ -172,6 +218,7 @@ fn wrong_files_say_where_and_what_to_do() {
         ("k6", "broken.js", "broken.js:2", "k6"),
         ("k6", "helper.js", "no default function", "k6 run"),
         ("curl", "none.sh", "no curl command", "curl"),
+        ("gatling-recorder", "none.sh", "no simulation of Gatling", "RecordedSimulation"),
         ("curl", "missing.sh", "missing.sh", ""),
     ] {
         folder.run(&["import", format, file, "-o", "x.load.ts"]).code(2).says(says).says(remedy);

@@ -25,7 +25,7 @@ fn the_first_run_has_no_baseline_and_the_next_is_held_against_it() {
     let both = "a.load.ts\nb.load.ts";
     let (code, said) = pipeline(&folder, &[("TEST", both), ("TAG", "main"), ("AGAINST", "main"), ("FAIL_IF", "failures worse by 50%")]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("no run is tagged \"main\" yet"), "{said}");
+    assert!(said.contains("no run has the tag or the branch \"main\" yet"), "{said}");
     let junit = |name: &str| folder.path().join("runs/junit").join(name);
     assert!(junit("a.xml").is_file() && junit("b.xml").is_file(), "{said}");
     let variables =
@@ -33,6 +33,11 @@ fn the_first_run_has_no_baseline_and_the_next_is_held_against_it() {
     let (code, said) = pipeline(&folder, &variables);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.matches("--fail-if").count() == 2 && junit("a.md").is_file(), "{said}");
+    // The branch on which runs were made does as well as a tag.
+    let (code, said) = pipeline(&folder, &[("TEST", "a.load.ts"), ("LOADSTONE_BRANCH", "release/2")]);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = pipeline(&folder, &[("TEST", "a.load.ts"), ("AGAINST", "release/2"), ("FAIL_IF", "failures worse by 50%")]);
+    assert!(code == Some(0) && said.contains("--against release/2"), "{said}");
     let failing = text.replace("status: 200", "status: 418");
     let folder = folder.file("a.load.ts", &failing);
     let (code, said) = pipeline(&folder, &[("TEST", both), ("ARGUMENTS", "--seed 7 --workers 1")]);

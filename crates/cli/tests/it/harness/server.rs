@@ -91,6 +91,39 @@ pub(crate) fn redis() -> &'static str {
     })
 }
 
+/// A MariaDB server with an empty database; the URL of that.
+pub(crate) fn mariadb() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let port = free_port("127.0.0.1");
+        // The server outlives what could remove it: the next one does.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mariadb");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let data = format!("--datadir={}", folder.join("data").display());
+        let user: &[&str] = if rustix::process::geteuid().is_root() { &["--user=root"] } else { &[] };
+        let made = Command::new("mariadb-install-db")
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-name-resolve", &data])
+            .args(user)
+            .env("TMPDIR", &folder)
+            .output()
+            .expect("MariaDB is missing: `cargo xtask setup` installs it");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let binary = Path::new("/usr/sbin/mariadbd");
+        let mut command = Command::new(if binary.is_file() { binary } else { Path::new("mariadbd") });
+        command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=32M", &data]);
+        command
+            .arg(format!("--port={port}"))
+            .arg(format!("--socket={}", folder.join("socket").display()))
+            .args(user)
+            .env("TMPDIR", &folder)
+            .current_dir(&folder);
+        start_quietly(command);
+        wait_until("MariaDB to listen", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        format!("mysql://root@127.0.0.1:{port}/test")
+    })
+}
+
 /// Node's HTTP/2 server, without TLS, that answers with the version; its address.
 pub(crate) fn http2() -> &'static str {
     static SERVER: OnceLock<String> = OnceLock::new();
@@ -114,6 +147,25 @@ pub(crate) fn events() -> &'static str {
         command.args(["-e", include_str!("events.js")]);
         start(command, &["events: "]).remove(0)
     })
+}
+
+/// A gRPC server by grpc-js, with the services of [`shop_proto`]; host and port.
+pub(crate) fn grpc() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.current_dir(grpc_folder()).arg("server.mjs");
+        format!("127.0.0.1:{}", start(command, &["port "]).remove(0))
+    })
+}
+
+/// What that server offers.
+pub(crate) fn shop_proto() -> PathBuf {
+    grpc_folder().join("shop.proto")
+}
+
+fn grpc_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/grpc")
 }
 
 /// A shop that asks another service for prices, both with OpenTelemetry's automatic instrumentation: the one exports over HTTP, the other over gRPC.
@@ -290,7 +342,8 @@ fn keep(mut command: Command) -> Option<std::process::ChildStdout> {
     static KEEPER: OnceLock<mpsc::SyncSender<Job>> = OnceLock::new();
     // SAFETY: between fork and exec only one system call is made, which allocates nothing.
     unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?)) };
-    command.stdin(Stdio::null()).process_group(0);
+    // Some end with their input, which the keeper holds open.
+    command.stdin(Stdio::piped()).process_group(0);
     let keeper = KEEPER.get_or_init(|| {
         let (jobs, inbox) = mpsc::sync_channel::<Job>(8);
         thread::spawn(move || {
