@@ -8,7 +8,8 @@ import { arrivals, observe, type Observer, param, scenario, test, users } from "
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "the shop" });
 const load = param.choice("load", ["constant", "ramp", "closed"], { default: "ramp", help: "how visitors come" });
 const watch = param.choice("watch", ["nothing", "process", "all"], { default: "all", help: "what is observed" });
-const stack = param.string("inside", { default: "", help: "the stack whose runtime is observed, too: node, redis, jvm or python" });
+const stack = param.string("inside", { default: "", help: "the stack whose runtime is observed, too: node, redis, jvm, go or python" });
+const visits = param.number("visits", { default: 8, min: 1, help: "visits a second of the constant load" });
 const length = param.duration("length", { default: "30s", help: "how long visitors keep coming" });
 const [database, redis, provider, upstream, metrics, cgroup] = ["database", "redis", "provider", "upstream", "metrics", "cgroup"].map((part) =>
   param.string(part, { default: "", help: `the address of the ${part}, if there is one` }),
@@ -24,7 +25,7 @@ const visit = scenario("Visit", async (user) => {
 });
 
 const loads = {
-  constant: arrivals(8).for(length),
+  constant: arrivals(visits).for(length),
   ramp: arrivals.ramp(2, 40).for(length),
   closed: users.ramp(1, 40).for(length),
 };
@@ -34,15 +35,15 @@ const processes = [
   observe.process({ name: "shop", port: port(target) }),
   ...(upstream ? [observe.process({ name: "upstream", port: port(upstream) })] : []),
 ];
-/** Go's needs net/http/pprof in the service, which the shop does not offer. */
 const runtimes: Record<string, () => Observer> = {
   node: () => observe.node({ name: "runtime", port: port(target) }),
   redis: () => observe.node({ name: "runtime", port: port(target) }),
   jvm: () => observe.jvm({ name: "runtime", port: port(target) }),
+  go: () => observe.go(target, { name: "runtime" }),
   python: () => observe.python({ name: "runtime", port: port(target) }),
 };
+const runtime = stack in runtimes ? [runtimes[stack]()] : [];
 const others = [
-  ...(stack in runtimes ? [runtimes[stack]()] : []),
   ...(provider ? [observe.process({ name: "provider", port: port(provider) })] : []),
   ...(database ? [observe.postgres(database)] : []),
   ...(redis ? [observe.redis(redis)] : []),
@@ -54,6 +55,6 @@ const others = [
 export default test({
   target,
   load: visit.run(loads[load]),
-  observe: watch === "nothing" ? [] : watch === "process" ? processes : [...processes, ...others],
+  observe: watch === "nothing" ? [] : [...processes, ...runtime, ...(watch === "all" ? others : [])],
   options: { gracefulStop: "2s", insecure: true, tlsResumption: false },
 });

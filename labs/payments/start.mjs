@@ -92,12 +92,13 @@ async function startCapture(database, kafka) {
   await startProgram(parts, ["java", "-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", classes, "lab.capture.Capture"], { environment });
 }
 
-async function startPod({ oneTransaction, pool }, database, { port, metrics }) {
+async function startPod({ oneTransaction, risk, pool }, database, { port, metrics }) {
   const environment = {
     PORT: `${port}`,
     METRICS_PORT: `${metrics}`,
     POOL: `${pool}`,
     COMMITS: oneTransaction ? "one" : "ten",
+    RISK: risk,
     DATABASE_URL: `jdbc:mariadb://127.0.0.1:${database}/payments`,
     GATEWAY_URL: process.env.GATEWAY_URL || "http://127.0.0.1:9098",
   };

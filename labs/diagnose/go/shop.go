@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	_ "net/http/pprof"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -113,6 +114,7 @@ func (s *shop) routes() http.Handler {
 		})
 	}
 	routes.HandleFunc("GET /metrics", s.metrics)
+	routes.Handle("/debug/pprof/", http.DefaultServeMux)
 	return routes
 }
 

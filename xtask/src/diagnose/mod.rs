@@ -44,7 +44,7 @@ pub(crate) struct DiagnoseOptions {
     /// Only watched this way: `nothing`, `process`, `all`.
     #[arg(long = "observe", value_name = "WHAT")]
     observe: Vec<String>,
-    /// Observe the runtime, too (Node, the JVM, Python), where all is observed. Results of its own: use it with `--folder`.
+    /// Observe the runtime, too (Node, the JVM, Go, Python), where all is observed. Results of its own: use it with `--folder`.
     #[arg(long)]
     inside: bool,
     /// Only cells whose name contains this.

@@ -31,7 +31,7 @@ pub(super) fn carry_out(
         ("watch", cell.observe.clone()),
         ("length", format!("{seconds}s")),
     ];
-    if inside {
+    if inside && cell.observe == "all" {
         parameters.push(("inside", cell.stack.clone()));
     }
     for part in ["database", "redis", "provider", "upstream", "metrics", "cgroup"] {

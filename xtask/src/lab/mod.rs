@@ -11,6 +11,7 @@ mod figures;
 mod lab_case;
 mod payments;
 mod proof;
+mod runtimes;
 pub(crate) mod system;
 mod tickets;
 mod webhooks;
@@ -38,6 +39,8 @@ enum LabName {
     Email(lab_case::CaseOptions),
     /// How near a search for the capacity comes, on servers whose capacity is known.
     Capacity(capacity::CapacityOptions),
+    /// What looking into a runtime costs the service, on healthy ones.
+    Runtimes(runtimes::RuntimeOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
     Tickets(tickets::TicketOptions),
 }
@@ -49,6 +52,7 @@ pub(crate) fn lab(workspace: &Workspace, options: &LabOptions) -> Result<()> {
         LabName::Decisions(options) => decisions::decisions(workspace, options),
         LabName::Email(options) => email::email(workspace, options),
         LabName::Capacity(options) => capacity::capacity(workspace, options),
+        LabName::Runtimes(options) => runtimes::runtimes(workspace, options),
         LabName::Tickets(options) => tickets::tickets(workspace, options),
     }
 }

@@ -13,6 +13,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
+pub(crate) use self::slope::student_t;
+
 /// Bytes of all files directly in a folder.
 fn size_of(folder: &Path) -> Result<u64> {
     let mut sum = 0;

@@ -19,7 +19,7 @@ pub(super) fn slope(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 /// The 97.5 % point of Student's t (Cornish & Fisher's expansion, as in Abramowitz & Stegun 26.7.5); within 1 % from three degrees on.
-fn student_t(freedom: f64) -> f64 {
+pub(crate) fn student_t(freedom: f64) -> f64 {
     let z: f64 = 1.959_964;
     let first = (z.powi(3) + z) / 4.0;
     let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;

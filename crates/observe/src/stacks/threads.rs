@@ -130,7 +130,7 @@ impl ThreadSamples {
 }
 
 /// `http-nio-8080-exec` of `http-nio-8080-exec-17`: threads of a pool differ by the number at their end.
-fn family(name: &str) -> String {
+pub(crate) fn family(name: &str) -> String {
     let trimmed = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let trimmed = if trimmed.len() < name.len() { trimmed.trim_end_matches(['-', '_', '#', ' ']) } else { name };
     label(trimmed).chars().take(40).collect()

@@ -1,7 +1,13 @@
-//! A JVM's threads as `Thread.print` writes them: who waits for what, and where.
+//! A JVM's threads as `Thread.print` writes them: who waits for what, and where, and who computes.
+//!
+//! A thread that computes is where it stands at the instant of the dump: cores in use by function are the mean number of threads that compute there. The
+//! threads' own CPU times, which a dump has since JDK 11, say which of those that could run did.
 
-use crate::stacks::position::Frame;
-use crate::stacks::threads::{Doing, ThreadSamples};
+use crate::stacks::functions::FunctionSamples;
+use crate::stacks::position::{Frame, Position};
+use crate::stacks::threads::{Doing, ThreadSamples, family};
+
+use super::thread_times::{ThreadTimes, ThreadUse};
 
 /// Packages of the JDK, and of the libraries and frameworks that services stand on. All else is the system's own.
 const FOREIGN: &[&str] = &[
@@ -86,6 +92,9 @@ const IO: &[&str] = &[
 const POOLS: &[&str] = &["pool", "datasource", "semaphore", "connectionmanager", "bulkhead"];
 const HANDS_OUT: &[&str] = &["getconnection", "borrow", "acquire", "lease", "checkout", "take", "get"];
 
+/// Less CPU time than this between two dumps is none. Seconds.
+const USED_MIN: f64 = 50e-6;
+
 /// One thread of a dump.
 #[derive(Debug, Default)]
 struct DumpedThread<'a> {
@@ -96,17 +105,32 @@ struct DumpedThread<'a> {
     parked_for: &'a str,
     /// Functions with their package, innermost first.
     frames: Vec<&'a str>,
+    /// What stands behind its name: `#23 daemon prio=5 cpu=12.30ms tid=0x00007f`.
+    facts: &'a str,
+    /// Since the dump before; unknown of a thread that was not in it.
+    used: Option<ThreadUse>,
 }
 
-/// Adds one sample.
-pub(super) fn add_to(samples: &mut ThreadSamples, dump: &str) {
-    samples.begin_sample();
+/// What dumps are added to.
+#[derive(Debug)]
+pub(super) struct JavaSamples {
+    pub(super) threads: ThreadSamples,
+    pub(super) functions: FunctionSamples,
+    pub(super) times: ThreadTimes,
+}
+
+/// Adds one sample, taken at an instant in nanoseconds.
+pub(super) fn add_to(samples: &mut JavaSamples, dump: &str, now_ns: u64) {
+    samples.threads.begin_sample();
+    samples.times.begin(now_ns);
     let mut thread = DumpedThread::default();
     for line in dump.lines() {
         if let Some(rest) = line.strip_prefix('"') {
             std::mem::take(&mut thread).add_to(samples);
             // A name may hold quotes; what follows it does not.
-            thread.name = rest.rsplit_once("\" ").map_or(rest, |(name, _)| name);
+            let (name, facts) = rest.rsplit_once("\" ").unwrap_or((rest, ""));
+            (thread.name, thread.facts) = (name, facts);
+            thread.used = samples.times.used(facts);
             continue;
         }
         let line = line.trim_start();
@@ -119,15 +143,32 @@ pub(super) fn add_to(samples: &mut ThreadSamples, dump: &str) {
         }
     }
     thread.add_to(samples);
+    if let Some(seconds) = samples.times.end() {
+        samples.functions.looked(seconds);
+    }
 }
 
 impl DumpedThread<'_> {
-    fn add_to(self, samples: &mut ThreadSamples) {
-        if self.state.is_empty() || self.frames.is_empty() {
+    fn add_to(self, samples: &mut JavaSamples) {
+        // Threads of the JVM itself: compilers and collectors have no stack, and their name says what they do.
+        if self.state.is_empty() {
+            let function = || Position { at: family(self.name), under: String::new() };
+            self.used.filter(|of| of.used > 0.0).into_iter().for_each(|of| samples.functions.add(function(), of.used));
+            return;
+        }
+        if self.frames.is_empty() {
             return;
         }
         let stack: Vec<Frame> = self.frames.iter().map(|frame| Frame { function: short(frame), is_own: is_own(frame) }).collect();
-        samples.add(self.doing(), self.name, &stack, 1.0);
+        let doing = self.doing();
+        if doing == Doing::Computes {
+            let seconds = samples.times.computes(self.facts, self.used);
+            seconds
+                .filter(|seconds| *seconds > 0.0)
+                .into_iter()
+                .for_each(|seconds| samples.functions.add(Position::computing(&stack), seconds));
+        }
+        samples.threads.add(doing, self.name, &stack, 1.0);
     }
 
     fn doing(&self) -> Doing {
@@ -138,6 +179,8 @@ impl DumpedThread<'_> {
         match word {
             "BLOCKED" => Doing::Lock,
             "RUNNABLE" if is_io => Doing::Io,
+            // In native code that waits: it has used no time since the dump before.
+            "RUNNABLE" if self.used.is_some_and(|of| of.used < USED_MIN) => Doing::Other,
             "RUNNABLE" => Doing::Computes,
             _ if self.state.contains("sleeping") => Doing::Timer,
             _ if self.parked_for.contains("ReentrantLock") || self.parked_for.contains("ReentrantReadWriteLock") => Doing::Lock,
@@ -184,6 +227,12 @@ fn short(frame: &str) -> String {
 mod tests {
     use super::*;
     use crate::collector::SignalCollector;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn samples() -> JavaSamples {
+        JavaSamples { threads: ThreadSamples::of("threads"), functions: FunctionSamples::default(), times: ThreadTimes::default() }
+    }
 
     const DUMP: &str = r#"2026-11-22 21:00:00
 Full thread dump OpenJDK 64-Bit Server VM (17.0.13+11 mixed mode, sharing):
@@ -236,10 +285,10 @@ JNI global refs: 10, weak refs: 0
 
     #[test]
     fn threads_are_told_by_what_they_wait_for_below_the_systems_own_code() {
-        let mut samples = ThreadSamples::of("threads");
-        add_to(&mut samples, DUMP);
+        let mut samples = samples();
+        add_to(&mut samples, DUMP, SECOND);
         let mut out = SignalCollector::new("jvm");
-        samples.report(&mut out);
+        samples.threads.report(&mut out);
         let told: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {}", signal.name, point.value)).collect();
         let wanted = [
             "jvm/threads{wait=lock,threads=http-exec,at=ReentrantLock.lock,under=Shop.buy} = 1",
@@ -249,5 +298,76 @@ JNI global refs: 10, weak refs: 0
             "jvm/samples = 1",
         ];
         assert_eq!(told, wanted);
+    }
+
+    /// A thread that computes, one that waits in native code, and a compiler, after so many milliseconds of CPU time each.
+    fn computing(cpu: [f64; 3]) -> String {
+        let [computes, waits, compiler] = cpu;
+        format!(
+            r#"
+"exec-1" #23 daemon prio=5 os_prio=0 cpu={computes:.2}ms elapsed=9.00s tid=0x1 nid=0x5 runnable  [0x00007f]
+   java.lang.Thread.State: RUNNABLE
+	at java.security.MessageDigest.digest(java.base@17.0.13/MessageDigest.java:252)
+	at shop.Risk.fingerprint(Risk.java:12)
+	at shop.Shop.buy(Shop.java:40)
+
+"exec-2" #24 daemon prio=5 os_prio=0 cpu={waits:.2}ms elapsed=9.00s tid=0x2 nid=0x6 runnable  [0x00007f]
+   java.lang.Thread.State: RUNNABLE
+	at vendor.Device.wait0(Native Method)
+	at shop.Shop.print(Shop.java:40)
+
+"C2 CompilerThread0" #9 daemon prio=9 os_prio=0 cpu={compiler:.2}ms elapsed=9.00s tid=0x3 nid=0x7 waiting on condition  [0x0]
+"#
+        )
+    }
+
+    #[test]
+    fn cores_in_use_by_function_are_the_threads_that_compute_there() {
+        let mut samples = samples();
+        add_to(&mut samples, &computing([100.0, 5.0, 10.0]), SECOND);
+        for second in 2..=5_u32 {
+            let used = f64::from(second - 1);
+            add_to(&mut samples, &computing([100.0 + 1000.0 * used, 5.0, 10.0 + 250.0 * used]), u64::from(second) * SECOND);
+        }
+        let mut out = SignalCollector::new("jvm");
+        samples.functions.report(&mut out);
+        let told: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {:.3}", signal.name, point.value)).collect();
+        let wanted = [
+            "jvm/function_cpu{function=C2 CompilerThread} = 0.250",
+            "jvm/function_cpu{function=MessageDigest.digest,under=Risk.fingerprint ← Shop.buy} = 1.000",
+        ];
+        assert_eq!(told, wanted);
+    }
+
+    /// Four threads on one core: each computes for a quarter of the time.
+    #[test]
+    fn threads_that_wait_for_a_core_do_not_use_one() {
+        let mut samples = samples();
+        let dump = |used: f64| {
+            let thread = |number: u32| {
+                format!(
+                    "\"exec-{number}\" #2 prio=5 os_prio=0 cpu={:.2}ms elapsed=9.00s tid=0x{number} nid=0x5 runnable  [0x7f]\n   java.lang.Thread.State: \
+                     RUNNABLE\n\tat shop.Risk.score(Risk.java:12)\n\n",
+                    250.0 * used
+                )
+            };
+            (1..=4).map(thread).collect::<String>()
+        };
+        (1..=60_u32).for_each(|second| add_to(&mut samples, &dump(f64::from(second)), u64::from(second) * SECOND));
+        let mut out = SignalCollector::new("jvm");
+        samples.functions.report(&mut out);
+        let cores = out.finish(0)[0].1.value;
+        assert!((cores - 1.0).abs() < 0.1, "{cores}");
+    }
+
+    /// Before JDK 11 a dump has no CPU times.
+    #[test]
+    fn without_cpu_times_functions_are_not_told() {
+        let mut samples = samples();
+        let old = computing([1.0, 1.0, 1.0]).lines().map(|line| line.replace("cpu=1.00ms ", "") + "\n").collect::<String>();
+        (1..=3).for_each(|second| add_to(&mut samples, &old, second * SECOND));
+        let mut out = SignalCollector::new("jvm");
+        samples.functions.report(&mut out);
+        assert_eq!(out.finish(0).len(), 0);
     }
 }

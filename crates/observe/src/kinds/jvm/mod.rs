@@ -6,6 +6,7 @@ mod attach;
 mod counters;
 mod dump;
 mod error;
+mod thread_times;
 
 use metrics::NoticeKind;
 use metrics::clock::Monotonic;
@@ -18,16 +19,20 @@ use crate::kind::ObserverKind;
 use crate::option::{ObserverOption, OptionValue};
 use crate::pace::{SAMPLE_HZ, SamplingPace};
 use crate::reader::{PendingRead, SignalReader};
+use crate::stacks::functions::FunctionSamples;
 use crate::stacks::threads::ThreadSamples;
 use attach::Jvm;
+use dump::JavaSamples;
 use error::JvmError;
+use thread_times::ThreadTimes;
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "jvm",
     watches: "a service on the JVM",
     example: "observe.jvm({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `gc`, `stopped`, `heap_old`",
+    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `function_cpu{…}`, `gc`, `stopped`, \
+            `heap_old`",
     options: &[
         PORT,
         PID,
@@ -52,7 +57,7 @@ struct Java {
     jvm: Option<Jvm>,
     /// Of which process it was said that it is one of several.
     told_of: Option<u32>,
-    threads: ThreadSamples,
+    samples: JavaSamples,
 }
 
 impl SignalReader for Java {
@@ -71,7 +76,9 @@ impl SignalReader for Java {
     fn reset(&mut self) {
         self.jvm = None;
         self.pace.reset();
-        self.threads.reset();
+        self.samples.threads.reset();
+        self.samples.functions.reset();
+        self.samples.times.reset();
     }
 }
 
@@ -84,7 +91,11 @@ impl Java {
             rests_until: 0,
             jvm: None,
             told_of: None,
-            threads: ThreadSamples::of("threads"),
+            samples: JavaSamples {
+                threads: ThreadSamples::of("threads"),
+                functions: FunctionSamples::default(),
+                times: ThreadTimes::default(),
+            },
         })
     }
 
@@ -102,12 +113,13 @@ impl Java {
         let Some(jvm) = &self.jvm else { return Ok(()) };
         let begin = self.clock.now();
         if begin >= self.rests_until {
-            dump::add_to(&mut self.threads, &jvm.command("Thread.print").await?);
+            dump::add_to(&mut self.samples, &jvm.command("Thread.print").await?, begin);
             let took = self.clock.now() - begin;
             self.rests_until = begin + (took as f64 / SHARE_MAX) as u64;
         }
         if look.is_report {
-            self.threads.report(out);
+            self.samples.threads.report(out);
+            self.samples.functions.report(out);
             counters::read(jvm.pid, jvm.number_inside, out);
         }
         self.pace.end(&look, out);

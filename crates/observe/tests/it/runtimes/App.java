@@ -2,7 +2,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.concurrent.Semaphore;
 
-/** A service on the JVM for the tests of its observer: one thread holds the only permit and waits for a response, four wait for the permit, one for a lock. */
+/** A service on the JVM for the tests of its observer: one thread holds the only permit and waits for a response, four wait for the permit, one for a lock, and one computes for three tenths of the time. */
 public class App {
     static final Semaphore permits = new Semaphore(1);
     static final Object stock = new Object();
@@ -37,6 +37,21 @@ public class App {
         }
     }
 
+    static volatile long digest;
+
+    static void score() {
+        long until = System.nanoTime() + 30_000_000;
+        while (System.nanoTime() < until) digest = digest * 31 + 7;
+    }
+
+    static void scoreAll() {
+        try {
+            for (; ; Thread.sleep(70)) score();
+        } catch (InterruptedException ended) {
+            return;
+        }
+    }
+
     static void start(String name, Runnable work) throws Exception {
         Thread thread = new Thread(work, name);
         thread.setDaemon(true);
@@ -51,6 +66,7 @@ public class App {
         start("holder", App::hold);
         Thread.sleep(100);
         start("exec-6", App::take);
+        start("scorer", App::scoreAll);
         while (true) silent.accept();
     }
 }

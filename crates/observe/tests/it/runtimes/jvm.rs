@@ -28,6 +28,20 @@ fn threads_by_what_they_wait_for_and_where() {
     assert!(!std::path::Path::new(&format!("/tmp/.attach_pid{}", app.pid())).exists());
 }
 
+/// By its own accounting the process uses about three tenths of a core, and all of that in one place.
+#[test]
+fn functions_that_compute_are_told_with_the_cores_that_they_use() {
+    let app = servers::java();
+    let mut watch = Watch::start(&[json!({ "kind": "jvm", "port": app.port, "name": "app", "every": "2s", "sampleHz": 20 })]);
+    let scores = |(name, cores): (&String, &f64)| {
+        name.starts_with("app/function_cpu{function=") && name.contains("App.score") && (0.1..0.6).contains(cores)
+    };
+    watch.until("a function that uses 0.3 cores", |watch| watch.latest.iter().any(scores));
+    let used: Vec<&String> = watch.latest.keys().filter(|name| name.starts_with("app/function_cpu")).collect();
+    assert!(used.iter().all(|name| watch.signal(name).role == Some(Role::FunctionCpu)), "{used:?}");
+    watch.stop();
+}
+
 /// Nothing is sent to a process that would die of it.
 #[test]
 fn what_is_no_jvm_is_left_alone() {

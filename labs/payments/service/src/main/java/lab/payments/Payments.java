@@ -12,16 +12,19 @@ class Payments {
     private final JdbcTemplate database;
     private final TransactionTemplate transactions;
     private final Gateway gateway;
+    private final Risk risk;
     private final boolean oneTransaction;
 
-    Payments(JdbcTemplate database, TransactionTemplate transactions, Gateway gateway, @Value("${COMMITS:ten}") String commits) {
+    Payments(JdbcTemplate database, TransactionTemplate transactions, Gateway gateway, Risk risk, @Value("${COMMITS:ten}") String commits) {
         this.database = database;
         this.transactions = transactions;
         this.gateway = gateway;
+        this.risk = risk;
         this.oneTransaction = commits.equals("one");
     }
 
     long pay(long account, long amount, String key) {
+        risk.score(key);
         String currency = read("select currency from accounts where id = ?", account);
         String method = read("select token from payment_methods where account_id = ?", account);
         String plan = read("select plan from subscriptions where account_id = ?", account);
