@@ -129,19 +129,29 @@ fn mean_cores(table: &str, seconds: u64) -> Result<f64> {
 
 const HEAD: [&str; 6] = ["stack", "of the service", "without", "with", "change, 95 % interval", "without against itself"];
 
+/// A number of a run, and how it is shown.
+struct CostNumber {
+    name: &'static str,
+    of: fn(&ServiceCost) -> f64,
+    shown: fn(f64) -> String,
+}
+
+const NUMBERS: [CostNumber; 3] = [
+    CostNumber { name: "CPU", of: |run| run.cores, shown: |cores| format!("{:.2} % of a core", 100.0 * cores) },
+    CostNumber { name: "p50", of: |run| run.p50, shown: figures::seconds },
+    CostNumber { name: "p99", of: |run| run.p99, shown: figures::seconds },
+];
+
 /// One line for each number of a stack.
 fn lines(stack: &str, rounds: &[CostRound]) -> Vec<Vec<String>> {
-    let cores = |cores: f64| format!("{:.2} % of a core", 100.0 * cores);
-    let numbers: [(&str, fn(&ServiceCost) -> f64, &dyn Fn(f64) -> String); 3] =
-        [("CPU", |of| of.cores, &cores), ("p50", |of| of.p50, &figures::seconds), ("p99", |of| of.p99, &figures::seconds)];
-    let line = |(name, number, shown): (&str, fn(&ServiceCost) -> f64, &dyn Fn(f64) -> String)| {
-        let mean = |at: [usize; 2]| rounds.iter().flat_map(|of| at.map(|at| number(&of[at]))).sum::<f64>() / (2 * rounds.len()) as f64;
+    let line = |CostNumber { name, of, shown }: &CostNumber| {
+        let mean = |at: [usize; 2]| rounds.iter().flat_map(|round| at.map(|at| of(&round[at]))).sum::<f64>() / (2 * rounds.len()) as f64;
         let changes: Vec<f64> =
-            rounds.iter().map(|of| (number(&of[1]) * number(&of[2]) / number(&of[0]) / number(&of[3])).ln() / 2.0).collect();
-        let itself: Vec<f64> = rounds.iter().map(|of| (number(&of[3]) / number(&of[0])).ln()).collect();
-        vec![stack.to_owned(), name.to_owned(), shown(mean([0, 3])), shown(mean([1, 2])), interval(&changes), interval(&itself)]
+            rounds.iter().map(|round| (of(&round[1]) * of(&round[2]) / of(&round[0]) / of(&round[3])).ln() / 2.0).collect();
+        let itself: Vec<f64> = rounds.iter().map(|round| (of(&round[3]) / of(&round[0])).ln()).collect();
+        vec![stack.to_owned(), (*name).to_owned(), shown(mean([0, 3])), shown(mean([1, 2])), interval(&changes), interval(&itself)]
     };
-    numbers.into_iter().map(line).collect()
+    NUMBERS.iter().map(line).collect()
 }
 
 /// The mean of logarithms of ratios as a change, with its interval by Student's t: `+3.1 % (+1.0 to +5.2)`.
