@@ -218,10 +218,12 @@ pub(crate) fn meaning(summary: &Summary) -> String {
 }
 
 fn doubtful(summary: &Summary) -> Vec<Doubtful> {
-    let rows = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten();
+    // A scenario is often called like its only request.
+    let kinds = [(&summary.requests, ""), (&summary.groups, "the group "), (&summary.scenarios, "iterations of ")];
+    let rows = kinds.into_iter().flat_map(|(rows, kind)| rows.iter().map(move |row| (kind, row)));
     let together = (summary.requests.len() > 1).then(|| ("all requests".to_owned(), &summary.response));
-    let named = rows.map(|row| (format!("\"{}\"", row.key.name), &row.response)).chain(together);
-    let named = named.chain(summary.flows.iter().map(|flow| (format!("\"{}\"", flow.name), &flow.time)));
+    let named = rows.map(|(kind, row)| (format!("{kind}\"{}\"", row.key.name), &row.response)).chain(together);
+    let named = named.chain(summary.flows.iter().map(|flow| (format!("journeys of \"{}\"", flow.name), &flow.time)));
     let mut all: Vec<Doubtful> = named.flat_map(|(name, times)| doubtful_times(&name, times)).collect();
     for row in &summary.requests {
         let name = &row.key.name;

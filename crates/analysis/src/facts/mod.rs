@@ -8,6 +8,7 @@
 
 pub(crate) mod acquiring;
 pub(crate) mod bandwidth;
+pub(crate) mod busiest_function;
 pub(crate) mod called;
 pub(crate) mod calls_at_once;
 pub(crate) mod changes;

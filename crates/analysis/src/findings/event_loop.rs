@@ -3,36 +3,21 @@
 //! One loop does one thing at a time: as a single server its utilisation is the share of the time in which it has work, and work waits without bound as that
 //! nears one (utilisation law). The profiler's samples say where that time goes.
 
-use std::collections::BTreeMap;
-
 use metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::readings::longest_run;
 use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::signals::ObservedPart;
 
 /// Share of the loop's time from which one place of the code is named.
 const NAMED_MIN: f64 = 0.25;
-/// Share of its caller's time from which the innermost function is what to look at.
-const MOST: f64 = 0.5;
 /// Share of the time that it had work in which it must have had a core, for it not to have waited for one.
 const COMPUTED_MIN: f64 = 0.85;
-
-/// Where the time of a loop goes.
-struct Busy<'a> {
-    /// The system's own function nearest to what computes, or what computes where none is.
-    owner: &'a str,
-    /// Cores in use by it and what it calls.
-    cores: f64,
-    /// The innermost function that takes most of that, where that is another.
-    inner: Option<&'a str>,
-    /// The signal of that function.
-    series: String,
-}
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.signals.parts_with(Role::EventLoopBusy).find_map(|part| full(facts, part))
@@ -44,20 +29,16 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     let stretch = facts.strain.held_part(span, 1.0)?;
     let share = busy.mean(stretch.0, stretch.1)?;
     let name = part.observer;
-    let top = busiest(facts, part, stretch).filter(|top| top.cores >= NAMED_MIN * share);
-    let place = |top: &Busy<'_>| match top.inner {
-        Some(inner) => format!("`{inner}` below `{}`", top.owner),
-        None => format!("`{}`", top.owner),
-    };
+    let top = BusiestFunction::of(&facts.signals, part, stretch).filter(|top| top.cores >= NAMED_MIN * share);
     let told = format!("The event loop of \"{name}\" has no time left: it has work {} of the time", units::share(share));
     let claim = match &top {
-        Some(top) => format!("{told}, and spends {} of it in {}", units::share((top.cores / share).min(1.0)), place(top)),
+        Some(top) => format!("{told}, and spends {} of it in {}", units::share((top.cores / share).min(1.0)), top.place()),
         None => told,
     };
     let text = format!("{} was {} on average, and never below {}", busy.name(), units::share(share), units::share(least(&busy, stretch)));
     let mut found = RankedFinding::new(Standing::Cause, "event-loop", Confidence::High, claim).rests_on(text, vec![busy.name()], stretch);
     if let Some(top) = &top {
-        let text = format!("samples of the stack: {} of a core in {}", units::number(top.cores), place(top));
+        let text = format!("samples of the stack: {} of a core in {}", units::number(top.cores), top.place());
         found = found.rests_on(text, vec![top.series.clone()], stretch);
     }
     if let Some(late) = facts.signals.read(part, Role::EventLoopDelay)
@@ -72,7 +53,7 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
         }
         Some(top) => format!(
             "Make {} cheaper, call it less often, or take it off the loop (a worker thread, a process of its own); only then run more processes.",
-            place(top)
+            top.place()
         ),
         None => "Take a CPU profile of this stretch, or run more processes.".to_owned(),
     };
@@ -93,20 +74,4 @@ fn waits_for_a_core(facts: &Facts<'_>, part: ObservedPart<'_>, share: f64, (from
         Some(cores) => Alternative::not_ruled_out(OTHER, format!("its process used {} cores meanwhile", units::number(cores))),
         None => Alternative::not_ruled_out(OTHER, "the CPU time of its process was not read"),
     }
-}
-
-/// The place of the code that most of the time goes to.
-fn busiest<'a>(facts: &Facts<'a>, part: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<Busy<'a>> {
-    let functions = facts.signals.read_each(part, Role::FunctionCpu);
-    let mut owners = BTreeMap::<&str, Vec<(&str, f64, String)>>::new();
-    for readings in &functions {
-        let (Some(function), Some(cores)) = (readings.label("function"), readings.mean(from, to)) else { continue };
-        let under = readings.label("under").and_then(|under| under.split(" ← ").next());
-        owners.entry(under.unwrap_or(function)).or_default().push((function, cores, readings.name()));
-    }
-    let sum = |list: &[(&str, f64, String)]| list.iter().map(|(_, cores, _)| cores).sum::<f64>();
-    let (owner, list) = owners.into_iter().max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
-    let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let is_inner = *inner != owner && *cores >= MOST * sum(&list);
-    Some(Busy { owner, cores: sum(&list), inner: is_inner.then_some(*inner), series: series.clone() })
 }

@@ -7,6 +7,7 @@ use super::next_limit;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
 use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
@@ -14,6 +15,11 @@ use crate::instant::clock;
 
 /// Part of the stretch in which another resource must have been at its limit to be what held work up.
 const SHARED_MIN: f64 = 0.5;
+/// A profile is that of a process where its functions use about as many cores. Samples of a full machine see some more.
+const SAME_CORES: std::ops::Range<f64> = 0.5..1.6;
+/// Share of a profile from which one place of the code is named, and the CPU seconds that samples must have seen there.
+const NAMED_MIN: f64 = 0.25;
+const SEEN_MIN_S: f64 = 1.0;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
@@ -25,16 +31,21 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
         }
         ExhaustedResource::GroupCpu { group, cores_max, throttled } => {
-            let claim = format!("The control group \"{group}\" is throttled by its limit of {} cores", units::number(*cores_max));
+            let top = busiest_function(facts, exhausted, *cores_max);
+            let claim = format!(
+                "The control group \"{group}\" is throttled by its limit of {} cores{}",
+                units::number(*cores_max),
+                most_of_it(top.as_ref())
+            );
             let text = format!("throttled for {} of the time while work waited", units::share(*throttled));
-            begun(exhausted, "cpu", Confidence::High, claim, text)
-                .try_next("Raise the limit, and run again: throughput should rise in proportion.")
+            let found = begun(exhausted, "cpu", Confidence::High, claim, text);
+            sampled(found, top, exhausted).try_next("Raise the limit, and run again: throughput should rise in proportion.")
         }
         ExhaustedResource::Heap { process, collecting, heap, filled } => {
             heap_too_small(exhausted, &whose_heap(facts, process), *collecting, (*heap, *filled))
         }
         ExhaustedResource::MachineCpu(machine) => machine_cpu(facts, exhausted, machine),
-        ExhaustedResource::ProcessCpu(process) => process_cpu(exhausted, process),
+        ExhaustedResource::ProcessCpu(process) => process_cpu(facts, exhausted, process),
         ExhaustedResource::Network { device, is_sending, used, speed } => {
             let way = if *is_sending { "sends" } else { "receives" };
             let (rate, most) = (units::bytes(*used as u64), units::bytes(*speed as u64));
@@ -204,7 +215,10 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
         units::share(used),
         units::share(by_generator)
     );
-    let claim = format!("The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited", units::share(used));
+    let top = busiest_function(facts, exhausted, used * cores);
+    let most =
+        top.as_ref().map_or_else(String::new, |top| format!("; {} of them in {}", units::share(top.cores / (used * cores)), top.place()));
+    let claim = format!("The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited{most}", units::share(used));
     let waiting = "Only waiting for something, such as a pool or a lock";
     let at_cores =
         at_cores.map(|threads| format!("{} threads of the observed system ran or waited for a core, on average", units::number(threads)));
@@ -219,16 +233,38 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
             (Confidence::Medium, Alternative::ruled_out(waiting, told))
         }
     };
-    begun(exhausted, "cpu", confidence, claim, text).weigh(alternative).try_next(
+    sampled(begun(exhausted, "cpu", confidence, claim, text), top, exhausted).weigh(alternative).try_next(
         "Find out which process uses it (observe.process), and run the load generator on another machine. More cores, or less work per \
          request, should raise throughput in proportion.",
     )
 }
 
-fn process_cpu(exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {
+/// The function that most of a process's CPU time goes to, where its runtime was looked into. Which process that was, the observers do not say of each
+/// other: it is the one that uses as much.
+fn busiest_function<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, cores_used: f64) -> Option<BusiestFunction<'a>> {
+    let span = (exhausted.from, exhausted.to);
+    let of = facts.signals.parts_with(Role::FunctionCpu).filter_map(|part| BusiestFunction::of(&facts.signals, part, span));
+    let mut same = of.filter(|top| SAME_CORES.contains(&(top.all / cores_used)));
+    same.find(|top| top.cores >= NAMED_MIN * top.all && top.cores * (span.1 - span.0) >= SEEN_MIN_S)
+}
+
+fn most_of_it(top: Option<&BusiestFunction<'_>>) -> String {
+    top.map_or_else(String::new, |top| format!("; {} of its CPU time is in {}", units::share(top.cores / top.all), top.place()))
+}
+
+/// The finding with what samples of the stack say.
+fn sampled(found: RankedFinding, top: Option<BusiestFunction<'_>>, exhausted: &Exhausted<'_>) -> RankedFinding {
+    let Some(top) = top else { return found };
+    let text = format!("samples of the stack: {} of {} cores in {}", units::number(top.cores), units::number(top.all), top.place());
+    found.rests_on(text, vec![top.series], (exhausted.from, exhausted.to))
+}
+
+fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding {
     let process = cpu.process;
+    let top = busiest_function(facts, exhausted, cpu.cores_used);
     let each = exhausted.demand.as_ref().and_then(|demand| demand.most.as_ref());
     let each = each.map_or_else(String::new, |(name, each)| format!("; \"{name}\" takes {} of it each time", units::seconds(*each)));
+    let each = each + &most_of_it(top.as_ref());
     let claim = match cpu.limit {
         CpuLimit::All(cores) if cores < 1.5 => format!("\"{process}\" uses the machine's only core while work waits{each}"),
         CpuLimit::All(cores) => format!("\"{process}\" uses all {cores:.0} cores of the machine while work waits{each}"),
@@ -252,19 +288,23 @@ fn process_cpu(exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_>) -> RankedFinding
         _ => String::new(),
     };
     let text = format!("{:.0} threads used {:.2} cores on average{thread}{waited}", cpu.threads, cpu.cores_used);
+    let less = top.as_ref().map_or_else(
+        || "Profile the process under this load".to_owned(),
+        |top| format!("Make {} cheaper, or call it less often", top.place()),
+    );
     let next = match cpu.limit {
-        CpuLimit::OneThread(_) => "Profile the process under this load, or run more of them: throughput should rise in proportion.",
-        CpuLimit::Cores(_) => {
-            "Let it use more cores (its runtime's setting such as GOMAXPROCS, its CPU mask or limit), run more of it, or profile it: throughput \
-             should rise in proportion."
-        }
-        CpuLimit::Left(_) => {
-            "Find out what else uses the machine (observe.host), the load generator among it; then profile the process, or give it more cores: throughput \
-             should rise in proportion."
-        }
-        CpuLimit::All(_) => "Profile the process under this load, or give it more cores: throughput should rise in proportion.",
+        CpuLimit::OneThread(_) => format!("{less}, or run more of them: throughput should rise in proportion."),
+        CpuLimit::Cores(_) => format!(
+            "{less}, let it use more cores (its runtime's setting such as GOMAXPROCS, its CPU mask or limit), or run more of it: throughput should rise \
+             in proportion."
+        ),
+        CpuLimit::Left(_) => format!(
+            "{less}, or give it more cores: find out what else uses the machine (observe.host), the load generator among it. Throughput should rise in \
+             proportion."
+        ),
+        CpuLimit::All(_) => format!("{less}, or give it more cores: throughput should rise in proportion."),
     };
-    begun(exhausted, "cpu", cpu.confidence, claim, text)
+    sampled(begun(exhausted, "cpu", cpu.confidence, claim, text), top, exhausted)
         .weigh(Alternative::ruled_out(
             "Only waiting for something, such as a pool, a lock or a dependency",
             format!("it would leave the CPU idle, and {:.2} of {:.0} cores were busy", cpu.cores_used, cpu.limit.places()),

@@ -44,6 +44,27 @@ fn one_core_that_is_used_up_is_named_under_every_shape_of_load() {
     }
 }
 
+/// Three fifths of a process's CPU time in one place, and a second runtime that is another process's.
+#[test]
+fn the_function_that_takes_the_cores_time_is_named_where_the_runtime_was_looked_into() {
+    let fluid = HASHING.under(SHAPES[0]);
+    let mut run = observe_cpu(&fluid, 0.04, Some(1.0));
+    let mut function = |observer: &str, name: &str, under: &str, each_s: f64| {
+        let signal = gauge(observer, "function_cpu").role(Role::FunctionCpu).label("function", name).label("under", under);
+        signal.each_second(&mut run, |second| fluid.ended[second as usize] * each_s);
+    };
+    function("jvm:8080", "SHA2.implCompress", "Risk.fingerprint ← Risk.score", 0.024);
+    function("jvm:8080", "StringBuilder.append", "Shop.render", 0.006);
+    function("jvm:8080", "(other)", "", 0.01);
+    function("go", "walk", "main", 0.004);
+    let found = findings(&run);
+    let first = &found[0];
+    let place = "60.0 % of its CPU time is in `SHA2.implCompress` below `Risk.fingerprint`";
+    assert!(first.rule == "cpu" && first.claim.ends_with(place), "{}", shown(&found));
+    assert!(first.next.starts_with("Make `SHA2.implCompress` below `Risk.fingerprint` cheaper"), "{}", first.next);
+    assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("samples of the stack: 0.6")), "{}", shown(&found));
+}
+
 #[test]
 fn what_each_request_takes_of_the_core_is_said() {
     let system = System { is_shared: false, ..HASHING };

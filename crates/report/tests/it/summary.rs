@@ -98,6 +98,11 @@ fn times_that_the_generator_may_have_added_to_are_marked_and_put_into_words() {
     assert!(text.contains("~41.0 ms"), "{text}");
     let note = format!("~ p99 of \"{name}\" was 41.0 ms, of which up to 9.00 ms may be the load generator's");
     assert!(text.contains(&note), "{text}");
+    // A scenario is often called like its only request.
+    let p99 = summary.scenarios[0].response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
+    (p99.value, p99.doubt) = (Some(0.041), Some(0.01));
+    let (name, text) = (summary.scenarios[0].key.name.to_string(), plain(&summary, 200));
+    assert!(text.contains(&format!("~ p99 of iterations of \"{name}\" was 41.0 ms, of which up to 10.0 ms")), "{text}");
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! The place of the code that most of the CPU time of a runtime goes to, by samples of its stacks.
+
+use std::collections::BTreeMap;
+
+use metrics::Role;
+
+use super::signals::{ObservedPart, ObservedSignals};
+
+/// Share of its caller's time from which the innermost function is what to look at.
+const MOST: f64 = 0.5;
+
+pub(crate) struct BusiestFunction<'a> {
+    /// The system's own function nearest to what computes, or what computes where none is.
+    pub(crate) owner: &'a str,
+    /// Cores in use by it and what it calls.
+    pub(crate) cores: f64,
+    /// Cores in use by all functions.
+    pub(crate) all: f64,
+    /// The innermost function that takes most of the owner's time, where that is another.
+    inner: Option<&'a str>,
+    /// The signal of that function.
+    pub(crate) series: String,
+}
+
+impl<'a> BusiestFunction<'a> {
+    /// Of a stretch, seconds since the run began. `None` where nothing was sampled, or all of it has no name.
+    pub(crate) fn of(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<Self> {
+        let functions = signals.read_each(part, Role::FunctionCpu);
+        let mut owners = BTreeMap::<&str, Vec<(&str, f64, String)>>::new();
+        for readings in &functions {
+            let (Some(function), Some(cores)) = (readings.label("function"), readings.mean(from, to)) else { continue };
+            let under = readings.label("under").and_then(|under| under.split(" ← ").next());
+            owners.entry(under.unwrap_or(function)).or_default().push((function, cores, readings.name()));
+        }
+        let sum = |list: &[(&str, f64, String)]| list.iter().map(|(_, cores, _)| cores).sum::<f64>();
+        let all = owners.values().map(|list| sum(list)).sum();
+        // `(other)` and the like are many places.
+        let named = owners.into_iter().filter(|(owner, _)| !owner.starts_with('('));
+        let (owner, list) = named.max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
+        let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let is_inner = *inner != owner && *cores >= MOST * sum(&list);
+        Some(Self { owner, cores: sum(&list), all, inner: is_inner.then_some(*inner), series: series.clone() })
+    }
+
+    /// `hash` below `login`, as code.
+    pub(crate) fn place(&self) -> String {
+        match self.inner {
+            Some(inner) => format!("`{inner}` below `{}`", self.owner),
+            None => format!("`{}`", self.owner),
+        }
+    }
+}
