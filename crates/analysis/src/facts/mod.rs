@@ -43,6 +43,7 @@ pub(crate) mod slow_connects;
 pub(crate) mod spans;
 pub(crate) mod stalls;
 mod strain;
+pub(crate) mod thread_wait;
 pub(crate) mod throughput;
 pub(crate) mod timeline;
 pub(crate) mod unanswered;
@@ -76,6 +77,7 @@ use slow_connects::SlowConnects;
 use spans::{RepeatedCall, SpanGrowth};
 use stalls::{SlowSeconds, Stalls};
 use strain::Strain;
+use thread_wait::ThreadWait;
 use throughput::ThroughputDrop;
 use unanswered::Unanswered;
 use waiting::WaitingStretch;
@@ -117,6 +119,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) pools: Vec<PoolShortage<'a>>,
     /// Work that queued for the few threads that a runtime has for it.
     pub(crate) runtime_queue: Option<RuntimeQueue<'a>>,
+    pub(crate) thread_wait: Option<ThreadWait<'a>>,
     /// Calls of the system that failed at the called side.
     pub(crate) faulted_calls: Vec<FaultedCalls<'a>>,
     /// When closed load got less done.
@@ -164,6 +167,7 @@ impl<'a> Facts<'a> {
         let exhausted = exhausted::find(&search, (&responses, &plateaus), &waiting, call_ceiling.as_ref(), &changes);
         let pools = pools::find(&signals, &strain);
         let runtime_queue = runtime_queues::find(&signals, &strain);
+        let thread_wait = thread_wait::find(&signals, &strain);
         let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
         let outages = outages::find(run, tally, &signals, &strain);
         let faulted_calls = faulted_calls::find(&signals);
@@ -198,6 +202,7 @@ impl<'a> Facts<'a> {
             session_wait,
             pools,
             runtime_queue,
+            thread_wait,
             faulted_calls,
             throughput,
             stalls,

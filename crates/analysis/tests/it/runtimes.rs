@@ -181,6 +181,8 @@ fn what_is_left_at_the_end_still_waits_for_the_lock() {
     });
     let found = findings(&run);
     assert!(rules(&found).first() == Some(&"thread-waits"), "{}", shown(&found));
+    // A lock lets one through: how many requests are served at a time meanwhile says nothing of it.
+    assert!(!rules(&found).contains(&"effective-concurrency"), "{}", shown(&found));
 }
 
 /// On a ramp some wait by chance long before the pool is the limit.

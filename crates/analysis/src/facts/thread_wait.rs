@@ -1,0 +1,124 @@
+//! What a runtime's threads wait for, and where, while work waits: their stacks say it by name.
+//!
+//! Threads are sampled like a database's sessions (active session history; Wood 2001 for Oracle): the mean number in a place over the rate of requests is the
+//! time that each spends there (Little's law). What most of them wait in, and did not under low load, is what holds work up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metrics::Role;
+
+use super::readings::{SignalReadings, longest_run};
+use super::search::{LENGTH_MIN_S, READINGS_MIN};
+use super::signals::{ObservedPart, ObservedSignals};
+use super::strain::Strain;
+
+/// What threads at work do.
+const ALL: [Role; 6] = [
+    Role::ThreadsOnCpu,
+    Role::ThreadsWaitingForLock,
+    Role::ThreadsWaitingForMember,
+    Role::ThreadsWaitingForIo,
+    Role::ThreadsWaitingForTimer,
+    Role::ThreadsWaitingForOther,
+];
+/// Of these, what is held by others. What waits for the network says less: whoever is called is to be looked at.
+const WAITS: [Role; 3] = [Role::ThreadsWaitingForMember, Role::ThreadsWaitingForLock, Role::ThreadsWaitingForOther];
+/// Threads that must wait in one place, their share of those at work, and of what is in the system, for it to be what holds work up.
+const WAITING_MIN: f64 = 1.5;
+const SHARE_MIN: f64 = 0.4;
+const OF_SYSTEM_MIN: f64 = 0.3;
+/// Part of the most that ever waited there: on a ramp some wait long before work is held up.
+const HEAVY: f64 = 0.2;
+/// From which it is sure, where they are held by a lock or a pool.
+const SHARE_SURE: f64 = 0.6;
+/// More than are in the system belong to something else.
+const OF_SYSTEM_MAX: f64 = 1.5;
+/// Part of it that may be there under low load, where there was one.
+const LOW_MAX: f64 = 0.5;
+/// Threads in one place.
+pub(crate) struct ThreadPlace<'a> {
+    pub(crate) role: Role,
+    pub(crate) at: &'a str,
+    pub(crate) each: Vec<SignalReadings<'a>>,
+    sum: SignalReadings<'a>,
+}
+
+/// Where most threads of a runtime waited while work was held up.
+pub(crate) struct ThreadWait<'a> {
+    pub(crate) observer: &'a str,
+    /// All that threads were seen in, and which of them it is.
+    places: Vec<ThreadPlace<'a>>,
+    place: usize,
+    /// Threads there and at work, means.
+    pub(crate) waiting: f64,
+    pub(crate) total: f64,
+    /// Seconds since the run began.
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+}
+
+impl<'a> ThreadWait<'a> {
+    pub(crate) fn place(&self) -> &ThreadPlace<'a> {
+        &self.places[self.place]
+    }
+
+    pub(crate) fn others(&self) -> impl Iterator<Item = &ThreadPlace<'a>> {
+        self.places.iter().enumerate().filter(|(index, _)| *index != self.place).map(|(_, place)| place)
+    }
+
+    /// Whether it is a lock or a pool, in which nearly all of them waited.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.waiting >= SHARE_SURE * self.total && self.place().role != Role::ThreadsWaitingForOther
+    }
+
+    /// A lock lets one through, whatever the requests do beside it.
+    pub(crate) fn is_lock(&self) -> bool {
+        self.is_sure() && self.place().role == Role::ThreadsWaitingForLock
+    }
+}
+
+pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Option<ThreadWait<'a>> {
+    let parts: BTreeSet<ObservedPart<'a>> = ALL.iter().flat_map(|role| signals.parts_with(*role)).collect();
+    parts.into_iter().filter_map(|part| held_up(signals, strain, part)).max_by(|a, b| a.waiting.total_cmp(&b.waiting))
+}
+
+fn held_up<'a>(signals: &ObservedSignals<'a>, strain: &Strain, part: ObservedPart<'a>) -> Option<ThreadWait<'a>> {
+    let places = places(signals, part);
+    let every: Vec<SignalReadings<'_>> = places.iter().map(|place| place.sum.clone()).collect();
+    let at_work = SignalReadings::sum(&every)?;
+    let candidates = places.iter().enumerate().filter(|(_, place)| WAITS.contains(&place.role));
+    let weighed = candidates.filter_map(|(index, place)| {
+        let stretch = stretch(strain, place, &at_work)?;
+        Some((place.sum.mean(stretch.0, stretch.1)?, index, stretch))
+    });
+    let (waiting, place, (from, to)) = weighed.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let total = at_work.mean(from, to)?;
+    Some(ThreadWait { observer: part.observer, places, place, waiting, total, from, to })
+}
+
+fn places<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>) -> Vec<ThreadPlace<'a>> {
+    let mut places = BTreeMap::<(Role, &str), Vec<SignalReadings<'a>>>::new();
+    for role in ALL {
+        for readings in signals.read_each(part, role) {
+            let at = readings.label("at").unwrap_or_default();
+            places.entry((role, at)).or_default().push(readings);
+        }
+    }
+    places.into_iter().filter_map(|((role, at), each)| Some(ThreadPlace { role, at, sum: SignalReadings::sum(&each)?, each })).collect()
+}
+
+/// When most of the threads waited there, while work was held up, unless they do so under low load, too.
+fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_>) -> Option<(f64, f64)> {
+    let all_at = |at: f64| at_work.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
+    let heavy = HEAVY * place.sum.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
+    let is_most = |at: f64, count: f64| count >= heavy.max(WAITING_MIN) && count >= SHARE_MIN * all_at(at);
+    let flags: Vec<(f64, f64)> = place.sum.points().iter().map(|(at, count)| (*at, f64::from(u8::from(is_most(*at, *count))))).collect();
+    let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |most| most > 0.5)?;
+    let (from, to) = strain.held_part_of(&place.sum, span)?;
+    let (waiting, in_system) = (place.sum.mean(from, to)?, strain.in_system(from, to)?);
+    let (low, _) = strain.low_and_high();
+    let before: Vec<f64> = low.iter().filter_map(|(from, to)| place.sum.mean(*from, *to)).collect();
+    let usual = before.iter().sum::<f64>() / before.len().max(1) as f64;
+    let is_theirs = waiting >= OF_SYSTEM_MIN * in_system && waiting <= OF_SYSTEM_MAX * in_system.max(1.0);
+    (is_theirs && usual <= LOW_MAX * waiting).then_some((from, to))
+}
