@@ -28,6 +28,17 @@ test("a function's row adds up all places where it stands, the largest growth fi
   expect(total(compared).held).toBeCloseTo(0.01);
 });
 
+test("where a request takes less while work waits, what takes most comes first", () => {
+  const warm: RuntimeProfile = {
+    observer: "jvm:8080",
+    stacks: [
+      { stack: ["score", "digest"], seconds: 0.02, free_seconds: 0.04, held_seconds: 0.015 },
+      { stack: ["fill"], seconds: 0.004, free_seconds: 0.001, held_seconds: 0.005 },
+    ],
+  };
+  expect(functions(warm).map((row) => row.name)).toEqual(["digest", "fill"]);
+});
+
 test("where nothing waited, the whole run is drawn", () => {
   const whole: RuntimeProfile = { observer: "go", stacks: [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }] };
   expect(isCompared(whole)).toBe(false);

@@ -58,7 +58,7 @@ export function total(profile: RuntimeProfile): { seconds: number; free: number 
   };
 }
 
-/** Those that grew most first, or took most where nothing is compared. */
+/** Those that grew most first; those that take most where a request takes no more while work waits, or nothing is compared. */
 export function functions(profile: RuntimeProfile): ProfileRow[] {
   const rows = new Map<string, ProfileRow & { most: number }>();
   const compared = isCompared(profile);
@@ -76,6 +76,8 @@ export function functions(profile: RuntimeProfile): ProfileRow[] {
     }
     rows.set(name, row);
   }
-  const weight = (row: ProfileRow) => (row.held !== null && row.free !== null ? row.held - row.free : row.seconds);
+  const { free, held } = total(profile);
+  const grew = free !== null && held !== null && held > free;
+  const weight = (row: ProfileRow) => (grew ? row.held! - row.free! : (row.held ?? row.seconds));
   return [...rows.values()].sort((a, b) => weight(b) - weight(a)).map(({ most: _, ...row }) => row);
 }

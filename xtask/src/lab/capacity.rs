@@ -1,5 +1,6 @@
-//! How near `loadstone capacity` comes on real servers whose capacity is known by arithmetic: a server of k places that hold each request for S carries k/S,
-//! and how long requests wait in one with exponential times is in every book (Erlang 1917). Ramps are judged by the same servers.
+//! How near `loadstone capacity` comes on real servers whose capacity is known: nginx's limiter and the shop's pool by arithmetic. A server of k places that
+//! hold each request for S carries k/S, less what passing a place on takes: that is measured beforehand, by users who never wait. How long requests wait in one
+//! with exponential times is in every book (Erlang 1917). Ramps are judged by the same servers.
 
 use std::fs;
 use std::net::TcpStream;
@@ -57,9 +58,12 @@ struct KnownCapacity {
     name: &'static str,
     server: KnownServer,
     asked: Asked,
-    /// Arrivals, or requests of a ramp, per second.
+    /// Arrivals, or requests of a ramp, per second; of places, if passing one on took no time.
     truth: f64,
 }
+
+/// What the places carry, if passing one on took no time.
+const PLACES_CARRY: f64 = 200.0;
 
 const EVEN: Asked = Asked::Search(&["--rate", "100", "--objective", "p99 < 100ms"]);
 const RAMP: Asked = Asked::Ramp(&["--rate", "300", "--ramp", "120s", "--for", "1s", "--poisson"]);
@@ -91,9 +95,17 @@ const CASES: &[KnownCapacity] = &[
 ];
 
 impl KnownCapacity {
-    /// What it is asked, once; `None`: not identified.
-    fn answer(&self, binary: &Path, runs: &Path, long: bool) -> Result<Option<FoundCapacity>> {
+    /// What it is asked, once, with the truth of this server; no answer: not identified.
+    fn answer(&self, binary: &Path, runs: &Path, long: bool) -> Result<KnownAnswer> {
         let served = KnownServing::start(&self.server, binary)?;
+        let truth = match self.server {
+            KnownServer::Demo | KnownServer::Nginx => self.truth,
+            KnownServer::Places(places, _) => self.truth * carried(binary, &served.what, 3 * places)? / PLACES_CARRY,
+        };
+        Ok(KnownAnswer { truth, found: self.asked(binary, &served, runs, long)? })
+    }
+
+    fn asked(&self, binary: &Path, served: &KnownServing, runs: &Path, long: bool) -> Result<Option<FoundCapacity>> {
         let folder = || ["--runs".as_ref(), runs.as_os_str()];
         match self.asked {
             Asked::Search(flags) => {
@@ -114,6 +126,13 @@ impl KnownCapacity {
             }
         }
     }
+}
+
+/// Requests a second that end while so many users never wait.
+fn carried(binary: &Path, url: &str, users: u32) -> Result<f64> {
+    let mut command = Command::new(binary);
+    command.args(["run", url, "--users", &users.to_string(), "--for", "10s", "--no-save", "--json", "--quiet"]);
+    json(&mut command)?["totals"]["request_rate"].as_f64().context("a run has its rate")
 }
 
 /// A server while it is asked.
@@ -179,17 +198,25 @@ impl FoundCapacity {
     }
 }
 
+/// What one server carries, and what was said of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct KnownAnswer {
+    truth: f64,
+    found: Option<FoundCapacity>,
+}
+
 /// What the answers to one case say together.
-fn row(case: &KnownCapacity, answers: &[Option<FoundCapacity>]) -> Vec<String> {
-    let found: Vec<FoundCapacity> = answers.iter().flatten().copied().collect();
-    let mut errors: Vec<f64> = found.iter().map(|of| 100.0 * (of.value / case.truth - 1.0).abs()).collect();
+fn row(case: &KnownCapacity, answers: &[KnownAnswer]) -> Vec<String> {
+    let found: Vec<(f64, FoundCapacity)> = answers.iter().filter_map(|answer| Some((answer.truth, answer.found?))).collect();
+    let mut errors: Vec<f64> = found.iter().map(|(truth, of)| 100.0 * (of.value / truth - 1.0).abs()).collect();
     errors.sort_by(f64::total_cmp);
-    let held = found.iter().filter(|of| of.low <= case.truth && case.truth <= of.high).count();
-    let mean = |of: fn(&FoundCapacity) -> f64| found.iter().map(of).sum::<f64>() / found.len().max(1) as f64;
+    let held = found.iter().filter(|(truth, of)| of.low <= *truth && *truth <= of.high).count();
+    let mean = |of: fn(&FoundCapacity) -> f64| found.iter().map(|(_, found)| of(found)).sum::<f64>() / found.len().max(1) as f64;
+    let truth = answers.iter().map(|answer| answer.truth).sum::<f64>() / answers.len().max(1) as f64;
     let percent = |value: Option<&f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.1} %"));
     vec![
         case.name.to_owned(),
-        format!("{}/s", case.truth),
+        format!("{truth:.1}/s"),
         format!("{} of {}", found.len(), answers.len()),
         percent(errors.get(errors.len() / 2)),
         percent(errors.last()),
@@ -240,8 +267,8 @@ mod tests {
         let untold = FoundCapacity::of_search(&json!({ "verdict": "cannot_tell", "cost_seconds": 60.0 })).unwrap();
         assert_eq!(untold, None);
         let answers = [of(200.0, 190.0, 210.0), of(204.0, 202.0, 206.0), of(190.0, 180.0, 200.0), untold];
-        let row = row(&CASES[1], &answers);
-        assert_eq!(row[1..], ["200/s", "3 of 4", "2.0 %", "5.0 %", "2 of 3", "3.7 %", "2.0"].map(str::to_owned));
+        let row = row(&CASES[1], &answers.map(|found| KnownAnswer { truth: 200.0, found }));
+        assert_eq!(row[1..], ["200.0/s", "3 of 4", "2.0 %", "5.0 %", "2 of 3", "3.7 %", "2.0"].map(str::to_owned));
     }
 
     /// Erlang's formula for the share that waits, and an exponential wait: P(T > t) of M/M/k.

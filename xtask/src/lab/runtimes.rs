@@ -28,7 +28,7 @@ pub(crate) struct RuntimeOptions {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(4..))]
     rounds: u32,
     /// How long each run's load lasts, in seconds.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(5..))]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(12..))]
     seconds: u64,
     /// Use this binary instead of building one.
     #[arg(long, value_name = "FILE")]
@@ -86,7 +86,7 @@ fn measured(
     let mut parameters = vec![
         ("target", lab.address("shop")?.to_owned()),
         ("load", "constant".to_owned()),
-        ("visits", "16".to_owned()),
+        ("visits", "20".to_owned()),
         ("watch", "process".to_owned()),
         ("length", format!("{seconds}s")),
     ];
@@ -105,26 +105,21 @@ fn measured(
     Ok(ServiceCost { cores: mean_cores(&readings, seconds)?, p50, p99: percentile(&concluded.summary["response"], 0.99)? })
 }
 
-/// The mean of the readings of `shop/cpu` while there was load, in a table of signals.
+/// Mean cores in use while there was load, from a table of signals: `shop/cpu` counts CPU seconds.
 fn mean_cores(table: &str, seconds: u64) -> Result<f64> {
-    let mut values = Vec::new();
     let mut lines = table.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let column = |name: &str| head.iter().position(|of| *of == name).with_context(|| format!("the table of signals has no column {name}"));
     let (at, signal, value) = (column("at_s")?, column("signal")?, column("value")?);
-    for line in lines {
+    let reading = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |place: usize| cells.get(place).and_then(|cell| cell.parse::<f64>().ok());
-        let (Some(at), Some(value)) = (number(at), number(value)) else { continue };
-        // The first reading is of before the load.
-        if cells.get(signal) == Some(&"shop/cpu") && (1.0..=seconds as f64).contains(&at) {
-            values.push(value);
-        }
-    }
-    if values.is_empty() {
-        bail!("the process of the shop was not observed");
-    }
-    Ok(values.iter().sum::<f64>() / values.len() as f64)
+        (cells.get(signal) == Some(&"shop/cpu")).then_some((number(at)?, number(value)?))
+    };
+    // The first reading is of before the load.
+    let counted: Vec<(f64, f64)> = lines.filter_map(reading).filter(|(at, _)| (1.0..=seconds as f64).contains(at)).collect();
+    let ([first, .., last], true) = (&counted[..], counted.len() >= 5) else { bail!("the process of the shop was hardly observed") };
+    Ok((last.1 - first.1) / (last.0 - first.0))
 }
 
 const HEAD: [&str; 6] = ["stack", "of the service", "without", "with", "change, 95 % interval", "without against itself"];
@@ -179,8 +174,9 @@ mod tests {
 
     #[test]
     fn a_table_of_signals_is_read_while_there_was_load() {
-        let rows = ["0.5,t,shop/cpu,1,9", "2,t,shop/cpu,1,0.1", "3,t,shop/threads,1,7", "4,t,shop/cpu,1,0.3", "30,t,shop/cpu,1,9"];
-        let table = format!("at_s,time,signal,unit,value\n{}\n", rows.join("\n"));
+        let readings = [(0.5, 9.0), (2.0, 10.0), (3.0, 10.2), (4.0, 10.4), (5.0, 10.6), (6.0, 10.8), (30.0, 19.0)];
+        let line = |(at, cpu): (f64, f64)| format!("{at},t,shop/cpu,s,{cpu}\n{at},t,shop/threads,1,7\n");
+        let table = format!("at_s,time,signal,unit,value\n{}", readings.map(line).concat());
         assert!((mean_cores(&table, 20).unwrap() - 0.2).abs() < 1e-9);
         assert!(mean_cores("at_s,time,signal,unit,value\n", 20).is_err());
     }

@@ -290,7 +290,7 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
     let text = format!("{:.0} threads used {:.2} cores on average{thread}{waited}", cpu.threads, cpu.cores_used);
     let less = top.as_ref().map_or_else(
         || "Profile the process under this load".to_owned(),
-        |top| format!("Make {} cheaper, or call it less often", top.place()),
+        |top| format!("Make {} cheaper or call it less often", top.place()),
     );
     let next = match cpu.limit {
         CpuLimit::OneThread(_) => format!("{less}, or run more of them: throughput should rise in proportion."),

@@ -143,9 +143,7 @@ pub(super) fn add_to(samples: &mut JavaSamples, dump: &str, now_ns: u64) {
         }
     }
     thread.add_to(samples);
-    if let Some(seconds) = samples.times.end() {
-        samples.functions.looked(seconds);
-    }
+    samples.times.end(&mut samples.functions);
 }
 
 impl DumpedThread<'_> {
@@ -161,13 +159,7 @@ impl DumpedThread<'_> {
         }
         let stack: Vec<Frame> = self.frames.iter().map(|frame| Frame { function: short(frame), is_own: is_own(frame) }).collect();
         let doing = self.doing();
-        if doing == Doing::Computes {
-            let seconds = samples.times.computes(self.facts, self.used);
-            seconds
-                .filter(|seconds| *seconds > 0.0)
-                .into_iter()
-                .for_each(|seconds| samples.functions.add(Position::computing(&stack), seconds));
-        }
+        samples.times.add(self.facts, self.used, (doing == Doing::Computes).then(|| Position::computing(&stack)));
         samples.threads.add(doing, self.name, &stack, 1.0);
     }
 
@@ -354,6 +346,27 @@ JNI global refs: 10, weak refs: 0
             (1..=4).map(thread).collect::<String>()
         };
         (1..=60_u32).for_each(|second| add_to(&mut samples, &dump(f64::from(second)), u64::from(second) * SECOND));
+        let mut out = SignalCollector::new("jvm");
+        samples.functions.report(&mut out);
+        let cores = out.finish(0)[0].1.value;
+        assert!((cores - 1.0).abs() < 0.1, "{cores}");
+    }
+
+    /// A new request at each dump, on a thread of its own, while twenty of before still wait for the only core.
+    #[test]
+    fn threads_that_have_just_begun_to_wait_for_a_core_do_not_use_one() {
+        let mut samples = samples();
+        let dump = |second: u32| {
+            let thread = |number: u32| {
+                let used = if number < 20 { f64::from(second) * 50.0 } else { f64::from(second - (number - 20)) };
+                format!(
+                    "\"exec-{number}\" #2 prio=5 os_prio=0 cpu={used:.2}ms elapsed=9.00s tid=0x{number} nid=0x5 runnable  [0x7f]\n   \
+                     java.lang.Thread.State: RUNNABLE\n\tat shop.Risk.score(Risk.java:12)\n\n"
+                )
+            };
+            (0..20 + second).map(thread).collect::<String>()
+        };
+        (1..=30).for_each(|second| add_to(&mut samples, &dump(second), u64::from(second) * SECOND));
         let mut out = SignalCollector::new("jvm");
         samples.functions.report(&mut out);
         let cores = out.finish(0)[0].1.value;

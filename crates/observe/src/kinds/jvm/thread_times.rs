@@ -2,6 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::stacks::functions::FunctionSamples;
+use crate::stacks::position::Position;
+
+/// Threads that computed all along and got less of a core than this had to wait for one.
+const GOT_A_CORE: f64 = 0.7;
+
 /// What the threads had used at the dump before.
 #[derive(Debug, Default)]
 pub(super) struct ThreadTimes {
@@ -10,6 +16,11 @@ pub(super) struct ThreadTimes {
     begun_ns: Option<u64>,
     /// Seconds since the dump before; 0 at the first.
     since: f64,
+    /// Of this dump: where threads compute, each with the seconds that it stands for.
+    computing: Vec<(Position, f64)>,
+    /// CPU time since the dump before of all threads with a stack, and of those that computed then, too, with their number.
+    used: f64,
+    all_along: (f64, u32),
 }
 
 /// A thread in a dump.
@@ -44,20 +55,36 @@ impl ThreadTimes {
         Some(ThreadUse { used: (cpu - before.cpu).max(0.0), computed: before.computed })
     }
 
-    /// Seconds that a thread stands for that can compute at this dump: the time since the one before. Where it could then, too, it may have waited for a
-    /// core in between, and stands for what it has used. `None` where the dump has no CPU times.
-    pub(super) fn computes(&mut self, facts: &str, since: Option<ThreadUse>) -> Option<f64> {
-        self.now.get_mut(fact(facts, "tid")?)?.computed = true;
-        Some(match since {
-            Some(ThreadUse { used, computed: true }) => used,
+    /// A thread with a stack, and where it computes, if it does.
+    pub(super) fn add(&mut self, facts: &str, since: Option<ThreadUse>, computes: Option<Position>) {
+        self.used += since.map_or(0.0, |of| of.used);
+        let Some(thread) = fact(facts, "tid").and_then(|thread| self.now.get_mut(thread)) else { return };
+        let Some(position) = computes else { return };
+        thread.computed = true;
+        let seconds = match since {
+            Some(ThreadUse { used, computed: true }) => {
+                self.all_along = (self.all_along.0 + used, self.all_along.1 + 1);
+                used
+            }
             _ => self.since,
-        })
+        };
+        self.computing.push((position, seconds));
     }
 
-    /// Seconds that were looked at; `None` at the first dump, and where dumps have no CPU times.
-    pub(super) fn end(&mut self) -> Option<f64> {
+    /// Adds what was seen. A thread that computes stands for the time since the dump before; one that computed then, too, for what it has used. Where those
+    /// had to wait for a core, all stand together for what all have used. Nothing at the first dump, and where dumps have no CPU times.
+    pub(super) fn end(&mut self, functions: &mut FunctionSamples) {
         self.before = std::mem::take(&mut self.now);
-        (self.since > 0.0 && !self.before.is_empty()).then_some(self.since)
+        let (computing, used) = (std::mem::take(&mut self.computing), std::mem::take(&mut self.used));
+        let (used_all_along, all_along) = std::mem::take(&mut self.all_along);
+        if self.since <= 0.0 || self.before.is_empty() {
+            return;
+        }
+        functions.looked(self.since);
+        let seen: f64 = computing.iter().map(|(_, seconds)| seconds).sum();
+        let waited = used_all_along < GOT_A_CORE * f64::from(all_along) * self.since;
+        let scale = if waited && seen > used { used / seen } else { 1.0 };
+        computing.into_iter().for_each(|(position, seconds)| functions.add(position, scale * seconds));
     }
 
     /// Forgets what was before a gap.
