@@ -21,7 +21,7 @@ const FRAMES_MAX: u16 = 64;
 
 /// How threads are sampled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sampling {
+pub(super) struct ThreadSampling {
     /// CPU time between two samples of a thread. Nanoseconds.
     pub(super) period_ns: u64,
     /// Also while the kernel works for the thread, which needs rights. Its own functions are never looked at.
@@ -47,7 +47,7 @@ pub(super) enum OpenError {
 impl ThreadEvent {
     /// # Errors
     /// As the kernel says it: no rights, no such thread, no room.
-    pub(super) fn open(thread: u32, sampling: Sampling) -> Result<Self, OpenError> {
+    pub(super) fn open(thread: u32, sampling: ThreadSampling) -> Result<Self, OpenError> {
         let mut attributes = perf_event_attr {
             type_: PERF_TYPE_SOFTWARE,
             size: size_of::<perf_event_attr>() as u32,

@@ -31,7 +31,7 @@ use crate::pace::SamplingPace;
 use crate::reader::{PendingRead, SignalReader};
 use crate::stacks::functions::FunctionSamples;
 use error::NativeError;
-use event::Sampling;
+use event::ThreadSampling;
 use records::Record;
 use samples::NativeSamples;
 use threads::{SampledThreads, THREADS_MAX};
@@ -115,7 +115,7 @@ impl Native {
     fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
         let hz = description.whole_number("profileHz").unwrap_or(1);
         let pages = if hz > 100 { PAGES_OFTEN } else { PAGES };
-        let sampling = Sampling { period_ns: 1_000_000_000 / u64::from(hz), has_kernel: true, pages };
+        let sampling = ThreadSampling { period_ns: 1_000_000_000 / u64::from(hz), has_kernel: true, pages };
         Ok(Self {
             which: Which::from_description(description)?,
             pace: SamplingPace::every(LOOK_NS, description),

@@ -6,14 +6,14 @@ use perf_event_open_sys::bindings::{
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Record {
-    Sample(StackSample),
+    Sample(ThreadSample),
     /// So many samples found no room.
     Lost(u64),
 }
 
 /// The stack of a thread that used CPU time.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct StackSample {
+pub(super) struct ThreadSample {
     pub(super) pid: u32,
     /// Whether the kernel worked for it.
     pub(super) in_kernel: bool,
@@ -46,7 +46,7 @@ fn read(kind: u32, flags: u32, body: &[u8]) -> Option<Record> {
             let count = usize::try_from(number64(body, 8)?).ok()?;
             let chain = body.get(16..)?.chunks_exact(8).take(count).filter_map(|word| number64(word, 0));
             let in_kernel = flags & PERF_RECORD_MISC_CPUMODE_MASK == PERF_RECORD_MISC_KERNEL;
-            Some(Record::Sample(StackSample { pid, in_kernel, addresses: own_addresses(chain) }))
+            Some(Record::Sample(ThreadSample { pid, in_kernel, addresses: own_addresses(chain) }))
         }
         _ => None,
     }
@@ -108,8 +108,8 @@ mod tests {
         let unknown = record(99, 0, &[0; 16]);
         let bytes =
             [sample(5, 2, &[PERF_CONTEXT_USER, 10, 20]), unknown, lost, sample(6, 1, &[KERNEL, 99, PERF_CONTEXT_USER, 30])].concat();
-        let user = StackSample { pid: 5, in_kernel: false, addresses: vec![10, 20] };
-        let kernel = StackSample { pid: 6, in_kernel: true, addresses: vec![30] };
+        let user = ThreadSample { pid: 5, in_kernel: false, addresses: vec![10, 20] };
+        let kernel = ThreadSample { pid: 6, in_kernel: true, addresses: vec![30] };
         assert_eq!(all(&bytes), [Record::Sample(user), Record::Lost(3), Record::Sample(kernel)]);
     }
 

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::maps::{CodeFile, CodeFiles, CodeMap, CodePlace};
-use super::records::StackSample;
+use super::records::ThreadSample;
 use super::symbols::Symbols;
 use crate::stacks::functions::FunctionSamples;
 use crate::stacks::position::{Frame, Position};
 
-/// Different stacks between two reports; the rest have no place.
+/// Different stacks between two reports; of the rest it is only known whether the kernel worked.
 const STACKS_MAX: usize = 20_000;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Stack {
+struct NativeStack {
     in_kernel: bool,
     /// Innermost first.
     places: Vec<CodePlace>,
@@ -26,7 +26,7 @@ pub(super) struct NativeSamples {
     maps: HashMap<u32, Option<CodeMap>>,
     /// Processes whose maps were read since the last report.
     fresh: HashSet<u32>,
-    counts: HashMap<Stack, u64>,
+    counts: HashMap<NativeStack, u64>,
     symbols: Symbols,
 }
 
@@ -67,7 +67,7 @@ impl NativeSamples {
         self.map(pid)?.place(address)
     }
 
-    pub(super) fn add(&mut self, sample: &StackSample) {
+    pub(super) fn add(&mut self, sample: &ThreadSample) {
         let mut places = Vec::new();
         for (index, address) in sample.addresses.iter().enumerate() {
             // Where a call returns to may be the next function already.
@@ -76,11 +76,11 @@ impl NativeSamples {
             let Some(place) = self.place(sample.pid, address) else { break };
             places.push(place);
         }
-        let stack = Stack { in_kernel: sample.in_kernel, places };
+        let stack = NativeStack { in_kernel: sample.in_kernel, places };
         if self.counts.len() < STACKS_MAX || self.counts.contains_key(&stack) {
             *self.counts.entry(stack).or_default() += 1;
         } else {
-            *self.counts.entry(Stack { in_kernel: sample.in_kernel, places: Vec::new() }).or_default() += 1;
+            *self.counts.entry(NativeStack { in_kernel: sample.in_kernel, places: Vec::new() }).or_default() += 1;
         }
     }
 
@@ -124,7 +124,7 @@ impl NativeSamples {
     }
 }
 
-impl Stack {
+impl NativeStack {
     fn frames(&self, symbols: &Symbols) -> Vec<Frame> {
         let kernel = self.in_kernel.then(|| Frame { function: "(kernel)".to_owned(), is_own: false });
         let nowhere = (self.places.is_empty() && !self.in_kernel).then(|| Frame { function: "(unknown)".to_owned(), is_own: false });

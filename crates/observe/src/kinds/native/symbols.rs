@@ -17,30 +17,30 @@ use super::name::readable;
 const NAMES_MAX: usize = 50_000;
 
 /// A place in a file.
-pub(super) type Place = (u32, u64);
-type Names = Vec<(Place, Arc<str>)>;
+pub(super) type FilePlace = (u32, u64);
+type FoundNames = Vec<(FilePlace, Arc<str>)>;
 
 /// What is asked at once: places by file.
 struct SymbolQuestion {
     places: Vec<(Arc<CodeFile>, Vec<u64>)>,
-    answer: oneshot::Sender<Names>,
+    answer: oneshot::Sender<FoundNames>,
 }
 
 /// Names that are known, and those being looked up. The thread ends with it.
 #[derive(Default)]
 pub(super) struct Symbols {
-    names: HashMap<Place, Arc<str>>,
+    names: HashMap<FilePlace, Arc<str>>,
     thread: Option<SyncSender<SymbolQuestion>>,
     asked: Option<AskedNames>,
 }
 
 struct AskedNames {
-    answer: oneshot::Receiver<Names>,
+    answer: oneshot::Receiver<FoundNames>,
     places: Vec<(Arc<CodeFile>, Vec<u64>)>,
 }
 
 impl Symbols {
-    pub(super) fn get(&self, place: Place) -> Option<&Arc<str>> {
+    pub(super) fn get(&self, place: FilePlace) -> Option<&Arc<str>> {
         self.names.get(&place)
     }
 
@@ -77,7 +77,7 @@ impl Symbols {
         }
     }
 
-    fn learn(&mut self, names: Names) {
+    fn learn(&mut self, names: FoundNames) {
         self.asked = None;
         self.names.extend(names);
     }
@@ -121,7 +121,7 @@ fn look_up(questions: &Receiver<SymbolQuestion>) {
     }
 }
 
-fn names_in(symbolizer: &Symbolizer, file: &CodeFile, offsets: &[u64]) -> Names {
+fn names_in(symbolizer: &Symbolizer, file: &CodeFile, offsets: &[u64]) -> FoundNames {
     let found = file.file.as_ref().and_then(|opened| {
         let mut path = "/proc/self/fd/".to_owned();
         // Writing to a string does not fail.

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::error::NativeError;
-use super::event::{OpenError, Sampling, ThreadEvent};
+use super::event::{OpenError, ThreadEvent, ThreadSampling};
 use crate::kinds::process::find::numbered;
 use crate::kinds::process::which::NoProcess;
 use crate::procfs::read;
@@ -16,7 +16,7 @@ use crate::procfs::read;
 pub(super) const THREADS_MAX: usize = 256;
 
 pub(super) struct SampledThreads {
-    sampling: Sampling,
+    sampling: ThreadSampling,
     events: HashMap<u32, ThreadEvent>,
     /// Threads that were found at the last look and are not sampled.
     pub(super) left_out: usize,
@@ -25,7 +25,7 @@ pub(super) struct SampledThreads {
 }
 
 impl SampledThreads {
-    pub(super) fn new(sampling: Sampling) -> Self {
+    pub(super) fn new(sampling: ThreadSampling) -> Self {
         Self { sampling, events: HashMap::new(), left_out: 0, is_full: false }
     }
 
@@ -77,7 +77,7 @@ impl SampledThreads {
     fn open(&mut self, pid: u32, thread: u32) -> Result<Option<ThreadEvent>, NativeError> {
         let mut opened = ThreadEvent::open(thread, self.sampling);
         if self.sampling.has_kernel && matches!(&opened, Err(OpenError::Event(problem)) if is_refusal(problem)) {
-            let without = Sampling { has_kernel: false, ..self.sampling };
+            let without = ThreadSampling { has_kernel: false, ..self.sampling };
             opened = ThreadEvent::open(thread, without);
             if opened.is_ok() {
                 self.sampling = without;
