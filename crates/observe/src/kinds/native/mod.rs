@@ -58,6 +58,8 @@ const SAMPLES: MetricSpec<'_> = MetricSpec::counter("samples", unit::COUNT, "Sta
 const LOST: MetricSpec<'_> = MetricSpec::counter("lost", unit::COUNT, "Samples for which there was no room");
 const SAMPLED: MetricSpec<'_> = MetricSpec::gauge("sampled_threads", unit::COUNT, "Threads that are being sampled");
 
+/// Samples of a function before it is told by its name.
+const SAMPLES_MIN: f64 = 3.0;
 /// Between two looks at the rings. Nanoseconds.
 const LOOK_NS: u64 = 200_000_000;
 /// Pages of a ring, and those where more than a hundred samples a second come: enough for a look's samples of the deepest stacks.
@@ -124,7 +126,7 @@ impl Native {
             processes: Vec::new(),
             threads: SampledThreads::new(sampling),
             samples: NativeSamples::default(),
-            functions: FunctionSamples::default(),
+            functions: FunctionSamples::proven_by(SAMPLES_MIN / f64::from(hz)),
             taken_at: None,
             told_left_out: false,
             reports: 0,
