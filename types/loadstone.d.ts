@@ -2147,6 +2147,12 @@ declare module "loadstone" {
      */
     python(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { sampleHz?: number }): Observer;
     /**
+     * A service in C, C++, Rust, Go or anything else that is compiled, by the kernel's samples of its stacks: which functions compute. Needs nothing of the
+     * service; Linux alone. Run Loadstone as the service's user or as root. `profileHz`: how often a second of CPU time it is looked which function computes,
+     * 1 to 200. Default: 49.
+     */
+    native(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { profileHz?: number }): Observer;
+    /**
      * PostgreSQL: active sessions by wait event and by statement, who blocks whom, commits, rollbacks, rows, WAL, connections by state, and
      * `pg_stat_statements` where it is installed. Sessions are sampled `sampleHz` times a second, 1 to 50. Default: 10.
      */

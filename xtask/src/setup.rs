@@ -36,7 +36,7 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["node"], Hand("https://nodejs.org, 20 or later"), "the page, the examples, the labs, end-to-end tests"),
     needed(&["npm"], Hand("https://nodejs.org, 20 or later"), "the page, the script API's types"),
     needed(&["go"], Hand("https://go.dev/doc/install, 1.24 or later"), "builds go-httpbin and grpc-go, for tests"),
-    needed(&["cc"], Debian("gcc"), "compiles the C parts of dependencies"),
+    needed(&["cc"], Debian("gcc"), "compiles the C parts of dependencies, the native observer"),
     needed(&["nginx"], Debian("nginx-light"), "end-to-end tests, examples, bench"),
     needed(
         &["initdb", "/usr/lib/postgresql/*/bin/initdb"],

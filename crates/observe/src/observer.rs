@@ -106,7 +106,7 @@ mod tests {
             (json!({ "port": 1 }), "\"kind\""),
             (
                 json!({ "kind": "oracle" }),
-                "no observer `observe.oracle`; known are: process, host, cgroup, node, jvm, go, python, postgres, ",
+                "no observer `observe.oracle`; known are: process, host, cgroup, node, jvm, go, python, native, postgres, ",
             ),
             (json!({ "kind": "process" }), "port, pid or name"),
             (json!({ "kind": "process", "port": 1, "pid": 2 }), "one of port"),

@@ -36,13 +36,12 @@ impl SamplingPace {
     /// Of a kind that takes [`SAMPLE_HZ`].
     pub(crate) fn from_description(description: &ObserverDescription<'_>) -> Self {
         let sample_hz = description.whole_number(SAMPLE_HZ.name).unwrap_or(1);
-        Self {
-            every_ns: description.duration_ns("every"),
-            sample_ns: 1_000_000_000 / u64::from(sample_hz),
-            clock: Monotonic::start(),
-            reported_ns: None,
-            spent_ns: 0,
-        }
+        Self::every(1_000_000_000 / u64::from(sample_hz), description)
+    }
+
+    /// With so many nanoseconds between two looks.
+    pub(crate) fn every(sample_ns: u64, description: &ObserverDescription<'_>) -> Self {
+        Self { every_ns: description.duration_ns("every"), sample_ns, clock: Monotonic::start(), reported_ns: None, spent_ns: 0 }
     }
 
     /// Nanoseconds between two looks.

@@ -77,7 +77,7 @@ fn a_wrong_observer_is_found_before_the_load_and_its_password_stays_secret() {
         // At the line where it stands, which is the third.
         (
             "observe.mainframe()",
-            "no observer `observe.mainframe`; known are: process, host, cgroup, node, jvm, go, python, postgres, mysql, redis, kafka, sql, prometheus",
+            "no observer `observe.mainframe`; known are: process, host, cgroup, node, jvm, go, python, native, postgres, mysql, redis, kafka, sql, prometheus",
         ),
         ("observe.process({ prot: 1 })", "watched.load.ts:3"),
         (

@@ -7,6 +7,7 @@ mod json;
 mod jvm;
 mod kafka;
 mod mysql;
+mod native;
 mod node;
 mod postgres;
 pub(crate) mod process;
@@ -30,6 +31,7 @@ pub(crate) const KINDS: &[ObserverKind] = &[
     jvm::KIND,
     go::KIND,
     python::KIND,
+    native::KIND,
     postgres::KIND,
     mysql::KIND,
     redis_info::KIND,

@@ -11,6 +11,10 @@ use crate::collector::{MetricSpec, SignalCollector};
 const FUNCTIONS_MAX: usize = 150;
 /// Of one report, functions with less of a core than this are `(other)`, so that a long tail does not use the room up.
 const CORES_MIN: f64 = 0.01;
+/// Part of all seconds that a function must have used, where it must prove itself.
+const SHARE_MIN: f64 = 0.003;
+/// Functions without a line that are remembered; beyond that they begin anew.
+const MET_MAX: usize = 5_000;
 
 const FUNCTION_CPU: MetricSpec<'_> =
     MetricSpec::gauge("function_cpu", "cores", "Cores in use by function, by samples of the stack").role(Role::FunctionCpu);
@@ -23,9 +27,43 @@ pub(crate) struct FunctionSamples {
     sums: BTreeMap<Position, f64>,
     /// Everything reported once is reported again, as 0, so that its line goes down.
     reported: BTreeSet<Position>,
+    proof: Option<FunctionProof>,
+}
+
+/// What a function must have used over the run before it gets a line of its own: where single samples are much of a second, a flat profile would else use
+/// the room up with whatever was met first.
+#[derive(Debug)]
+struct FunctionProof {
+    /// Seconds, at least.
+    seconds_min: f64,
+    /// All seconds so far, and those of functions that have no line yet.
+    total: f64,
+    met: BTreeMap<Position, f64>,
+}
+
+impl FunctionProof {
+    fn has(&mut self, function: &Position, seconds: f64) -> bool {
+        if self.met.len() >= MET_MAX {
+            self.met.clear();
+        }
+        let met = self.met.entry(function.clone()).or_default();
+        *met += seconds;
+        let is_proven = *met >= self.seconds_min.max(self.total * SHARE_MIN);
+        if is_proven {
+            self.met.remove(function);
+        }
+        is_proven
+    }
 }
 
 impl FunctionSamples {
+    /// Where a function gets a line only after so many seconds, as three samples stand for.
+    pub(crate) fn proven_by(seconds_min: f64) -> Self {
+        // Sums of samples are a little less than their number says.
+        let proof = FunctionProof { seconds_min: seconds_min * 0.999, total: 0.0, met: BTreeMap::new() };
+        Self { proof: Some(proof), ..Self::default() }
+    }
+
     /// Forgets what was sampled before a gap: it says nothing about it.
     pub(crate) fn reset(&mut self) {
         self.seconds = 0.0;
@@ -48,10 +86,13 @@ impl FunctionSamples {
             return;
         }
         let mut told = BTreeMap::<Position, f64>::new();
-        for (function, seconds) in std::mem::take(&mut self.sums) {
+        let sums = std::mem::take(&mut self.sums);
+        self.proof.iter_mut().for_each(|proof| proof.total += sums.values().sum::<f64>());
+        for (function, seconds) in sums {
             let cores = seconds / self.seconds;
             let is_known = self.reported.contains(&function);
-            let has_room = cores >= CORES_MIN && self.reported.len() < FUNCTIONS_MAX;
+            let is_proven = is_known || self.proof.as_mut().is_none_or(|proof| proof.has(&function, seconds));
+            let has_room = is_proven && cores >= CORES_MIN && self.reported.len() < FUNCTIONS_MAX;
             let other = || Position { at: "(other)".to_owned(), under: String::new() };
             *told.entry(if is_known || has_room { function.clone() } else { other() }).or_default() += cores;
             if has_room {
@@ -96,5 +137,25 @@ mod tests {
         assert_eq!(reported(&mut samples), []);
         samples.looked(1.0);
         assert_eq!(reported(&mut samples), [(login, 0.0)]);
+    }
+
+    #[test]
+    fn who_must_prove_itself_is_other_until_it_has() {
+        let mut samples = FunctionSamples::proven_by(0.06);
+        let names = |samples: &mut FunctionSamples| -> Vec<String> { reported(samples).into_iter().map(|(name, _)| name).collect() };
+        let (other, hot) = ("node/function_cpu{function=(other)}".to_owned(), "node/function_cpu{function=hot,under=handle}".to_owned());
+        for number in 0..400 {
+            samples.looked(1.0);
+            samples.add(function(&format!("rare{number}")), 0.02);
+            assert_eq!(names(&mut samples), [other.as_str()]);
+        }
+        for _ in 0..2 {
+            samples.looked(1.0);
+            samples.add(function("hot"), 0.02);
+            assert_eq!(names(&mut samples), [other.as_str()]);
+        }
+        samples.looked(1.0);
+        samples.add(function("hot"), 0.02);
+        assert_eq!(names(&mut samples), [hot.as_str()]);
     }
 }

@@ -326,6 +326,26 @@ pub(crate) fn go() -> ServerProcess {
     })
 }
 
+/// The service of `runtimes/app.c`.
+pub(crate) fn c() -> ServerProcess {
+    three_times(|port| {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, program) = (folder.path().join("log"), folder.path().join("app"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runtimes/app.c");
+        let mut compiler = Command::new("cc");
+        let frames = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+        compiler.args(["-O1", "-pthread"]).args(frames).arg("-o").arg(&program).arg(source);
+        let built = compiler.output().expect("a C compiler must be installed to run this test");
+        assert!(built.status.success(), "cc: {}", String::from_utf8_lossy(&built.stderr));
+        let mut child =
+            Command::new(program).arg(port.to_string()).stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+        // A connection would begin its third thread.
+        let listens = format!(":{port:04X} 00000000:0000 0A");
+        await_start(&mut child, &log, || std::fs::read_to_string("/proc/net/tcp").unwrap_or_default().contains(&listens))?;
+        Ok(ServerProcess { child, port, folder })
+    })
+}
+
 /// The service of `runtimes/app.py`.
 pub(crate) fn python() -> ServerProcess {
     three_times(|port| {

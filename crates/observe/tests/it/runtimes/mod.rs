@@ -2,5 +2,6 @@
 
 mod go;
 mod jvm;
+mod native;
 mod node;
 mod python;

@@ -1,0 +1,212 @@
+//! Native code: which functions compute, by the kernel's own samples of the stacks of a process, whatever it is written in.
+//!
+//! Read [`event`] first (one thread, one ring), then [`samples`]. Nothing runs in the service and nothing stops it: the kernel looks at a thread's stack
+//! while that thread uses CPU time. Stacks are followed by frame pointers, and names come from the symbols of the files that the process has mapped.
+//! Deliberately absent: debug information (what is inlined is told by the function that it is in) and unwinding by tables.
+
+mod error;
+mod event;
+mod maps;
+mod name;
+mod records;
+mod ring;
+mod samples;
+mod symbols;
+mod threads;
+
+use std::time::Duration;
+
+use metrics::clock::Monotonic;
+use metrics::{NoticeKind, unit};
+
+use super::process::find::ProcessTable;
+use super::process::sockets;
+use super::process::which::{NoProcess, PID, PORT, Which};
+use crate::collector::{MetricSpec, SignalCollector};
+use crate::description::ObserverDescription;
+use crate::error::ObserveError;
+use crate::kind::ObserverKind;
+use crate::option::{ObserverOption, OptionValue};
+use crate::pace::SamplingPace;
+use crate::reader::{PendingRead, SignalReader};
+use crate::stacks::functions::FunctionSamples;
+use error::NativeError;
+use event::ThreadSampling;
+use records::Record;
+use samples::NativeSamples;
+use threads::{SampledThreads, THREADS_MAX};
+
+pub(crate) const KIND: ObserverKind = ObserverKind {
+    name: "native",
+    watches: "a service in C, C++, Rust, Go or anything else that is compiled",
+    example: "observe.native({ port: 8080 })",
+    alternatives: ", by `pid`, or by the `name` of its command",
+    tells: "`function_cpu{function=…,under=…}`",
+    options: &[
+        PORT,
+        PID,
+        ObserverOption {
+            name: "profileHz",
+            takes: OptionValue::WholeNumber { max: 200, default: Some(49) },
+            help: "how often a second of CPU time it is looked which function computes",
+        },
+    ],
+    make: |description| Ok(Box::new(Native::from_description(description)?)),
+};
+
+const SAMPLES: MetricSpec<'_> = MetricSpec::counter("samples", unit::COUNT, "Stacks that were sampled");
+const LOST: MetricSpec<'_> = MetricSpec::counter("lost", unit::COUNT, "Samples for which there was no room");
+const SAMPLED: MetricSpec<'_> = MetricSpec::gauge("sampled_threads", unit::COUNT, "Threads that are being sampled");
+
+/// Samples of a function before it is told by its name.
+const SAMPLES_MIN: f64 = 3.0;
+/// Between two looks at the rings. Nanoseconds.
+const LOOK_NS: u64 = 200_000_000;
+/// Pages of a ring, and those where more than a hundred samples a second come: enough for a look's samples of the deepest stacks.
+const PAGES: usize = 4;
+const PAGES_OFTEN: usize = 8;
+/// Every so many reports it is looked up anew who listens on the port, which costs a look at all descriptors of all processes; in between, only who has
+/// descended from the ones found.
+const FIND_EVERY: u64 = 5;
+/// How long a report may wait for names; after that it comes with the next.
+const NAMES_WAIT: Duration = Duration::from_millis(300);
+
+struct Native {
+    which: Which,
+    pace: SamplingPace,
+    clock: Monotonic,
+    /// CPU time that a sample stands for. Seconds.
+    sample_seconds: f64,
+    processes: Vec<u32>,
+    threads: SampledThreads,
+    samples: NativeSamples,
+    functions: FunctionSamples,
+    /// When the rings were last emptied. Nanoseconds.
+    taken_at: Option<u64>,
+    /// Whether it was said that threads are left out.
+    told_left_out: bool,
+    reports: u64,
+    count: u64,
+    lost: u64,
+}
+
+impl SignalReader for Native {
+    fn default_name(&self, given: Option<&str>) -> Option<String> {
+        self.which.default_name(KIND.name, given)
+    }
+
+    fn period_ns(&self, _every_ns: u64) -> u64 {
+        self.pace.period_ns()
+    }
+
+    fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a> {
+        Box::pin(async { Ok(self.look(out).await?) })
+    }
+
+    fn reset(&mut self) {
+        self.pace.reset();
+        self.processes.clear();
+        self.threads.clear();
+        self.samples.reset();
+        self.functions.reset();
+        self.taken_at = None;
+    }
+}
+
+impl Native {
+    fn from_description(description: &ObserverDescription<'_>) -> Result<Self, ObserveError> {
+        let hz = description.whole_number("profileHz").unwrap_or(1);
+        let pages = if hz > 100 { PAGES_OFTEN } else { PAGES };
+        let sampling = ThreadSampling { period_ns: 1_000_000_000 / u64::from(hz), has_kernel: true, pages };
+        Ok(Self {
+            which: Which::from_description(description)?,
+            pace: SamplingPace::every(LOOK_NS, description),
+            clock: Monotonic::start(),
+            sample_seconds: 1.0 / f64::from(hz),
+            processes: Vec::new(),
+            threads: SampledThreads::new(sampling),
+            samples: NativeSamples::default(),
+            functions: FunctionSamples::proven_by(SAMPLES_MIN / f64::from(hz)),
+            taken_at: None,
+            told_left_out: false,
+            reports: 0,
+            count: 0,
+            lost: 0,
+        })
+    }
+
+    /// # Errors
+    /// When there is no such process, or none of its threads may be sampled.
+    async fn look(&mut self, out: &mut SignalCollector) -> Result<(), NativeError> {
+        let look = self.pace.begin();
+        self.take();
+        if look.is_report {
+            self.report(out).await;
+            self.find()?;
+        }
+        self.threads.find(&self.processes)?;
+        self.taken_at.get_or_insert_with(|| self.clock.now());
+        if self.threads.left_out > 0 && !std::mem::replace(&mut self.told_left_out, true) {
+            let (count, others) = (self.threads.count(), self.threads.left_out);
+            out.notice(NoticeKind::Remark, format!("samples {count} threads and not {others} others; the most is {THREADS_MAX}"));
+        }
+        self.pace.end(&look, out);
+        Ok(())
+    }
+
+    /// The processes, and those that they have begun since.
+    ///
+    /// # Errors
+    /// When there is no such process.
+    fn find(&mut self) -> Result<(), NoProcess> {
+        let table = ProcessTable::read();
+        self.processes.retain(|pid| table.entry(*pid).is_some());
+        if self.processes.is_empty() || self.reports.is_multiple_of(FIND_EVERY) {
+            self.processes = self.which.pids(&table, &sockets::tcp())?;
+        } else {
+            self.processes = table.with_descendants(&self.processes);
+        }
+        self.reports += 1;
+        self.processes.sort_unstable();
+        self.samples.know(&self.processes);
+        Ok(())
+    }
+
+    /// Empties the rings.
+    fn take(&mut self) {
+        let Some(before) = self.taken_at else { return };
+        let Self { threads, samples, count, lost, .. } = self;
+        let mut overwritten = 0;
+        let broken = threads.take(|bytes| {
+            records::each(bytes, |record| match record {
+                Record::Sample(sample) => {
+                    *count += 1;
+                    samples.add(&sample);
+                }
+                Record::Lost(more) => overwritten += more,
+            });
+        });
+        *lost += overwritten + broken;
+        let now = self.clock.now();
+        self.functions.looked((now - before) as f64 / 1e9);
+        self.taken_at = Some(now);
+        self.samples.ask();
+    }
+
+    /// What takes longer to be named comes with the next report: its seconds wait with it.
+    async fn report(&mut self, out: &mut SignalCollector) {
+        if tokio::time::timeout(NAMES_WAIT, self.samples.named()).await.is_err() {
+            return;
+        }
+        // Those that came while others were being looked up.
+        self.samples.ask();
+        if tokio::time::timeout(NAMES_WAIT, self.samples.named()).await.is_err() || !self.samples.is_named() {
+            return;
+        }
+        self.samples.add_to(&mut self.functions, self.sample_seconds);
+        self.functions.report(out);
+        out.put(SAMPLES, self.count as f64);
+        out.put(LOST, self.lost as f64);
+        out.put(SAMPLED, self.threads.count() as f64);
+    }
+}
