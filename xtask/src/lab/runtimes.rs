@@ -95,6 +95,9 @@ fn measured(
     }
     let concluded = conclusion::run(binary, &workspace.root.join("labs/diagnose/shop.load.ts"), runs, &parameters, None)?;
     let readings = process::output(Command::new(binary).args(["export", "--table", "signals", concluded.id(), "--runs"]).arg(runs))?;
+    if inside && !readings.contains(",runtime/") {
+        bail!("{}: the runtime was not looked into; `loadstone show` says why", concluded.id());
+    }
     let percentile = |times: &Value, quantile: f64| {
         let row = times["percentiles"].as_array().into_iter().flatten().find(|row| row["quantile"].as_f64() == Some(quantile));
         row.and_then(|row| row["value"].as_f64()).with_context(|| format!("{}: no percentile {quantile}", concluded.id()))
