@@ -2187,8 +2187,9 @@ declare module "loadstone" {
     /**
      * Receives the spans of services with OpenTelemetry, over HTTP and gRPC, and joins them with the load's requests, which carry a `traceparent` then.
      * `listen`: point the services' exporters there. Default: "127.0.0.1:4318". `forward`: another OTLP receiver over HTTP, which gets all that comes.
+     * `link`: where your own store shows a trace, with `{trace}` for its id: the page links there.
      */
-    traces(options?: ObserverOptions & { listen?: string; forward?: string }): Observer;
+    traces(options?: ObserverOptions & { listen?: string; forward?: string; link?: string }): Observer;
     /** Any PostgreSQL query with one row: each of its columns that is a number becomes a signal. */
     sql(options: ObserverOptions & { url: string; query: string }): Observer;
     /**

@@ -440,6 +440,8 @@ export interface ReportView {
   slowest: SlowSample[];
   /** Notes in words, per row of `summary.flows`. */
   flow_notes: string[][];
+  /** Where the user's own store shows a trace, with `{trace}` for its id. */
+  trace_link?: string;
   /** Single traces. Left out if there are none. */
   traces?: KeptTrace[];
   /** Percentiles to which the load generator may have added, in words; the largest part first. */

@@ -120,6 +120,11 @@ mod tests {
             (json!({ "kind": "host", "every": 5 }), "every: expected a duration such as \"500ms\" or \"1s\", got 5"),
             (json!({ "kind": "host", "every": "1ms" }), "every must be at least 10ms, got \"1ms\""),
             (json!({ "kind": "host", "name": 7 }), "name: expected a string, got 7"),
+            (
+                json!({ "kind": "traces", "link": "javascript:alert('{trace}')" }),
+                "is not an address such as \"http://127.0.0.1:16686/trace/{trace}\"",
+            ),
+            (json!({ "kind": "traces", "link": "http://127.0.0.1:16686/" }), "link \"http://127.0.0.1:16686/\" is not an address"),
             (json!({ "kind": "postgres" }), "url is missing"),
             (json!({ "kind": "postgres", "url": "mysql://x" }), "postgres://"),
             (json!({ "kind": "mysql", "url": "postgres://x" }), "mysql://"),

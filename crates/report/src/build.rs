@@ -117,6 +117,7 @@ impl ViewBuilder {
             doubt_notes: words::doubts(summary),
             doubts_in_short: words::doubts_in_short(summary),
             notes: self.notes(state),
+            trace_link: self.plan.observers.iter().find_map(trace_link),
             traces: Vec::new(),
             provisional: None,
             summary: summary.clone(),
@@ -217,6 +218,11 @@ impl RunState {
             Some(RunEnd::Failed(why)) => (RunState::Failed, why),
         }
     }
+}
+
+/// Of an observer of traces.
+fn trace_link(observer: &serde_json::Value) -> Option<String> {
+    (observer["kind"] == "traces").then(|| observer["link"].as_str().map(str::to_owned))?
 }
 
 fn parameter(parameter: &Parameter) -> (String, String, String, String) {

@@ -155,6 +155,9 @@ pub struct ReportView {
     /// How many numbers are in doubt, and which, for the headline; `None` where none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubts_in_short: Option<String>,
+    /// Where the user's own store shows a trace, with `{trace}` for its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_link: Option<String>,
     /// Whole traces: of each request some that were slow, some that failed, and some by chance. None while the run goes on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<KeptTrace>,

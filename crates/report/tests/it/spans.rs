@@ -98,8 +98,12 @@ fn the_page_has_the_parts_of_a_requests_time_by_second() {
         path(Some(1), "SELECT item", SpanKind::Client),
     ];
     let traces = RunTraces { paths, slices: vec![slice(0, 0), slice(2, 40)], kept: vec![kept.clone()] };
-    let run = Run { traces, ..fixtures::run(4) };
+    let mut run = Run { traces, ..fixtures::run(4) };
+    assert_eq!(ReportView::build(&run, &fixtures::summary()).trace_link, None);
+    let link = "http://127.0.0.1:16686/trace/{trace}";
+    run.plan.observers = vec![serde_json::json!({ "kind": "host" }), serde_json::json!({ "kind": "traces", "link": link })];
     let view = ReportView::build(&run, &fixtures::summary());
+    assert_eq!(view.trace_link.as_deref(), Some(link));
     let charts = view.summary.requests.iter().zip(&view.request_charts).find(|(row, _)| &*row.key.name == "Create ticket").unwrap().1;
     let panel = charts.panels.iter().find(|panel| panel.id == "spans").unwrap();
     let columns: Vec<(&str, &[Option<f64>])> =

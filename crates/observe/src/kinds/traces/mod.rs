@@ -47,6 +47,11 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
             takes: OptionValue::Text { default: None },
             help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which gets all that comes",
         },
+        ObserverOption {
+            name: "link",
+            takes: OptionValue::Text { default: None },
+            help: "where your own store shows a trace, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
+        },
     ],
     make: |description| Ok(Box::new(TraceReader::from_description(description)?)),
 };
@@ -127,6 +132,13 @@ impl TraceReader {
         let forward = description.text("forward").map(str::to_owned);
         if let Some(Err(problem)) = forward.as_deref().map(ForwardTarget::parse) {
             return Err(description.problem(format!("nothing can be passed on to `forward`: {problem}")));
+        }
+        // The page links there: nothing but a web page may be meant.
+        let is_page = |link: &str| (link.starts_with("http://") || link.starts_with("https://")) && link.contains("{trace}");
+        if let Some(link) = description.text("link").filter(|link| !is_page(link)) {
+            return Err(
+                description.problem(format!("link \"{link}\" is not an address such as \"http://127.0.0.1:16686/trace/{{trace}}\""))
+            );
         }
         Ok(Self { listen, forward, run: 0, receiver: None, told: ToldOnce { one_of: 1, ..ToldOnce::default() } })
     }
