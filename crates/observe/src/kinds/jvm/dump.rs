@@ -313,6 +313,12 @@ JNI global refs: 10, weak refs: 0
         )
     }
 
+    fn cores_by_function(mut samples: JavaSamples) -> Vec<String> {
+        let mut out = SignalCollector::new("jvm");
+        samples.functions.report(&mut out);
+        out.finish(0).into_iter().map(|(signal, point)| format!("{} = {:.3}", signal.name, point.value)).collect()
+    }
+
     #[test]
     fn cores_in_use_by_function_are_the_threads_that_compute_there() {
         let mut samples = samples();
@@ -321,66 +327,48 @@ JNI global refs: 10, weak refs: 0
             let used = f64::from(second - 1);
             add_to(&mut samples, &computing([100.0 + 1000.0 * used, 5.0, 10.0 + 250.0 * used]), u64::from(second) * SECOND);
         }
-        let mut out = SignalCollector::new("jvm");
-        samples.functions.report(&mut out);
-        let told: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {:.3}", signal.name, point.value)).collect();
         let wanted = [
             "jvm/function_cpu{function=C2 CompilerThread} = 0.250",
             "jvm/function_cpu{function=MessageDigest.digest,under=Risk.fingerprint ← Shop.buy} = 1.000",
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(cores_by_function(samples), wanted);
+    }
+
+    /// A thread that could compute, after so many milliseconds of CPU time.
+    fn scoring(number: u32, cpu: f64) -> String {
+        format!(
+            "\"exec-{number}\" #2 prio=5 os_prio=0 cpu={cpu:.2}ms elapsed=9.00s tid=0x{number} nid=0x5 runnable  [0x7f]\n   \
+             java.lang.Thread.State: RUNNABLE\n\tat shop.Risk.score(Risk.java:12)\n\n"
+        )
+    }
+
+    /// Of dumps once a second.
+    fn cores_of_dumps(seconds: u32, dump: impl Fn(u32) -> String) -> Vec<String> {
+        let mut samples = samples();
+        (1..=seconds).for_each(|second| add_to(&mut samples, &dump(second), u64::from(second) * SECOND));
+        cores_by_function(samples)
     }
 
     /// Four threads on one core: each computes for a quarter of the time.
     #[test]
     fn threads_that_wait_for_a_core_do_not_use_one() {
-        let mut samples = samples();
-        let dump = |used: f64| {
-            let thread = |number: u32| {
-                format!(
-                    "\"exec-{number}\" #2 prio=5 os_prio=0 cpu={:.2}ms elapsed=9.00s tid=0x{number} nid=0x5 runnable  [0x7f]\n   java.lang.Thread.State: \
-                     RUNNABLE\n\tat shop.Risk.score(Risk.java:12)\n\n",
-                    250.0 * used
-                )
-            };
-            (1..=4).map(thread).collect::<String>()
-        };
-        (1..=60_u32).for_each(|second| add_to(&mut samples, &dump(f64::from(second)), u64::from(second) * SECOND));
-        let mut out = SignalCollector::new("jvm");
-        samples.functions.report(&mut out);
-        let cores = out.finish(0)[0].1.value;
-        assert!((cores - 1.0).abs() < 0.1, "{cores}");
+        let told = cores_of_dumps(60, |second| (1..=4).map(|number| scoring(number, 250.0 * f64::from(second))).collect());
+        assert_eq!(told, ["jvm/function_cpu{function=Risk.score} = 1.000"]);
     }
 
     /// A new request at each dump, on a thread of its own, while twenty of before still wait for the only core.
     #[test]
     fn threads_that_have_just_begun_to_wait_for_a_core_do_not_use_one() {
-        let mut samples = samples();
-        let dump = |second: u32| {
-            let thread = |number: u32| {
-                let used = if number < 20 { f64::from(second) * 50.0 } else { f64::from(second - (number - 20)) };
-                format!(
-                    "\"exec-{number}\" #2 prio=5 os_prio=0 cpu={used:.2}ms elapsed=9.00s tid=0x{number} nid=0x5 runnable  [0x7f]\n   \
-                     java.lang.Thread.State: RUNNABLE\n\tat shop.Risk.score(Risk.java:12)\n\n"
-                )
-            };
-            (0..20 + second).map(thread).collect::<String>()
-        };
-        (1..=30).for_each(|second| add_to(&mut samples, &dump(second), u64::from(second) * SECOND));
-        let mut out = SignalCollector::new("jvm");
-        samples.functions.report(&mut out);
-        let cores = out.finish(0)[0].1.value;
-        assert!((cores - 1.0).abs() < 0.1, "{cores}");
+        let used = |number: u32, second: u32| if number < 20 { f64::from(second) * 50.0 } else { f64::from(second - (number - 20)) };
+        let told = cores_of_dumps(30, |second| (0..20 + second).map(|number| scoring(number, used(number, second))).collect());
+        let cores: f64 = told[0].rsplit(' ').next().unwrap().parse().unwrap();
+        assert!((cores - 1.0).abs() < 0.1, "{told:?}");
     }
 
     /// Before JDK 11 a dump has no CPU times.
     #[test]
     fn without_cpu_times_functions_are_not_told() {
-        let mut samples = samples();
         let old = computing([1.0, 1.0, 1.0]).lines().map(|line| line.replace("cpu=1.00ms ", "") + "\n").collect::<String>();
-        (1..=3).for_each(|second| add_to(&mut samples, &old, second * SECOND));
-        let mut out = SignalCollector::new("jvm");
-        samples.functions.report(&mut out);
-        assert_eq!(out.finish(0).len(), 0);
+        assert_eq!(cores_of_dumps(3, |_| old.clone()), [""; 0]);
     }
 }
