@@ -62,7 +62,7 @@ fn a_k6_script_does_here_what_it_did_there() {
     let scenarios: Vec<&str> = plan["scenarios"].as_array().unwrap().iter().filter_map(|scenario| scenario["name"].as_str()).collect();
     assert_eq!(scenarios, ["Set-up", "Tear-down", "buyers", "lookers"]);
     let base = format!("baseUrl={}", server::httpbin());
-    let ended = folder.run(&["run", "t.load.ts", "-p", &base, "--quiet"]).code(0);
+    let ended = folder.run(&["run", "t.load.ts", "-p", &base, "--quiet"]).passes();
     let summary = ended.summary();
     all_held(&summary);
     for check in ["taken", "same loaf", "one is there", "two is a form", "hashed"] {
@@ -87,7 +87,7 @@ fn sockets_of_k6_keep_their_events() {
     let folder = folder();
     imported(&folder, "k6", "chat.js", &[]);
     let url = format!("chatUrl={}/websocket/echo", server::httpbin().replace("http:", "ws:"));
-    let summary = folder.run(&["run", "t.load.ts", "-p", &url, "--quiet"]).code(0).summary();
+    let summary = folder.run(&["run", "t.load.ts", "-p", &url, "--quiet"]).passes().summary();
     all_held(&summary);
     let made = |name: &str| summary["checks"].as_array().unwrap().iter().find(|row| row["name"] == name).map(|row| row["passed"].clone());
     assert_eq!(
@@ -104,7 +104,7 @@ fn calls_and_streams_of_grpc_are_kept() {
     std::fs::create_dir(folder.path().join("protos")).expect("a folder");
     std::fs::copy(server::shop_proto(), folder.path().join("protos/shop.proto")).expect("a copy");
     imported(&folder, "k6", "prices.js", &[]);
-    let ended = folder.run(&["run", "t.load.ts", "-p", &format!("shopAddress={}", server::grpc()), "--quiet"]).code(0);
+    let ended = folder.run(&["run", "t.load.ts", "-p", &format!("shopAddress={}", server::grpc()), "--quiet"]).passes();
     let summary = ended.summary();
     let checks = summary["checks"].as_array().expect("checks");
     assert!(checks.iter().all(|check| check["failed"] == 0), "{}", summary["checks"]);
