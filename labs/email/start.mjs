@@ -25,7 +25,7 @@ const PACKAGES = ["ruby-sidekiq", "ruby-activerecord", "ruby-activerecord-import
 
 const here = import.meta.dirname;
 const { values: flags } = parseArgs({ options: { port: { type: "string", default: "8080" }, install: { type: "boolean", default: false } } });
-const port = async (offset) => (flags.port === "0" ? freePort() : Number(flags.port) + offset);
+const port = (offset) => freePort(flags.port === "0" ? 0 : Number(flags.port) + offset);
 
 const parts = new Parts();
 await parts.run(async () => {

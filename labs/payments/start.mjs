@@ -26,7 +26,7 @@ const here = import.meta.dirname;
 const PROGRAMS = { service: "target/payments.jar", capture: "target/capture.jar" };
 const jar = join(here, "service", PROGRAMS.service);
 const { values: flags } = parseArgs({ options: { port: { type: "string", default: "8080" }, install: { type: "boolean", default: false } } });
-const port = async (offset) => (flags.port === "0" ? freePort() : Number(flags.port) + offset);
+const port = (offset) => freePort(flags.port === "0" ? 0 : Number(flags.port) + offset);
 
 const parts = new Parts();
 await parts.run(async () => {
