@@ -16,6 +16,7 @@ const SHARED: &[&str] = &[
     "growing_level",
     "load_target",
     "transactions",
+    "users_time",
 ];
 
 /// A complaint for each edge from a rule, or a fact, to a rule.

@@ -7,6 +7,7 @@
 //! Under a load that only rises, time and load are one, and no residual tells them apart. There a step counts that no queue makes: within a few
 //! seconds, level before and after, while throughput goes on following the load. That a load had been reached is not ruled out then.
 
+use metrics::SeriesKind;
 use plan::LoadProfile;
 use run_directory::Run;
 
@@ -31,6 +32,8 @@ const BESIDE_MAX: usize = 8;
 const SAME: f64 = 0.05;
 /// Share of the points of a stretch whose load may be beyond what it is held against.
 const EDGE: f64 = 0.1;
+/// Share of the requests that fail from which the others meet less load than was asked for: such a time says nothing of that load.
+const TURNED_AWAY: f64 = 0.1;
 /// Points on either side of an onset that show whether it was sudden.
 const AROUND: usize = 5;
 /// Part of a step that must be there within them, and part that may be a slope on either side.
@@ -131,6 +134,14 @@ fn asked(run: &Run, stretches: &[SteadyStretch]) -> Option<AskedBySlice> {
     Some(AskedBySlice { now, remembered })
 }
 
+/// Of all requests that ended in the slices of a point, those that failed.
+fn failed_share(run: &Run, point: TimelinePoint) -> f64 {
+    let requests = run.slices.get(point.from..point.to).unwrap_or(&[]).iter().flat_map(|slice| &slice.series);
+    let counts = requests.filter(|series| series.key.kind == SeriesKind::Request).map(|series| (series.failed, series.count));
+    let (failed, count) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    failed as f64 / count.max(1) as f64
+}
+
 fn highest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
@@ -220,7 +231,8 @@ impl LoadedTimeline<'_> {
     /// Slower for a while or from an instant on, at loads that it was faster at before or after.
     fn beside_the_load(&self, run: &Run, shift: &Shift) -> Option<Change> {
         let inside: Vec<usize> = (shift.start..shift.end).collect();
-        let outside: Vec<usize> = (0..shift.start).chain(shift.end..self.points.len()).collect();
+        let is_carried = |at: &usize| failed_share(run, self.points[*at]) <= TURNED_AWAY;
+        let outside: Vec<usize> = (0..shift.start).chain(shift.end..self.points.len()).filter(is_carried).collect();
         let of_inside = |loads: &[f64], share: f64| quantile(&inside.iter().map(|at| loads[*at]).collect::<Vec<f64>>(), share);
         let (low, high) = (of_inside(&self.now, EDGE), of_inside(&self.load, 1.0 - EDGE));
         let nearest = |loads: &[f64], mut found: Vec<usize>, edge: f64| {

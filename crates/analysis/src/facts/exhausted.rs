@@ -29,6 +29,10 @@ const LINK_FULL: f64 = 0.90;
 const DESCRIPTORS: f64 = 0.97;
 /// Threads of the observed system that run or wait for a core, on average: where work is held up at the cores, there is always one.
 const AT_CORES: f64 = 0.8;
+/// Part of what is in the system that runs or waits for a core, below which (Little's law) nearly all of the time is spent elsewhere.
+const AT_CORES_PART: f64 = 0.1;
+/// Part of the loaded time that is all of it.
+const ALL_ALONG: f64 = 0.9;
 /// Share of the time spent collecting garbage from which it is the work.
 const COLLECTING: f64 = 0.30;
 /// Part of a heap that is in use after each collection where none of them frees anything.
@@ -105,6 +109,12 @@ impl MachineCpu {
     pub(crate) fn is_filled_by_others(&self) -> bool {
         self.by_generator + self.by_observed.unwrap_or(0.0) < 0.5 * self.used
     }
+
+    /// Whether others fill it, and hardly any of what is in the observed system is at a core: they are no reason for its waiting.
+    fn is_filled_aside(&self, in_system: Option<f64>) -> bool {
+        let hardly = |threads: f64| threads < AT_CORES && in_system.is_some_and(|open| threads < AT_CORES_PART * open);
+        self.is_filled_by_others() && self.at_cores.is_some_and(hardly)
+    }
 }
 
 impl ExhaustedResource<'_> {
@@ -150,9 +160,14 @@ pub(super) fn find<'a>(
         Some((held.or_else(refused)?, found))
     });
     held_up
-        .map(|(((from, to), failed), AtLimit { mut resource, series, .. })| {
+        .filter_map(|(((from, to), failed), AtLimit { span, mut resource, series, .. })| {
             if let ExhaustedResource::MachineCpu(machine) = &mut resource {
                 machine.at_cores = look.at_cores(from, to);
+                // Full all along, it tells no time from another, so that only who asks for its cores can show that they are short.
+                let is_always = search.strain.loaded().is_some_and(|(begin, end)| span.1 - span.0 >= ALL_ALONG * (end - begin));
+                if is_always && machine.is_filled_aside(search.strain.in_system(from, to)) {
+                    return None;
+                }
             }
             let overlap = |stretch: &&WaitingStretch| stretch.to.min(to) - stretch.from.max(from);
             let waiting = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
@@ -160,7 +175,7 @@ pub(super) fn find<'a>(
                 ExhaustedResource::ProcessCpu(cpu) => CpuDemand::of(search.strain, responses, cpu.cores_used, (from, to)),
                 _ => None,
             };
-            Exhausted { from, to, waiting: waiting.cloned(), failed, resource, demand, series }
+            Some(Exhausted { from, to, waiting: waiting.cloned(), failed, resource, demand, series })
         })
         .collect()
 }

@@ -14,7 +14,7 @@ use super::waiting::WaitingStretch;
 use crate::interval::mean_of_batches;
 
 /// Seconds of steady load, and readings in them, from which a growth can be told from a beginning.
-const LENGTH_MIN_S: f64 = 40.0;
+const LENGTH_MIN_S: f64 = 35.0;
 const READINGS_MIN: usize = 24;
 /// Stretches whose means are compared, and steps between them that must lead upwards.
 const PARTS: usize = 8;

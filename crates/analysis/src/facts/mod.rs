@@ -21,6 +21,7 @@ pub(crate) mod failures;
 pub(crate) mod faulted_calls;
 pub(crate) mod generator;
 pub(crate) mod growing;
+pub(crate) mod humps;
 mod joint_response;
 pub(crate) mod load_blocks;
 pub(crate) mod load_response;
@@ -33,6 +34,7 @@ pub(crate) mod pools;
 pub(crate) mod process_cpu;
 pub(crate) mod profiles;
 pub(crate) mod readings;
+pub(crate) mod repeated_statements;
 pub(crate) mod runtime_queues;
 pub(crate) mod search;
 pub(crate) mod session_waits;
@@ -40,6 +42,7 @@ pub(crate) mod sessions;
 pub(crate) mod signal_moves;
 pub(crate) mod signals;
 pub(crate) mod slow_connects;
+pub(crate) mod slow_part;
 pub(crate) mod spans;
 pub(crate) mod stalls;
 mod strain;
@@ -68,12 +71,14 @@ use outages::Outage;
 use plateau::Plateaus;
 use pools::PoolShortage;
 use profiles::FunctionProfile;
+use repeated_statements::RepeatedStatement;
 use runtime_queues::RuntimeQueue;
 use search::Search;
 use session_waits::SessionWait;
 use sessions::DatabaseSessions;
 use signals::ObservedSignals;
 use slow_connects::SlowConnects;
+use slow_part::SlowPart;
 use spans::{RepeatedCall, SpanGrowth};
 use stalls::{SlowSeconds, Stalls};
 use strain::Strain;
@@ -144,6 +149,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) cpu_growth: Option<CpuGrowth<'a>>,
     /// Calls that requests make many times, one after another.
     pub(crate) repeated_calls: Vec<RepeatedCall<'a>>,
+    /// Statements that come as iterations do.
+    pub(crate) repeated_statements: Vec<RepeatedStatement<'a>>,
+    /// A part of all requests that takes longer by the same time.
+    pub(crate) slow_part: Option<SlowPart>,
     /// What fills up at the same load; the longest first.
     pub(crate) growing: Vec<GrowingBacklog<'a>>,
 }
@@ -182,6 +191,7 @@ impl<'a> Facts<'a> {
         let cpu_growth = cpu_growth::find(&profiles);
         let repeated_calls = spans::repeated(run);
         let growing = growing::find(run, &signals, &waiting, &steady);
+        let (repeated_statements, slow_part) = (repeated_statements::find(run), slow_part::find(run, tally));
         Self {
             run,
             tally,
@@ -215,6 +225,8 @@ impl<'a> Facts<'a> {
             profiles,
             cpu_growth,
             repeated_calls,
+            repeated_statements,
+            slow_part,
             growing,
         }
     }

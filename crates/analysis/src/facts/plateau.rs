@@ -43,6 +43,8 @@ const MORE_USERS: f64 = 1.5;
 const SAME_TIME: f64 = 1.1;
 /// Blocks that the plateau needs.
 const SATURATED_MIN: usize = 4;
+/// Requests in the system that whatever holds them back must have: one, and what an estimate may be off.
+const HELD_BACK_MIN: f64 = 0.9;
 /// Failed share of the plateau above which failures explain more than slots do.
 const FAILED_MAX: f64 = 0.20;
 
@@ -102,6 +104,9 @@ impl Plateaus {
         // One that hardly takes longer than under low load, beside the others, does not wait where they do: those who make it are held up elsewhere.
         let most = limited.iter().map(Plateau::growth).fold(0.0, f64::max);
         limited.retain(|plateau| plateau.growth() >= CARRIES * most);
+        if held_back(&limited) < HELD_BACK_MIN {
+            limited.clear();
+        }
         // What began to wait clearly later was drawn into it.
         let later = drawn_in(&mut limited, responses);
         let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0, pace: None } };
@@ -154,6 +159,14 @@ impl Plateaus {
         }
         // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
         SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
+    }
+
+    /// The request that takes up most of the places, and its part of them: throughput × its time under low load.
+    pub(crate) fn busiest(&self) -> Option<(&Plateau, f64)> {
+        let places = |plateau: &Plateau| plateau.high.throughput * plateau.low.service;
+        let all: f64 = self.limited.iter().map(places).sum();
+        let most = self.limited.iter().max_by(|a, b| places(a).total_cmp(&places(b)))?;
+        Some((most, places(most) / all.max(1e-9)))
     }
 
     /// Whether from outside so many places are seen.
@@ -277,6 +290,12 @@ impl Plateau {
     pub(crate) fn is_strong(&self) -> bool {
         self.high.service >= STRONGLY_GROWN * self.low.service
     }
+}
+
+/// How many of them are in the system on average, by Little's law (throughput × time). Whatever holds requests back always has one: with fewer, what ends
+/// less often than was asked for was asked for less often, by chance or by the script.
+fn held_back(limited: &[Plateau]) -> f64 {
+    limited.iter().map(|plateau| plateau.high.throughput * plateau.high.service).sum()
 }
 
 /// With all that wait together, where these stop together and one of them is too rare to show it by itself.

@@ -23,6 +23,8 @@ const OFF_S: f64 = 1.0;
 const OFF_SHARE: f64 = 0.1;
 /// Chance that pauses at random would come as evenly: three within a second of ten seconds each are one in thirteen, four one in two hundred.
 const CHANCE_MAX: f64 = 0.1;
+/// Part of the seconds that are slow from which random ones come close to each other.
+const DENSE: f64 = 0.25;
 /// Chance that as many slow requests, each slow by itself, would fall into so few seconds.
 const TOGETHER_MAX: f64 = 1e-4;
 /// Chance of even distances from which they alone are enough.
@@ -31,6 +33,8 @@ const EVEN_BY_ITSELF: f64 = 1e-2;
 const UNEVEN_MAX: usize = 2;
 /// Load in the slow seconds over that in the others, from which it explains them.
 const MORE_LOAD: f64 = 1.2;
+/// Standard deviations of the number of random arrivals by which it must be more.
+const BEYOND_CHANCE: f64 = 3.0;
 /// A signal goes along when it is this many of its own spreads away in the slow seconds, and this part of the larger level.
 const SIGNAL_SCORE: f64 = 3.0;
 const SIGNAL_MOVED: f64 = 0.25;
@@ -111,7 +115,7 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
         return None;
     }
     let together = chance_together(&seconds, &slow, limit);
-    let period = even(&at);
+    let period = even(&at, slow.len() as f64 / seconds.len() as f64);
     let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_MAX);
     let is_known = period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF);
     let is_rare = slow.len() as f64 <= SECONDS_SHARE_MAX * seconds.len() as f64;
@@ -166,17 +170,29 @@ fn chance_together(seconds: &[Second<'_>], slow: &[usize], limit: f64) -> f64 {
 
 /// The period, and the chance that pauses which come at random would keep it as well: a distance of a Poisson process lies within `off` of its mean
 /// with probability 2 · off / mean / e. One distance is spent on fitting the period; one that was missed makes a distance of two.
-fn even(at: &[f64]) -> Option<Period> {
+fn even(at: &[f64], slow_share: f64) -> Option<Period> {
     let distances: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let period = median(&distances);
     let off = f64::max(OFF_S, OFF_SHARE * period);
     let keeps = |distance: &&f64| (**distance - period).abs() <= off;
     let missed = |distance: &&f64| (**distance - 2.0 * period).abs() <= off;
     let (kept, twice) = (distances.iter().filter(keeps).count(), distances.iter().filter(missed).count());
-    let one = (2.0 * off / period / std::f64::consts::E).min(1.0);
+    let apart = distances.iter().filter(keeps).map(|distance| (distance - period).abs()).fold(0.0, f64::max);
+    let one = (2.0 * off / period / std::f64::consts::E).max(within(slow_share, (period - apart, period + apart))).min(1.0);
     let chance = one.powi(kept as i32 - 1);
     let is_even = kept + twice == distances.len() && kept * 4 >= distances.len() * 3;
     (is_even && period >= PERIOD_MIN_S && chance <= CHANCE_MAX).then(|| Period { seconds: exactly(at, period), chance })
+}
+
+/// The chance that a distance lies within these where slow seconds are no longer rare, but each is slow with the same probability q: distances then are
+/// short of themselves. One of d seconds is a pause of r and d − r others, Σ q^(r−1) (1−q)^(d−r−1) · q (1−q).
+fn within(slow_share: f64, (from, to): (f64, f64)) -> f64 {
+    if slow_share < DENSE {
+        return 0.0;
+    }
+    let (slow, other) = (slow_share, 1.0 - slow_share);
+    let of = |distance: i32| (1..distance).map(|pause| slow.powi(pause - 1) * other.powi(distance - pause - 1) * slow * other).sum::<f64>();
+    (from.ceil() as i32..=to.floor() as i32).map(of).sum()
 }
 
 /// More exactly than to a second: the median slope between all pairs (Theil 1950, Sen 1968), which one that is seen a second late does not move.
@@ -190,12 +206,17 @@ fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
     let asked = load_stretches::asked_in_all(run);
     let numbers: HashSet<u32> = slow.iter().map(|second| second.slice.slice).collect();
     let is_slow = |slice: &Snapshot| numbers.contains(&slice.slice);
-    let mean = |wanted: bool| {
-        let values: Vec<f64> =
-            run.slices.iter().zip(&asked).filter(|(slice, load)| **load > 0.0 && is_slow(slice) == wanted).map(|(_, load)| *load).collect();
-        values.iter().sum::<f64>() / values.len().max(1) as f64
+    let values = |wanted: bool| -> Vec<f64> {
+        let loaded = run.slices.iter().zip(&asked).filter(|(slice, load)| **load > 0.0 && is_slow(slice) == wanted);
+        loaded.map(|(_, load)| *load).collect()
     };
-    mean(true) >= MORE_LOAD * mean(false)
+    let (during, others) = (values(true), values(false));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let more = (mean(&during) - mean(&others)) * during.len() as f64;
+    // Arrivals at random come in more of these seconds and in fewer of those by themselves: counts of a Poisson process have the variance of their mean.
+    let is_random = run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open());
+    let by_chance = (during.len() as f64 * mean(&others) * (1.0 + during.len() as f64 / others.len().max(1) as f64)).sqrt();
+    mean(&during) >= MORE_LOAD * mean(&others) && (!is_random || more >= BEYOND_CHANCE * by_chance)
 }
 
 /// Whether the generator itself stood still for as long.

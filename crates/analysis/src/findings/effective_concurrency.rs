@@ -13,6 +13,8 @@ use crate::{Confidence, Evidence, Grade};
 
 /// Half of the interval, as a share of the slots, up to which their number is known well.
 const HALF_MAX: f64 = 0.25;
+/// Part of the places that one request takes up from which it is named.
+const MOST_OF_THEM: f64 = 0.6;
 /// Chance of a whole number of places, where there are none, from which it speaks against a rate.
 const CHANCE_MAX: f64 = 0.25;
 
@@ -95,6 +97,16 @@ fn finding(
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
     found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
+    if let Some((busiest, part)) = plateaus.busiest().filter(|(_, part)| limited.len() > 1 && *part >= MOST_OF_THEM) {
+        let text = format!(
+            "\"{}\" takes up {} of these places ({} of {} each under low load): the others wait for it",
+            busiest.name,
+            units::share(part),
+            units::rate(busiest.high.throughput),
+            units::seconds(busiest.low.service)
+        );
+        found = found.rests_on(text, vec!["rate/requests".to_owned()], (busiest.high.from, busiest.high.to));
+    }
     let found = match plateaus.even() {
         Some(pace) => found.rests_on(
             format!(

@@ -32,7 +32,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
         failing.failed >= FAILED_MIN || share >= SHARE_MIN
     };
     // Another rule says what a limit of requests rejects.
-    let is_limited = |failing: &&Failing<'_>| failing.is_all(|text| text == "status 429" || is_exhausted(text));
+    let is_limited = |failing: &&Failing<'_>| failing.is_all(|text| is_too_many(text) || is_exhausted(text));
     let mut left: Vec<&Failing<'_>> = facts.failing.iter().filter(is_pattern).filter(|failing| !is_limited(failing)).collect();
     let mut found = Vec::new();
     while found.len() < FINDINGS_MAX && !left.is_empty() {
@@ -43,6 +43,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
     }
     found.extend(lost_journeys(facts));
     found
+}
+
+/// `status 429`, whether or not the test says which status it expected.
+fn is_too_many(text: &str) -> bool {
+    text.strip_prefix("status 429").is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
 }
 
 fn are_together(a: &Failing<'_>, b: &Failing<'_>) -> bool {
@@ -182,7 +187,8 @@ fn times(failing: &Failing<'_>) -> Option<String> {
     let median = units::seconds(times.median);
     let timeouts = failing.kinds.iter().filter(|kind| kind.outcome == Outcome::Timeout).map(|kind| kind.count).sum::<u64>();
     if timeouts * 2 > failing.failed && times.high <= AT_LIMIT * times.low {
-        return Some(format!("all were given up after {median}: they sit at the time limit, and would have taken longer"));
+        let made = made_at(failing).map_or_else(String::new, |at| format!("; they were made from about {} on", clock(at)));
+        return Some(format!("all were given up after {median}: they sit at the time limit, and would have taken longer{made}"));
     }
     let passed = times.passed?;
     let others = units::seconds(passed);
@@ -210,13 +216,21 @@ fn signals(facts: &Facts<'_>, failing: &Failing<'_>, found: RankedFinding, (from
     })
 }
 
+/// When those were made that ran into a time limit: as long before they failed. Seconds since the run began.
+fn made_at(failing: &Failing<'_>) -> Option<f64> {
+    Some((failing.when.onset()? - failing.times?.median).max(0.0))
+}
+
 fn next(failing: &Failing<'_>) -> String {
     let when = failing.when.onset().map_or_else(String::new, |at| format!(" at {}", clock(at)));
     match failing.kinds.first().map(|kind| kind.outcome) {
         Some(Outcome::Status | Outcome::Expect) => {
             format!("Read the system's log of the first of them{when}: the errors of the report say what it answered.")
         }
-        Some(Outcome::Timeout) => format!("Find what it waits for{when}: its sessions, its dependencies, its threads at that moment."),
+        Some(Outcome::Timeout) => {
+            let from = made_at(failing).map_or_else(String::new, |at| format!(" from {} on", clock(at)));
+            format!("Find what it waits for{from}: its sessions, its dependencies, its threads while it does.")
+        }
         Some(Outcome::Refused | Outcome::Connect | Outcome::Dns | Outcome::Tls) => {
             format!("See whether it was up and listening{when}: no connection was made.")
         }

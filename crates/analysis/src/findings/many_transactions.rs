@@ -3,9 +3,11 @@
 use metrics::Role;
 
 use super::ranked::{RankedFinding, Standing};
-use super::transactions::{many, most_seen};
+use super::transactions::{MANY, many, most_seen};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::commits::Commits;
+use crate::facts::repeated_statements::RepeatedStatement;
 use crate::facts::session_waits::SessionWait;
 
 /// Transactions per request from which they surely are what takes the time.
@@ -17,7 +19,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.session_wait.as_ref().is_some_and(waits) {
         return None;
     }
-    let (commits, each) = many(facts)?;
+    let transactions = many(facts);
+    let statement = if transactions.is_none() { most_repeated(facts) } else { None };
+    if transactions.is_none() && statement.is_none() {
+        return None;
+    }
     let slows_down = !facts.waiting.is_empty()
         || !facts.plateaus.limited.is_empty()
         || facts.used_up().next().is_some()
@@ -33,12 +39,27 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let all: f64 = most.clone().map(|(_, time)| time).sum();
     let most = most.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, time)| *time >= 0.5 * all);
     let where_to = most.as_ref().map_or_else(String::new, |(response, _)| format!(", and most of the time goes to \"{}\"", response.name));
+    match (transactions, statement) {
+        (Some((commits, each)), _) => Some(of_transactions(facts, commits, each, &where_to)),
+        (None, Some((statement, each))) => Some(of_statement(statement, each, &where_to)),
+        (None, None) => None,
+    }
+}
+
+/// What to do about it.
+const TOGETHER: &str = "Each is a round trip: ask for all at once (a join, `where id = any(…)`, one statement for many rows), or put what belongs \
+                        together into one transaction.";
+
+fn confidence(each: f64) -> Confidence {
+    if each >= SURELY_TOO_MANY { Confidence::High } else { Confidence::Medium }
+}
+
+fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &str) -> RankedFinding {
     let claim = format!(
         "The database is asked too often: it commits {:.0} transactions for each iteration of the load, {each:.0} for each request{where_to}",
         commits.per_iteration
     );
-    let confidence = if each >= SURELY_TOO_MANY { Confidence::High } else { Confidence::Medium };
-    let mut found = RankedFinding::new(Standing::Cause, "many-transactions", confidence, claim).rests_on(
+    let mut found = RankedFinding::new(Standing::Cause, "many-transactions", confidence(each), claim).rests_on(
         format!("{} commits per second, without the observer's own", units::number(commits.rate)),
         vec![commits.series.clone()],
         (commits.from, commits.to),
@@ -49,8 +70,32 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!("its sessions were seen in `{statement}` most often ({active:.1} of them on average)");
         found = found.rests_on(text, vec![readings.name()], (commits.from, commits.to));
     }
-    Some(found.try_next(
-        "Each is a round trip: ask for all at once (a join, `where id = any(…)`, one statement for many rows), or put what belongs together into one \
-         transaction.",
-    ))
+    found.try_next(TOGETHER)
+}
+
+/// Statements within one transaction, or of a database that counts no transaction where only something is read.
+fn of_statement(repeated: &RepeatedStatement<'_>, each: f64, where_to: &str) -> RankedFinding {
+    let claim = format!(
+        "The database is asked too often: `{}` is executed {:.0} times for each iteration of the load, {each:.0} for each request{where_to}",
+        repeated.statement, repeated.each
+    );
+    let took = repeated.took_s.map_or_else(String::new, |took_s| {
+        format!(", {} each by its own account: {} for each iteration", units::seconds(took_s), units::seconds(took_s * repeated.each))
+    });
+    let text = format!("{} executions per second on average, as iterations came{took}", units::number(repeated.rate));
+    RankedFinding::new(Standing::Cause, "many-transactions", confidence(each), claim)
+        .rests_on(text, vec![repeated.series.clone()], repeated.stretch)
+        .try_next(TOGETHER)
+}
+
+/// The statement that asks for something most often, where that is often for each request.
+fn most_repeated<'f>(facts: &'f Facts<'_>) -> Option<(&'f RepeatedStatement<'f>, f64)> {
+    // What a journey asks for is no request's.
+    if !facts.run.plan.flows.is_empty() {
+        return None;
+    }
+    let asks = facts.repeated_statements.iter().filter(|found| found.begins_with("select ") || found.begins_with("with "));
+    let most = asks.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+    let each = most.rate / facts.strain.throughput(most.stretch.0, most.stretch.1).max(1e-9);
+    (each >= MANY).then_some((most, each))
 }

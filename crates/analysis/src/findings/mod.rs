@@ -39,6 +39,7 @@ mod runtime_work;
 mod saturation;
 mod slow_connect;
 mod slow_dependency;
+mod slow_part;
 mod slow_stage;
 mod span_growth;
 mod stale_address;
@@ -50,6 +51,7 @@ mod transactions;
 mod two_kinds;
 mod unanswered;
 mod unstable_queue;
+mod users_time;
 
 use crate::Findings;
 use crate::facts::Facts;
@@ -73,6 +75,7 @@ const RULES: &[FindingRule] = &[
     retries::find,
     memory_per_connection::find,
     delayed_acknowledgement::find,
+    slow_part::find,
     two_kinds::find,
     throughput::find,
     stall::find,

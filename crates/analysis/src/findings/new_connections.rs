@@ -22,7 +22,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let slices = &facts.run.slices;
     let sum = |of: fn(&Snapshot) -> u64| slices.iter().map(of).sum::<u64>();
     let opened = sum(|slice| slice.generator.iter().map(|worker| worker.connections_opened).sum());
-    let iterations = sum(|slice| slice.leaves.iter().map(|leaf| leaf.ended).sum());
+    // Those that never ended had come anew as well.
+    let iterations = sum(|slice| slice.leaves.iter().map(|leaf| leaf.started).sum());
     let requests = sum(|slice| of_requests(slice).map(|series| series.count).sum());
     let (each_request, each_iteration) = (opened as f64 / requests.max(1) as f64, opened as f64 / iterations.max(1) as f64);
     if opened < OPENED_MIN || each_request < EACH_REQUEST_MIN || each_iteration < EACH_ITERATION_MIN {
@@ -49,7 +50,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let whole = (0.0, facts.tally.duration_seconds());
     let kept = Alternative::ruled_out(
         "Users that come anew, with a connection each",
-        format!("{} were opened for {} iterations", units::count(opened), units::count(iterations)),
+        format!("{} were opened for {} iterations that began", units::count(opened), units::count(iterations)),
     );
     Some(
         RankedFinding::new(standing, "new-connections", confidence, claim)

@@ -11,6 +11,7 @@ use crate::facts::exhausted::{Exhausted, ExhaustedResource};
 use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
 use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
+use crate::instant::named;
 use crate::interval::mean_of_batches;
 use crate::{Confidence, SeriesTally};
 
@@ -61,28 +62,42 @@ fn told_by_the_target(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let of = |series: &SeriesTally| refusal.count(&series.merged, facts.tally.errors());
-    let series = facts.tally.of_kind(SeriesKind::Request).max_by_key(|series| of(series))?;
-    let (count, all) = (of(series), series.merged.count);
-    if (count as f64) < REJECTED_MIN * all as f64 || count == 0 {
-        return None;
+    let is_refused = |series: &&SeriesTally| {
+        let count = of(series);
+        count > 0 && count as f64 >= REJECTED_MIN * series.merged.count as f64
+    };
+    let mut refused: Vec<&SeriesTally> = facts.tally.of_kind(SeriesKind::Request).filter(is_refused).collect();
+    refused.sort_by_key(|series| std::cmp::Reverse(of(series)));
+    let mut names: Vec<&str> = Vec::new();
+    for series in &refused {
+        if !names.contains(&&*series.merged.key.name) {
+            names.push(&series.merged.key.name);
+        }
     }
-    let (name, how) = (&series.merged.key.name, refusal.name());
+    let count: u64 = refused.iter().map(|series| of(series)).sum();
+    let all: u64 = refused.iter().map(|series| series.merged.count).sum();
+    let how = refusal.name();
+    // One quota may count all of them, so what was accepted of all is what it lets through.
     let seconds = facts.run.slices.iter().filter_map(|slice| {
-        let found = slice.series.iter().find(|series| series.key.kind == SeriesKind::Request && series.key.name == *name)?;
-        let rejected = refusal.count(found, &slice.errors);
-        (rejected > 0).then(|| {
-            (slice.start as f64 / 1e9, slice.end as f64 / 1e9, (found.count.saturating_sub(rejected)) as f64 / f64::from(slice.seconds()))
-        })
+        let is_one = |series: &&SeriesSlice| series.key.kind == SeriesKind::Request && names.contains(&&*series.key.name);
+        let (ended, rejected) = slice
+            .series
+            .iter()
+            .filter(is_one)
+            .fold((0, 0), |(ended, rejected), series| (ended + series.count, rejected + refusal.count(series, &slice.errors)));
+        (rejected > 0)
+            .then(|| (slice.start as f64 / 1e9, slice.end as f64 / 1e9, ended.saturating_sub(rejected) as f64 / f64::from(slice.seconds())))
     });
     let seconds: Vec<(f64, f64, f64)> = seconds.collect();
     let accepted: Vec<f64> = seconds.iter().map(|(.., accepted)| *accepted).collect();
     let (mean, half) = mean_of_batches(&accepted);
     let (from, to) = (seconds.first()?.0, seconds.last()?.1);
-    let claim = format!(
-        "\"{name}\" is limited to about {}: {} of its requests were rejected with {how}",
-        units::rate(mean),
-        units::share(count as f64 / all as f64)
-    );
+    let (is_limited, its) = match names.len() {
+        1 => (format!("is limited to about {}", units::rate(mean)), "its requests"),
+        _ => (format!("are limited to about {} together", units::rate(mean)), "their requests"),
+    };
+    let claim =
+        format!("{} {is_limited}: {} of {its} were rejected with {how}", named(&names), units::share(count as f64 / all.max(1) as f64));
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
     let found = RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)

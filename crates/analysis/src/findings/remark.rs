@@ -6,7 +6,7 @@ use run_directory::RunEnd;
 
 use super::load_shape::{self, WantedLoad};
 use super::load_target::LoadTarget;
-use super::{growing_level, next_limit, transactions};
+use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
 use crate::facts::load_response::LoadResponse;
@@ -37,6 +37,8 @@ const FALLEN_MAX: f64 = 0.2;
 const COVERED_MIN: f64 = 0.7;
 /// Active sessions of a database from which it is worth saying what they run.
 const SESSIONS_MIN: f64 = 0.5;
+/// Threads that wait for a core from which it is worth saying.
+const WAIT_MIN: f64 = 1.0;
 /// Cores idle below which there is none.
 const IDLE_MIN: f64 = 0.05;
 
@@ -145,9 +147,10 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
             &format!("Raise the load further and hold it there{}. {}", higher(facts), observe_next(facts)),
         );
     }
+    let times = users_time::told(facts).unwrap_or_default();
     cannot_tell(
         "the load did not vary enough to see how the target responds to it",
-        &format!("Ramp the load from low to high{}. {}", higher(facts), observe_next(facts)),
+        &format!("{times}Ramp the load from low to high{}. {}", higher(facts), observe_next(facts)),
     )
 }
 
@@ -332,7 +335,8 @@ fn seen(facts: &Facts<'_>) -> Vec<String> {
                 return Some(format!("at some moment \"{}\" had no core idle", readings.signal.observer));
             }
             let statement = if role == Role::SessionsActive { statement(facts, readings.signal.observer.as_str()) } else { None };
-            let statement = statement.unwrap_or_default();
+            let beside = if role == Role::ProcessCpu { waiting_for_a_core(facts, &readings) } else { statement };
+            let statement = beside.unwrap_or_default();
             Some(format!("\"{}\" had {edge} {} {words}{statement}", readings.signal.observer, units::number(most)))
         });
         told.collect::<Vec<String>>()
@@ -348,6 +352,14 @@ fn statement(facts: &Facts<'_>, observer: &str) -> Option<String> {
     let active = facts.signals.mean(part, Role::SessionsActive, from, to).filter(|active| *active >= SESSIONS_MIN)?;
     let (name, sessions, _) = session_waits::most_run(&facts.signals, part, active, (from, to))?;
     Some(format!(" (at the top of the load {} of {} ran `{name}`)", units::number(sessions), units::number(active)))
+}
+
+/// Threads of a process that waited for a core at the top of the load: whoever has them, they are short.
+fn waiting_for_a_core(facts: &Facts<'_>, cpu: &SignalReadings<'_>) -> Option<String> {
+    let (from, to) = facts.strain.top_span();
+    let part = facts.signals.parts_with(Role::ProcessRunDelay).find(|part| part.observer == cpu.signal.observer)?;
+    let waited = facts.signals.mean(part, Role::ProcessRunDelay, from, to).filter(|threads| *threads >= WAIT_MIN)?;
+    Some(format!(" (at the top of the load {} of its threads waited for one)", units::number(waited)))
 }
 
 /// Garbage collection at high load, where it takes time worth naming.

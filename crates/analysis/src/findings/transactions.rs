@@ -7,7 +7,7 @@ use crate::facts::commits::Commits;
 use crate::facts::readings::SignalReadings;
 
 /// Transactions per request from which they are many.
-const MANY: f64 = 10.0;
+pub(super) const MANY: f64 = 10.0;
 
 /// What is said of them beside a run in which nobody waited for them: a cost, and no limit.
 pub(super) fn in_passing(facts: &Facts<'_>) -> Option<String> {

@@ -12,37 +12,24 @@ use metrics::{Histogram, Outcome, SeriesKind};
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::facts::failures::Failing;
+use crate::facts::humps::{Hump, VALLEY, between, hump};
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
 
-/// Slow ones needed, how many make it sure, and what part of all they may be.
-const SLOW_MIN: u64 = 8;
+/// How many slow ones make it sure, and what part of all they may be.
 const SURE: u64 = 20;
-const SHARE_MIN: f64 = 0.001;
 const SHARE_MAX: f64 = 0.2;
-/// How much longer the fastest of them must take than the median of the others.
-const SLOWER: f64 = 4.0;
-/// The hump is narrow, from its tenth to its ninetieth percentile …
-const WIDTH_MAX: f64 = 1.5;
-/// … and few end in the valley before it: between half of its fastest and its fastest.
-const VALLEY: f64 = 0.5;
-const VALLEY_SHARE_MAX: f64 = 0.1;
 /// Part of the seconds that chance would give at least one slow request, in which there must be one.
 const SPREAD_MIN: f64 = 0.7;
 /// Part of the slow ones that groups must hold to be named, and part of those groups' requests that must be slow; part that timeouts must be.
 const NAMED_MIN: f64 = 0.9;
+/// Seconds before the end of the load up to which work must have waited to be worked off after it.
+const WORKED_OFF_S: f64 = 2.0;
 /// Part of a slow request's time that connecting must have taken.
 const CONNECTING: f64 = 0.8;
 /// Groups that are named one by one.
 const NAMES_MAX: usize = 5;
-
-/// A hump of slow requests. Nanoseconds.
-struct Hump {
-    from_ns: u64,
-    median_ns: u64,
-    count: u64,
-    others_ns: u64,
-}
 
 /// One request of a scenario, in whichever groups it is made.
 struct RequestTimes<'a> {
@@ -52,8 +39,17 @@ struct RequestTimes<'a> {
 }
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let humps = requests(facts).into_iter().filter_map(|request| hump(&request.times).map(|hump| (request, hump)));
-    let humps = humps.filter(|(request, hump)| !is_of_timeouts(request, hump) && is_spread(facts, request, hump));
+    if facts.slow_part.is_some() {
+        return None;
+    }
+    let humps = requests(facts).into_iter().filter_map(|request| hump(&request.times, SHARE_MAX).map(|hump| (request, hump)));
+    let is_kind = |request: &RequestTimes<'_>, hump: &Hump| {
+        !is_of_timeouts(request, hump)
+            && !is_of_failures(facts, request, hump)
+            && is_spread(facts, request, hump)
+            && !is_of_queue(facts, request, hump)
+    };
+    let humps = humps.filter(|(request, hump)| is_kind(request, hump));
     let (request, hump) = humps.max_by_key(|(_, hump)| hump.count)?;
     let (name, all) = (request.name, request.times.count());
     let seconds = |ns: u64| units::seconds(ns as f64 / 1e9);
@@ -148,6 +144,32 @@ fn is_of_timeouts(request: &RequestTimes<'_>, hump: &Hump) -> bool {
     timeouts as f64 >= NAMED_MIN * hump.count as f64
 }
 
+/// Whether the slow ones are those that failed, as at a time limit inside the system: what failed and how says more.
+fn is_of_failures(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
+    let is_it = |failing: &&Failing<'_>| *failing.key.name == *request.name;
+    facts.failing.iter().filter(is_it).any(|failing| {
+        let are_slow = failing.times.is_some_and(|times| times.low * 1e9 >= VALLEY * hump.from_ns as f64);
+        are_slow && failing.failed as f64 >= NAMED_MIN * hump.count as f64
+    })
+}
+
+/// Whether nearly all slow ones ended while work waited: who is served last in a queue that is not in order takes as long, whatever it asks for.
+fn is_of_queue(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
+    let load_end = facts.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+    let waits = |slice: &metrics::Snapshot| {
+        let (from, to) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
+        // What waited at the end of the load is worked off after it.
+        let lasts = |until: f64| until > from || until + WORKED_OFF_S >= load_end;
+        facts.waiting.iter().any(|waiting| waiting.flow.is_none() && waiting.from < to && lasts(waiting.to))
+    };
+    let slow = |slice: &metrics::Snapshot| {
+        let of_it = slice.series.iter().filter(|second| request.groups.iter().any(|series| series.merged.key == second.key));
+        of_it.map(|second| between(&second.service, hump.from_ns, u64::MAX)).sum::<u64>()
+    };
+    let inside = facts.run.slices.iter().filter(|slice| waits(slice)).map(slow).sum::<u64>();
+    inside as f64 >= NAMED_MIN * facts.run.slices.iter().map(slow).sum::<u64>().max(1) as f64
+}
+
 /// The groups to which the slow ones belong, in words, and what shows it; `None` where groups do not tell them apart.
 fn slow_groups(request: &RequestTimes<'_>, hump: &Hump) -> Option<(String, String)> {
     let slow_of = |series: &SeriesTally| between(&series.merged.service, hump.from_ns, u64::MAX);
@@ -177,37 +199,6 @@ fn named(groups: &[&SeriesTally]) -> String {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
-}
-
-/// The largest hump above a valley, if there is one.
-fn hump(times: &Histogram) -> Option<Hump> {
-    let count = times.count();
-    let most = (count as f64 * SHARE_MAX) as u64;
-    let mut above = 0;
-    let mut best = None;
-    let bars: Vec<(u64, u64, u64)> = times.bars().collect();
-    for &(from_ns, _, here) in bars.iter().rev() {
-        above += here;
-        if above > most {
-            break;
-        }
-        if above < SLOW_MIN || (above as f64) < SHARE_MIN * count as f64 {
-            continue;
-        }
-        let rank = |part: f64| times.value_at_rank(count - above + 1 + (part * (above - 1) as f64) as u64);
-        let others_ns = times.value_at_rank((count - above).div_ceil(2).max(1));
-        let narrow = rank(0.9) as f64 <= WIDTH_MAX * rank(0.1) as f64;
-        let valley = between(times, (from_ns as f64 * VALLEY) as u64, from_ns);
-        if narrow && from_ns as f64 >= SLOWER * others_ns as f64 && valley as f64 <= VALLEY_SHARE_MAX * above as f64 {
-            best = Some(Hump { from_ns, median_ns: rank(0.5), count: above, others_ns });
-        }
-    }
-    best
-}
-
-/// Requests that took from `low` up to, not including, `high`.
-fn between(times: &Histogram, low: u64, high: u64) -> u64 {
-    times.bars().filter(|(from, ..)| (low..high).contains(from)).map(|(.., count)| count).sum()
 }
 
 /// Seconds in which one of them ended.

@@ -17,6 +17,7 @@ mod findings;
 mod flows;
 mod fluid;
 mod held;
+mod held_back;
 mod held_out;
 mod layers;
 mod limits;

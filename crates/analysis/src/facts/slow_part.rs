@@ -1,0 +1,105 @@
+//! A part of the requests that takes longer by the same time whatever is asked for: what serves that part is slow, not what is asked.
+//!
+//! Where one of several instances is slow, each request meets it now and then, and takes longer there by the same time. A kind of request, a cache or a lock
+//! would show in some of them and not in the others.
+
+use std::collections::BTreeMap;
+
+use metrics::{Histogram, SeriesKey, SeriesKind};
+use run_directory::Run;
+
+use super::humps::{between, hump};
+use crate::RunTally;
+
+/// Samples of a request that tell its share, and the part of all requests that such names must make up.
+const SAMPLES_MIN: u64 = 40;
+const COVERED_MIN: f64 = 0.8;
+const NAMES_MIN: usize = 3;
+/// Largest share that is a part: with more, the others would be the exception.
+const SHARE_MAX: f64 = 0.8;
+/// How many times the share of all together a share may be, or be a part of it: who takes turns may send one request to the slow one more often than another.
+const SHARES_APART: f64 = 3.0;
+/// How far the added times may differ, as a part of their median.
+const TIMES_APART: f64 = 0.25;
+/// Part of the seconds that chance would give a slow one, in which there must be one.
+const SPREAD_MIN: f64 = 0.7;
+
+/// Times in seconds.
+pub(crate) struct SlowPart {
+    pub(crate) slow: u64,
+    pub(crate) all: u64,
+    /// Median over the requests of what the slow ones take longer.
+    pub(crate) longer_s: f64,
+    pub(crate) each: Vec<SlowPartOf>,
+}
+
+/// What it is of one request.
+pub(crate) struct SlowPartOf {
+    pub(crate) name: String,
+    pub(crate) share: f64,
+    pub(crate) others_s: f64,
+    pub(crate) slow_s: f64,
+    count: u64,
+    slow: u64,
+    from_ns: u64,
+}
+
+impl SlowPart {
+    pub(crate) fn share(&self) -> f64 {
+        self.slow as f64 / self.all.max(1) as f64
+    }
+}
+
+pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
+    let mut times: BTreeMap<&str, Histogram> = BTreeMap::new();
+    for series in tally.of_kind(SeriesKind::Request) {
+        times.entry(&series.merged.key.name).or_default().merge(&series.merged.service);
+    }
+    let requests: u64 = times.values().map(Histogram::count).sum();
+    times.retain(|_, times| times.count() >= SAMPLES_MIN);
+    let each: Vec<SlowPartOf> = times.iter().map(|(name, times)| of_one(name, times)).collect::<Option<_>>()?;
+    let (slow, all) = each.iter().fold((0, 0), |(slow, all), one| (slow + one.slow, all + one.count));
+    if each.len() < NAMES_MIN || (all as f64) < COVERED_MIN * requests as f64 {
+        return None;
+    }
+    let longer: Vec<f64> = each.iter().map(|one| one.slow_s - one.others_s).collect();
+    let part = SlowPart { slow, all, longer_s: crate::robust::median(&longer), each };
+    let share = part.share();
+    let is_same = |one: &SlowPartOf| {
+        let longer = one.slow_s - one.others_s;
+        let is_about_as_often = one.share * SHARES_APART >= share && one.share <= SHARES_APART * share;
+        is_about_as_often && (longer - part.longer_s).abs() <= TIMES_APART * part.longer_s
+    };
+    (part.each.iter().all(is_same) && is_spread(run, &part)).then_some(part)
+}
+
+fn of_one(name: &str, times: &Histogram) -> Option<SlowPartOf> {
+    let hump = hump(times, SHARE_MAX)?;
+    let count = times.count();
+    Some(SlowPartOf {
+        name: name.to_owned(),
+        share: hump.count as f64 / count as f64,
+        others_s: hump.others_ns as f64 / 1e9,
+        slow_s: hump.median_ns as f64 / 1e9,
+        count,
+        slow: hump.count,
+        from_ns: hump.from_ns,
+    })
+}
+
+/// Whether slow ones, and others, come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.
+fn is_spread(run: &Run, part: &SlowPart) -> bool {
+    let share = part.share();
+    let (mut expected, mut found) = ((0.0, 0.0), (0.0, 0.0));
+    for slice in &run.slices {
+        let of = |key: &SeriesKey| part.each.iter().find(|one| key.kind == SeriesKind::Request && *one.name == *key.name);
+        let (count, slow) =
+            slice.series.iter().filter_map(|series| Some((series, of(&series.key)?))).fold((0, 0), |sum, (series, one)| {
+                (sum.0 + series.service.count(), sum.1 + between(&series.service, one.from_ns, u64::MAX))
+            });
+        let some = |share: f64| 1.0 - (1.0 - share).powf(count as f64);
+        expected = (expected.0 + some(share), expected.1 + some(1.0 - share));
+        found = (found.0 + f64::from(u8::from(slow > 0)), found.1 + f64::from(u8::from(count > slow)));
+    }
+    expected.0 >= 5.0 && found.0 >= SPREAD_MIN * expected.0 && found.1 >= SPREAD_MIN * expected.1
+}

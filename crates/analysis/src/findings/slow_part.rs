@@ -1,0 +1,42 @@
+//! One of several instances is slow: a part of all requests takes longer by the same time, whatever is asked for.
+
+use super::alternative::Alternative;
+use super::ranked::{RankedFinding, Standing};
+use crate::Confidence;
+use crate::facts::Facts;
+
+/// Requests that the evidence lists.
+const LISTED_MAX: usize = 5;
+
+pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+    let part = facts.slow_part.as_ref()?;
+    let (share, longer) = (units::share(part.share()), units::seconds(part.longer_s));
+    let claim = format!(
+        "{share} of all requests take {longer} longer than the others, whichever they are: one of several instances that serve them, or something that \
+         only some of them pass, is slow"
+    );
+    let whole = (0.0, facts.tally.duration_seconds());
+    let found = RankedFinding::new(Standing::Fault, "slow-part", Confidence::Medium, claim);
+    let found = part.each.iter().take(LISTED_MAX).fold(found, |found, one| {
+        let text = format!(
+            "{} of \"{}\" take {}, the others {}",
+            units::share(one.share),
+            one.name,
+            units::seconds(one.slow_s),
+            units::seconds(one.others_s)
+        );
+        found.rests_on(text, vec!["response/p50".to_owned(), "response/p90".to_owned()], whole)
+    });
+    Some(
+        found
+            .weigh(Alternative::ruled_out(
+                "Two kinds of one request",
+                format!("each of {} requests has slow ones, and they take longer by the same time", part.each.len()),
+            ))
+            .weigh(Alternative::ruled_out("Pauses", "slow ones and others ended throughout the run".to_owned()))
+            .try_next(
+                "See which instance answered: compare their times at the balancer, or call each of them alone. With one instance, look for what the \
+                 service does for each request now and then: a look-up, a new connection, a cache that misses.",
+            ),
+    )
+}

@@ -1,0 +1,307 @@
+//! What holds requests back, and what only looks so: chance, a machine that others use, what was cut off.
+
+use analysis::{Confidence, Finding, conclude};
+use metrics::{ErrorGroup, Outcome, Phases, Role, SeriesKind};
+use plan::{LoadProfile, OpenStage, Timing};
+use run_directory::Run;
+
+use crate::coverage::Draws;
+use crate::fluid::{Load, System, constant};
+use crate::made::{self, MS, SECOND, Slice, closed, counter, gauge, open, plan};
+use crate::told::{findings, shown};
+
+fn ramp(from: f64, to: f64, seconds: u64) -> LoadProfile {
+    LoadProfile::Open { stages: vec![OpenStage::Rate { from, to, duration_ns: seconds * SECOND, timing: Timing::Even }] }
+}
+
+/// Half of the visitors search, and a few less of them at the top of a ramp. From its middle on a search takes so long.
+fn searching(seed: u64, service_ns: u64) -> Run {
+    let mut draws = Draws::new(seed);
+    let second = |number: u32| {
+        let visitors = 4 + u64::from(number);
+        let share = if number < 22 { 0.5 } else { 0.43 };
+        let searches = (0..visitors).filter(|_| draws.uniform() < share).count() as u64;
+        let took = if number < 16 { MS } else { service_ns };
+        Slice::new(number).arrivals(visitors).requests("List", visitors, MS).requests("Search", searches, took).done()
+    };
+    made::run_of(plan(ramp(4.0, 44.0, 40)), (0..40).map(second).collect())
+}
+
+#[test]
+fn what_is_asked_for_less_often_is_not_held_back_where_hardly_any_is_in_the_system() {
+    for seed in 0..20 {
+        // 20 a second of 7 ms: 0.14 in the system. Nobody waits for anybody.
+        let found = findings(&searching(seed, 7 * MS));
+        assert!(found.iter().all(|finding| finding.rule != "rate-limit" && finding.rule != "effective-concurrency"), "{}", shown(&found));
+    }
+}
+
+/// Twenty users all along, whose loans take up to so long.
+fn remark_of_users(loan: u64, delay: f64) -> String {
+    let second = |number: u32| {
+        let mut slice = Slice::new(number).requests("List", 40, 5 * MS);
+        for index in 0..12 {
+            slice = slice.request("Borrow", 0, 60 * MS + index * loan / 12, Outcome::Passed);
+        }
+        slice.leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (20, 20, 40)).done()
+    };
+    let mut run = made::run_of(plan(closed(20, 40)), (0..40).map(second).collect());
+    counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
+    counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| delay);
+    conclude(&run).verdict.findings.remark
+}
+
+#[test]
+fn what_cannot_be_told_says_where_users_spend_their_time_and_whether_threads_waited_for_a_core() {
+    let told = remark_of_users(1_200 * MS, 4.0);
+    assert!(told.contains("(at the top of the load 4 of its threads waited for one)"), "{told}");
+    assert!(told.contains("goes to \"Borrow\", which takes 610 ms on average and 60.0 ms at the least"), "{told}");
+    // They hardly wait, and it takes as long as its fastest.
+    let told = remark_of_users(0, 0.2);
+    assert!(told.starts_with("Cannot tell") && !told.contains("waited for one") && !told.contains("goes to"), "{told}");
+}
+
+/// Programs of little priority fill a machine whose cores the system hardly asks for; what is open waits for something else.
+#[test]
+fn a_machine_that_others_fill_is_not_named_where_hardly_anything_that_waits_is_at_a_core() {
+    let users = |cpu: f64, delay: f64| {
+        let mut run = System { capacity: 90.0, base: 0.04, is_shared: true }.under(Load::Users(40, 40, 40)).run;
+        run.info.host.cores = 2;
+        counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.0);
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| cpu);
+        counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| delay);
+        findings(&run)
+    };
+    let found = users(0.06, 0.2);
+    assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
+    // As many as there are cores want one.
+    let found = users(0.3, 2.5);
+    assert!(found.iter().any(|finding| finding.claim.contains("machine's CPU is saturated")), "{}", shown(&found));
+}
+
+/// 20 a second, of which some are given up after ten seconds from 0:25 on.
+#[test]
+fn what_was_given_up_is_said_to_have_been_made_as_long_before() {
+    let second = |number: u32| {
+        let mut slice = Slice::new(number).arrivals(20);
+        for index in 0..20 {
+            let is_lost = number >= 25 && index < 12;
+            let (service, outcome) = if is_lost { (10 * SECOND, Outcome::Timeout) } else { (5 * MS, Outcome::Passed) };
+            slice = slice.request("Order", 0, service, outcome);
+        }
+        slice.done()
+    };
+    let found = findings(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
+    let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
+    assert!(failed.claim.contains("failed from 0:25 on"), "{}", shown(&found));
+    assert!(failed.evidence.iter().any(|evidence| evidence.text.ends_with("they were made from about 0:15 on")), "{}", shown(&found));
+    assert!(failed.next.starts_with("Find what it waits for from 0:15 on"), "{}", failed.next);
+}
+
+/// Open load of which each visitor opens a connection; in the end most of them wait.
+#[test]
+fn visitors_that_came_and_still_wait_have_opened_their_connection_too() {
+    let crowd = |opened: u64| {
+        let second = |number: u32| {
+            let done = 10;
+            let mut slice = Slice::new(number).leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (40, 40, done));
+            for _ in 0..done * 3 {
+                let phases = Phases { connect: 400 * MS, wait: 600 * MS, ..Phases::default() };
+                slice = slice.request_with("List", phases, SECOND);
+            }
+            slice.generator(|worker| worker.connections_opened = opened).done()
+        };
+        findings(&made::run_of(plan(open(40.0, 40)), (0..40).map(second).collect()))
+    };
+    let found = crowd(42);
+    assert!(found.iter().all(|finding| finding.rule != "new-connections"), "{}", shown(&found));
+    let found = crowd(110);
+    assert!(found.iter().any(|finding| finding.rule == "new-connections"), "{}", shown(&found));
+}
+
+/// A queue that grows by eight messages a second while requests are as fast as ever.
+#[test]
+fn a_queue_that_grows_is_told_in_a_run_of_forty_seconds() {
+    let queue = |length: fn(u64) -> f64| {
+        let mut run = constant(40, 30, |_| (5 * MS, 0));
+        gauge("redis", "list").role(Role::QueueLength).part("mails").each_second(&mut run, length);
+        findings(&run)
+    };
+    let found = queue(|second| 8.0 * second as f64);
+    assert!(found[0].rule == "growing-backlog" && found[0].claim.contains("mails"), "{}", shown(&found));
+    // One that fills and stands, and one that comes and goes.
+    for length in [(|second: u64| 20.0 * second.min(8) as f64) as fn(u64) -> f64, |second: u64| 8.0 * (second % 10) as f64] {
+        let found = queue(length);
+        assert!(found.is_empty(), "{}", shown(&found));
+    }
+}
+
+/// 200 requests a second; every eighth second on average, at random, or every second a few of one of them run into a limit of a second.
+fn with_slow_seconds(seed: u64, share: f64, failed: bool) -> Run {
+    let mut draws = Draws::new(seed);
+    let second = |number: u32| {
+        let mut slice = Slice::new(number).arrivals(30).requests("List", 30, 5 * MS);
+        for _ in 0..9 {
+            let is_slow = number >= 15 && draws.uniform() < share;
+            let outcome = if is_slow && failed { Outcome::Status } else { Outcome::Passed };
+            slice = slice.request("Play", 0, if is_slow { SECOND + (draws.uniform() * 4e6) as u64 } else { 25 * MS }, outcome);
+        }
+        slice.done()
+    };
+    made::run_of(plan(open(30.0, 40)), (0..40).map(second).collect())
+}
+
+#[test]
+fn seconds_that_are_slow_more_often_than_not_keep_no_distance() {
+    let mut even = 0;
+    for seed in 0..30 {
+        let found = findings(&with_slow_seconds(seed, 0.1, true));
+        even += found.iter().filter(|finding| finding.rule == "periodic-stall" && finding.confidence > Confidence::Low).count();
+        assert!(found.iter().any(|finding| finding.rule == "failures" && finding.claim.contains("\"Play\"")), "{}", shown(&found));
+        // What failed at a limit is no kind of its own.
+        assert!(found.iter().all(|finding| finding.rule != "two-kinds"), "{}", shown(&found));
+    }
+    assert!(even <= 1, "{even} of 30");
+}
+
+/// Three requests of their own times; some of each come from an instance that takes so much longer.
+fn of_instances(shares: [f64; 3], longer: [u64; 3]) -> Run {
+    let mut draws = Draws::new(7);
+    let requests = [("List", 8 * MS), ("Show", 3 * MS), ("Buy", 30 * MS)];
+    let second = |number: u32| {
+        let mut slice = Slice::new(number).arrivals(20);
+        for _ in 0..20 {
+            for (index, (name, own)) in requests.into_iter().enumerate() {
+                let jitter = 0.8 + 0.4 * draws.uniform();
+                let added = if draws.uniform() < shares[index] { (longer[index] as f64 * jitter) as u64 } else { 0 };
+                slice = slice.request(name, 0, (own as f64 * jitter) as u64 + added, Outcome::Passed);
+            }
+        }
+        slice.done()
+    };
+    made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())
+}
+
+#[test]
+fn an_instance_that_is_slow_is_told_by_what_every_request_takes_longer() {
+    for shares in [[0.5; 3], [0.3, 0.6, 0.5], [0.12; 3]] {
+        let found = findings(&of_instances(shares, [200 * MS; 3]));
+        assert!(found[0].rule == "slow-part" && found[0].claim.contains("one of several instances"), "{shares:?}: {}", shown(&found));
+        assert!(found[0].claim.contains("of all requests take ") && found[0].claim.contains("longer than the others"), "{}", shown(&found));
+    }
+    // One request of two kinds, a request that each meets in its own way, and none.
+    for (shares, longer) in [([0.12, 0.0, 0.0], [200; 3]), ([0.5; 3], [200, 60, 900]), ([0.0; 3], [200; 3])] {
+        let found = findings(&of_instances(shares, longer.map(|ms| ms * MS)));
+        assert!(found.iter().all(|finding| finding.rule != "slow-part"), "{shares:?} {longer:?}: {}", shown(&found));
+    }
+}
+
+/// 60 requests a second of two names and a quota of 40 over both; the test says that it expects 201 of one.
+#[test]
+fn a_quota_that_counts_all_requests_is_said_of_all_of_them() {
+    let second = |number: u32| {
+        let refused: u64 = if number < 20 { 0 } else { 10 };
+        let mut slice = Slice::new(number).arrivals(30);
+        for name in ["List", "Buy"] {
+            slice = slice.requests(name, 30 - refused, 4 * MS);
+            for _ in 0..refused {
+                slice = slice.request(name, 0, MS, Outcome::Status);
+            }
+        }
+        let mut snapshot = slice.done();
+        for series in snapshot.series.iter_mut().filter(|series| series.key.kind == SeriesKind::Request) {
+            series.statuses = vec![(201, 30 - refused), (429, refused)];
+        }
+        let error = |(name, message): (&str, &str)| ErrorGroup {
+            key: made::key(SeriesKind::Request, name),
+            outcome: Outcome::Status,
+            message: message.into(),
+            count: refused,
+            first_at: snapshot.start,
+            samples: Vec::new(),
+            trace: None,
+        };
+        if refused > 0 {
+            snapshot.errors = [("List", "status 429"), ("Buy", "status 429, expected 201")].into_iter().map(error).collect();
+        }
+        snapshot
+    };
+    let found = findings(&made::run_of(plan(open(30.0, 40)), (0..40).map(second).collect()));
+    let claim = &found[0].claim;
+    assert!(found[0].rule == "rate-limit" && claim.contains("\"Buy\" are limited to about 40/s together"), "{}", shown(&found));
+    assert!(found.iter().all(|finding| finding.rule != "failures"), "{}", shown(&found));
+}
+
+/// Each visit reads names one by one, in one transaction, until a core of the database is full.
+#[test]
+fn a_statement_that_each_iteration_makes_many_times_is_told_where_transactions_are_few() {
+    let asked = |each: f64| {
+        let fluid = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 40.0, 60));
+        let mut run = fluid.run.clone();
+        let calls =
+            counter("mysql", "statement_calls").label("statement", "SELECT NAME FROM AUTHORS WHERE ID = ?").role(Role::StatementCalls);
+        calls.each_second(&mut run, |second| each * fluid.ended[second as usize]);
+        findings(&run)
+    };
+    let found = asked(160.0);
+    let first = &found[0];
+    assert!(
+        first.rule == "many-transactions" && first.claim.contains("`SELECT NAME FROM AUTHORS WHERE ID = ?` is executed"),
+        "{}",
+        shown(&found)
+    );
+    assert!(first.claim.contains("most of the time goes to \"Register\""), "{}", shown(&found));
+    assert!(asked(4.0).iter().all(|finding| finding.rule != "many-transactions"));
+}
+
+/// A ramp during which requests take two seconds for a while, until most are turned away at once: those that are served meet less load than was asked for.
+#[test]
+fn load_that_is_turned_away_is_no_load_that_was_carried_faster() {
+    let overloaded = |refused: bool| {
+        let second = |number: u32| {
+            let rate = 6 + u64::from(number) * 5 / 4;
+            let (wait, failed) = match number {
+                0..17 => (0, 0),
+                17..34 => (2 * SECOND, 0),
+                _ if refused => (0, rate * 4 / 5),
+                _ => (0, 0),
+            };
+            let mut slice = Slice::new(number).arrivals(rate);
+            for index in 0..rate {
+                let (service, outcome) = if index < failed { (MS / 3, Outcome::Reset) } else { (MS + wait, Outcome::Passed) };
+                slice = slice.request("Search", 0, service + index * 10_000, outcome);
+            }
+            slice.done()
+        };
+        findings(&made::run_of(plan(ramp(6.0, 56.0, 40)), (0..40).map(second).collect()))
+    };
+    let unexplained = |found: &[Finding]| found.iter().any(|finding| finding.claim.contains("more than the load explains"));
+    let found = overloaded(true);
+    assert!(!unexplained(&found), "{}", shown(&found));
+    // As much load, all of it served and fast: then it was something else before.
+    let found = overloaded(false);
+    assert!(unexplained(&found), "{}", shown(&found));
+}
+
+/// Random arrivals, six a second; every fifth second a pause. By chance, more of them come in the seconds with a pause, or the load itself comes in bursts.
+#[test]
+fn a_few_more_random_arrivals_in_the_seconds_of_pauses_are_no_burst() {
+    let paused = |more: u64| {
+        let arrivals = [5, 6, 7, 4, 6, 8, 5, 6, 7, 6];
+        let second = |number: u32| {
+            let is_paused = number % 5 == 3;
+            let count = arrivals[number as usize % 10] + if is_paused { more } else { 0 };
+            let mut slice = Slice::new(number).arrivals(count).requests("List", 3 * count, 15 * MS + u64::from(number % 7) * MS);
+            if is_paused {
+                slice = slice.requests("List", 2, 280 * MS);
+            }
+            slice.done()
+        };
+        findings(&made::run_of(plan(open(6.0, 40)), (0..40).map(second).collect()))
+    };
+    let found = paused(2);
+    assert!(found[0].rule == "periodic-stall" && found[0].claim.starts_with("Every 5.00 s"), "{}", shown(&found));
+    let found = paused(12);
+    assert!(found.iter().all(|finding| finding.rule != "periodic-stall"), "{}", shown(&found));
+}
