@@ -207,7 +207,8 @@ impl Client {
                     None => return exchange,
                 },
             };
-            let mut in_flight = InFlightRequest::new(&self.network, &mut connection, out, ResponseReader::new(form.read_plan(&traits)));
+            let reader = ResponseReader::new(form.read_plan(&traits));
+            let mut in_flight = InFlightRequest::new(&self.network, &mut connection, out, reader, exchange.started);
             let result = poll_fn(|context| in_flight.poll(context)).await;
             let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
             if is_reset && self.options.retry_idle_close && !exchange.connected && Reach::of(&in_flight).allows_retry(traits.idempotent) {

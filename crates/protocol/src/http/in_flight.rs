@@ -45,6 +45,8 @@ pub(crate) struct InFlightRequest<'a> {
     pub(crate) out: OutgoingRequest<'a>,
     pub(crate) response: ResponseReader,
     pub(crate) times: ExchangeTimes,
+    /// When the exchange began: nothing of it happened before.
+    started: Nanos,
     /// The peer ended its side of the connection before the response was whole.
     pub(crate) closed: bool,
     /// The peer sent more than the response.
@@ -70,7 +72,14 @@ pub(crate) struct ExchangeTimes {
 }
 
 impl<'a> InFlightRequest<'a> {
-    pub(crate) fn new(network: &'a Network, connection: &'a mut Connection, out: OutgoingRequest<'a>, response: ResponseReader) -> Self {
+    /// `started`: when its exchange began.
+    pub(crate) fn new(
+        network: &'a Network,
+        connection: &'a mut Connection,
+        out: OutgoingRequest<'a>,
+        response: ResponseReader,
+        started: Nanos,
+    ) -> Self {
         connection.stream.stamp(network.late_reads.are_allowed() || network.takes_stamp());
         Self {
             network,
@@ -78,6 +87,7 @@ impl<'a> InFlightRequest<'a> {
             out,
             response,
             times: ExchangeTimes::default(),
+            started,
             closed: false,
             surplus: false,
             rest: Vec::new(),
@@ -196,8 +206,10 @@ impl<'a> InFlightRequest<'a> {
         match lag_ns {
             Some(lag_ns) if late.is_some() => {
                 self.network.read_after(0);
-                // The response to what was sent a moment ago may be stamped before the clock was read for that.
-                now.saturating_sub(lag_ns).max(self.times.sent)
+                let arrived = now.saturating_sub(lag_ns).max(self.started);
+                // On a busy core the response may be here before the clock was read for the request, which had been sent by then.
+                self.times.sent = self.times.sent.min(arrived);
+                arrived
             }
             Some(lag_ns) => {
                 self.network.read_after(lag_ns);

@@ -5,10 +5,12 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Histogram};
-use protocol::Network;
+use protocol::http::PreparedRequest;
+use protocol::{Network, NetworkOptions};
 
-use super::support::{Peer, client, get, passed, run, serve, shared};
+use super::support::{Peer, client, get, passed, run, run_on, serve, shared};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HELD: Duration = Duration::from_millis(40);
@@ -91,6 +93,31 @@ fn what_may_be_read_late_ended_when_it_arrived() {
             let ended = if path == "/large" { exchange.ended - exchange.phases.body } else { exchange.ended };
             assert!(ended >= exchange.started && (now - ended >= held) == is_late, "{path}: {} of {}", now - ended, now - exchange.started);
         }
+    });
+}
+
+/// On a busy core a response may be there before the clock was read for its request. Here the clock stands still while the response lies there, and so was read
+/// that late.
+#[test]
+fn a_response_ended_when_it_arrived_though_the_clock_was_read_for_its_request_later() {
+    const MS: u64 = 1_000_000;
+    let clock = Clock::virtual_time();
+    clock.advance_to(1_000 * MS);
+    run_on(clock, NetworkOptions::default(), |network| async move {
+        stamps(&network).await;
+        network.allow_late_reads(true);
+        let address = serve(answer_and_hold).await;
+        let client = client(&network);
+        passed(&client.send(&get(address, "/")).await);
+        let request = PreparedRequest::new(&get(address, "/")).unwrap();
+        let exchange = client.send_prepared_at(&request, 0).await;
+        passed(&exchange);
+        let held = HELD.as_nanos() as u64;
+        assert!(exchange.ended <= 1_000 * MS - held, "{} ms", exchange.ended / MS);
+        assert_eq!(exchange.phases.wait, 0);
+        // It lay there for longer than the request had been under way: no response ends before its request began.
+        let exchange = client.send_prepared_at(&request, 1_000 * MS - held / 2).await;
+        assert_eq!((exchange.started, exchange.ended), (1_000 * MS - held / 2, 1_000 * MS - held / 2));
     });
 }
 

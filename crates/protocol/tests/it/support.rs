@@ -21,8 +21,11 @@ pub(crate) fn run<F: Future<Output = ()>>(test: impl FnOnce(Rc<Network>) -> F) {
 }
 
 pub(crate) fn run_with<F: Future<Output = ()>>(options: NetworkOptions, test: impl FnOnce(Rc<Network>) -> F) {
+    run_on(Clock::real(Monotonic::start()), options, test);
+}
+
+pub(crate) fn run_on<F: Future<Output = ()>>(clock: Clock, options: NetworkOptions, test: impl FnOnce(Rc<Network>) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let clock = Clock::real(Monotonic::start());
     let network = Network::new(clock.clone(), options).unwrap();
     let local = LocalSet::new();
     local.spawn_local(async move {
