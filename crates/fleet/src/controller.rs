@@ -84,7 +84,11 @@ struct Seat {
     zero: Option<OffsetReading>,
     /// Labels by which results are told apart, see [`parts_by_label`].
     parts: Vec<Tags>,
-    /// It has ended, or was lost.
+    /// It has no load any more. It is told so when all its seconds are on disk: until then, it is who keeps them.
+    is_done: bool,
+    /// Its seconds before this one have come.
+    told: u32,
+    /// It was sent away, or was lost.
     is_gone: bool,
 }
 
@@ -186,14 +190,14 @@ impl Controller {
             ToController::Ready => AgentReport::Ready,
             ToController::Snapshot(mut snapshot, events) => {
                 snapshot.flow_events = events;
+                self.seats[agent].told = snapshot.slice + 1;
                 snapshot.agents.push(AgentSlice { told: snapshot.slice + 1, ..self.seats[agent].slice(agent) });
                 self.seats[agent].parts.iter().for_each(|tags| add_part(&mut snapshot, tags));
                 AgentReport::Snapshot(snapshot)
             }
             ToController::LeafEnded { leaf, threw } => AgentReport::LeafEnded { leaf, threw },
             ToController::Done => {
-                self.seats[agent].is_gone = true;
-                self.say(agent, PacketKind::Bye { why: "the run is over".to_owned() });
+                self.seats[agent].is_done = true;
                 AgentReport::Done
             }
             ToController::Broke(why) => {
@@ -277,7 +281,7 @@ impl Controller {
 
     /// Agents that are part of the run still.
     fn staying(&self) -> usize {
-        self.seats.iter().filter(|seat| !seat.is_gone).count()
+        self.seats.iter().filter(|seat| !seat.is_gone && !seat.is_done).count()
     }
 
     fn say_answers(&mut self, answers: Vec<LeaseAnswer>) {
@@ -303,7 +307,11 @@ impl Controller {
             if !self.seats[number].is_gone {
                 parts.into_iter().for_each(|part| self.say(number, PacketKind::Part(part)));
             }
-            if is_silent && self.gathered {
+            let seat = &mut self.seats[number];
+            if seat.is_done && !seat.is_gone && seat.written >= seat.told {
+                seat.is_gone = true;
+                self.say(number, PacketKind::Bye { why: "the run is over".to_owned() });
+            } else if is_silent && self.gathered {
                 self.lose(number, &format!("nothing was heard of it for {} s", SILENCE_MAX_NS / 1_000_000_000));
             }
         }
@@ -335,7 +343,7 @@ impl Controller {
     /// The run goes on without this agent, and never again with it: what it would send late is not known to be all.
     fn lose(&mut self, agent: usize, why: &str) {
         let seat = &mut self.seats[agent];
-        if std::mem::replace(&mut seat.is_gone, true) {
+        if std::mem::replace(&mut seat.is_gone, true) || seat.is_done {
             return;
         }
         let seat = &self.seats[agent];
@@ -372,6 +380,8 @@ impl Seat {
             written: 0,
             zero: None,
             parts: Vec::new(),
+            is_done: false,
+            told: 0,
             is_gone: false,
         }
     }

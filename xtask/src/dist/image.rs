@@ -1,5 +1,6 @@
-//! The container image as an archive that `docker load` and `podman load` read: the OCI image layout (opencontainers/image-spec,
-//! image-layout.md), made without a daemon. One layer: the binary, certificates of authorities if this machine has them, and a folder for runs.
+//! A container image as an archive that `docker load`, `podman load` and `ctr images import` read: the OCI image layout (opencontainers/image-spec,
+//! image-layout.md), made without a daemon. That of a release has one layer: the binary, certificates of authorities if this machine has them, and a
+//! folder for runs.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::release::Release;
+use super::release::{Release, tar};
 use crate::process;
 
 /// Of Debian; whoever tests over TLS needs authorities to trust.
@@ -17,27 +18,80 @@ const USER: &str = "65534:65534";
 
 pub(super) fn write(release: &Release) -> Result<()> {
     let work = release.folder.join("oci");
-    let (root, layout) = (work.join("root"), work.join("layout"));
+    let root = work.join("root");
+    lay_out(&root, &release.tree().join("loadstone"))?;
+    let (name, time) = (format!("loadstone:{}", release.version), &*release.time);
+    let archive = release.folder.join(format!("loadstone-{}-image.tar", release.version));
+    Image { name: &name, root: &root, entry: LOADSTONE, time }.write(&work, &archive)?;
+    Ok(fs::remove_dir_all(work)?)
+}
+
+/// Where the binary is in an image of ours.
+pub(crate) const LOADSTONE: &str = "/usr/bin/loadstone";
+
+/// What an image of Loadstone has, as a folder.
+pub(crate) fn lay_out(root: &Path, binary: &Path) -> Result<()> {
     for folder in ["usr/bin", "etc/ssl/certs", "tmp"] {
         fs::create_dir_all(root.join(folder))?;
     }
-    fs::create_dir_all(layout.join("blobs/sha256"))?;
-    fs::copy(release.tree().join("loadstone"), root.join("usr/bin/loadstone"))?;
+    fs::copy(binary, root.join(LOADSTONE.trim_start_matches('/')))?;
     if Path::new(AUTHORITIES).exists() {
         fs::copy(AUTHORITIES, root.join(AUTHORITIES.trim_start_matches('/')))?;
     }
-    let layer = work.join("layer.tar");
-    release.tar(&root, &["etc", "tmp", "usr"], &layer)?;
-    let layer = Blob::keep(&layout, &layer)?;
-    let config = config(&layer.digest);
-    let config = Blob::keep_json(&work, &layout, &config)?;
-    let manifest = manifest(&config, &layer);
-    let manifest = Blob::keep_json(&work, &layout, &manifest)?;
-    fs::write(layout.join("oci-layout"), "{\"imageLayoutVersion\":\"1.0.0\"}")?;
-    fs::write(layout.join("index.json"), index(&manifest, &release.version).to_string())?;
-    let archive = release.folder.join(format!("loadstone-{}-image.tar", release.version));
-    release.tar(&layout, &["blobs", "index.json", "oci-layout"], &archive)?;
-    Ok(fs::remove_dir_all(work)?)
+    Ok(())
+}
+
+/// An image of one layer.
+pub(crate) struct Image<'a> {
+    /// As it is pulled: `loadstone:0.1.0`.
+    pub(crate) name: &'a str,
+    /// What is in it.
+    pub(crate) root: &'a Path,
+    /// The program that a container of it runs.
+    pub(crate) entry: &'a str,
+    /// Of all its files, seconds since 1970.
+    pub(crate) time: &'a str,
+}
+
+impl Image<'_> {
+    /// `work`: a folder for what is put together on the way.
+    pub(crate) fn write(&self, work: &Path, archive: &Path) -> Result<()> {
+        let layout = work.join("layout");
+        fs::create_dir_all(layout.join("blobs/sha256"))?;
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(self.root)? {
+            entries.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        entries.sort();
+        let layer = work.join("layer.tar");
+        tar(self.time, self.root, &entries.iter().map(String::as_str).collect::<Vec<_>>(), &layer)?;
+        let layer = Blob::keep(&layout, &layer)?;
+        let config = Blob::keep_json(work, &layout, &self.config(&layer.digest))?;
+        let manifest = Blob::keep_json(work, &layout, &manifest(&config, &layer))?;
+        fs::write(layout.join("oci-layout"), "{\"imageLayoutVersion\":\"1.0.0\"}")?;
+        fs::write(layout.join("index.json"), self.index(&manifest).to_string())?;
+        tar(self.time, &layout, &["blobs", "index.json", "oci-layout"], archive)
+    }
+
+    fn config(&self, layer: &str) -> Value {
+        json!({
+            "architecture": "amd64", "os": "linux",
+            "config": {
+                "User": USER, "WorkingDir": "/work", "Entrypoint": [self.entry], "Cmd": ["--help"],
+                // The image itself is read-only: runs go where a volume is mounted, or nowhere.
+                "Env": ["PATH=/usr/bin", format!("SSL_CERT_FILE={AUTHORITIES}"), "HOME=/tmp"],
+            },
+            "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{layer}")] },
+        })
+    }
+
+    fn index(&self, manifest: &Blob) -> Value {
+        let mut described = manifest.described("application/vnd.oci.image.manifest.v1+json");
+        // containerd goes by a name of its own, with the registry that others leave out.
+        let full = if self.name.contains('/') { self.name.to_owned() } else { format!("docker.io/library/{}", self.name) };
+        described["annotations"] = json!({ "org.opencontainers.image.ref.name": self.name, "io.containerd.image.name": full });
+        json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [described] })
+    }
 }
 
 /// A file of the layout, known by its digest.
@@ -66,28 +120,10 @@ impl Blob {
     }
 }
 
-fn config(layer: &str) -> Value {
-    json!({
-        "architecture": "amd64", "os": "linux",
-        "config": {
-            "User": USER, "WorkingDir": "/work", "Entrypoint": ["/usr/bin/loadstone"], "Cmd": ["--help"],
-            // The image itself is read-only: runs go where a volume is mounted, or nowhere.
-            "Env": ["PATH=/usr/bin", format!("SSL_CERT_FILE={AUTHORITIES}"), "HOME=/tmp"],
-        },
-        "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{layer}")] },
-    })
-}
-
 fn manifest(config: &Blob, layer: &Blob) -> Value {
     json!({
         "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": config.described("application/vnd.oci.image.config.v1+json"),
         "layers": [layer.described("application/vnd.oci.image.layer.v1.tar")],
     })
-}
-
-fn index(manifest: &Blob, version: &str) -> Value {
-    let mut described = manifest.described("application/vnd.oci.image.manifest.v1+json");
-    described["annotations"] = json!({ "org.opencontainers.image.ref.name": format!("loadstone:{version}") });
-    json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [described] })
 }

@@ -5,7 +5,7 @@
 //! with a C compiler has. Deliberately absent: uploading, signing, and other processors than this machine's.
 
 mod debian;
-mod image;
+pub(crate) mod image;
 mod release;
 mod sbom;
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub(crate) mod conclusion;
 mod decisions;
 mod email;
 mod figures;
+mod fleet;
 mod lab_case;
 mod payments;
 mod proof;
@@ -39,6 +40,8 @@ enum LabName {
     Email(lab_case::CaseOptions),
     /// How near a search for the capacity comes, on servers whose capacity is known.
     Capacity(capacity::CapacityOptions),
+    /// Agents in a real Kubernetes on this machine, with pods that are killed and evicted in mid-run. Needs root.
+    Fleet(fleet::FleetLabOptions),
     /// What looking into a runtime costs the service, on healthy ones.
     Runtimes(runtimes::RuntimeOptions),
     /// Tickets over REST and their validation over WebSocket, at thousands of users.
@@ -52,6 +55,7 @@ pub(crate) fn lab(workspace: &Workspace, options: &LabOptions) -> Result<()> {
         LabName::Decisions(options) => decisions::decisions(workspace, options),
         LabName::Email(options) => email::email(workspace, options),
         LabName::Capacity(options) => capacity::capacity(workspace, options),
+        LabName::Fleet(options) => fleet::fleet(workspace, options),
         LabName::Runtimes(options) => runtimes::runtimes(workspace, options),
         LabName::Tickets(options) => tickets::tickets(workspace, options),
     }

@@ -245,6 +245,16 @@ fn agents_keep_what_a_killed_controller_had_not_written() {
     assert_eq!((recorded + collected, outcome.collected.agents.len()), (handed, 3));
 }
 
+/// Found by these among ten thousand seeds: agents that had ended were sent away before their last seconds were on disk.
+#[test]
+fn what_agents_measured_last_is_not_lost_when_the_controller_is_killed_right_then() {
+    let asked = asked();
+    for seed in [3_215, 5_355, 5_406] {
+        let simulated = drawn(seed);
+        check(&simulated, &simulate(&simulated), &asked).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+    }
+}
+
 #[test]
 fn agents_stop_when_their_controller_is_killed() {
     let killed = Fault::ControllerKilled { at: 5 * S };
