@@ -14,6 +14,12 @@ lines.once("close", async () => {
   await stop();
   process.exit(0);
 });
+// Nothing is left of a command that failed, either.
+process.on("uncaughtException", async (error) => {
+  console.error(error);
+  await stop();
+  process.exit(1);
+});
 const secured = { pem: process.argv[2], user: "app", password: "s3cret-word" };
 const broker = await startKafka({ port: 0, flushMs: 0, topic: "orders", parts: { add: (ends) => (stop = ends) }, secured });
 // Patient: the machine may be busy with other tests.
