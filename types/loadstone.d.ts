@@ -678,6 +678,17 @@ declare module "loadstone" {
     sql(url: string, options?: SqlOptions): Sql;
 
     /**
+     * Names a Kafka cluster by one of its brokers: `kafka://host:port`, or `kafkas://user:password@host:port` with TLS and a login by SASL/PLAIN. The user's
+     * first records connect to the leaders of their partitions; all further ones share the connections.
+     *
+     * @example
+     * const kafka = user.kafka("kafka://127.0.0.1:9092");
+     * const sent = await kafka.produce("orders", { key: "7", json: { product: "ticket" } }, { name: "Order" });
+     * user.check("it is written", sent.ok);
+     */
+    kafka(url: string, options?: KafkaOptions): Kafka;
+
+    /**
      * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
      * failed or the function throws. Groups may nest. When groups of one user run in parallel, make their requests through the
      * user that is passed to the function, so that each lands in its own group.
@@ -1483,6 +1494,120 @@ declare module "loadstone" {
     /** How long it took. */
     readonly times: Times;
   }
+
+  // ───────────────────────────────────────────────────────────────────────────
+  // # Kafka
+  // A user has one connection to each broker, which lasts as long as its HTTP connections do. Requests that find it taken wait in order, which is the phase
+  // `queue` of their time. Consumers belong to the test and not to a user: see {@link kafka}.
+
+  /** How a cluster is spoken to. */
+  export interface KafkaOptions {
+    /** Who must have a record before it counts as written. Default: `"all"`. */
+    acks?: KafkaAcks;
+    /** Time limit of each request, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
+    timeout?: Duration;
+  }
+
+  /** All replicas that are in step, the partition's leader alone, or nobody: then nothing is answered, and the request ends when it was sent. */
+  export type KafkaAcks = "all" | 1 | 0;
+
+  /** Text, bytes or a number, which is sent as text; `null`: nothing. */
+  export type KafkaBytes = string | number | bigint | Uint8Array | null;
+
+  /** What is written to a topic: a `value`, or one as `json`. */
+  export interface KafkaRecord {
+    /** Records of one key go to one partition, the same as with Kafka's own producers. Default: none. */
+    key?: KafkaBytes;
+    /** With `null`, what has this key is gone, where the topic is compacted. */
+    value?: KafkaBytes;
+    /** The value, written as JSON. */
+    json?: unknown;
+    /** By name; a list repeats its name. */
+    headers?: Readonly<Record<string, KafkaBytes | readonly KafkaBytes[]>>;
+    /** Default: that of the key; without a key, the next one in turn for all such records of a request. */
+    partition?: number;
+    /** Milliseconds since 1970. Default: now. */
+    timestamp?: number;
+  }
+
+  /** How records are written, and how that is recorded. */
+  export interface KafkaProduceOptions extends RecordOptions {
+    /** Name in reports and thresholds. Default: `produce` and the topic. */
+    name?: string;
+    /** Time limit; a request that passes it closes the connection. Default: that of the cluster. */
+    timeout?: Duration;
+    /** Default: that of the cluster. */
+    acks?: KafkaAcks;
+  }
+
+  /** A Kafka cluster as one user has it. */
+  export interface Kafka {
+    /**
+     * Writes records at once and waits until they are acknowledged. Measured as one request, and never throws for what a broker does: a refusal makes it
+     * failed.
+     *
+     * @example
+     * await kafka.produce("orders", { key: "7", value: "ticket", headers: { source: "web" } });
+     * await kafka.produce("orders", orders.map((order) => ({ key: order.id, json: order })), { acks: 1, name: "Batch" });
+     */
+    produce(topic: string, records: KafkaRecord | readonly KafkaRecord[], options?: KafkaProduceOptions): Promise<KafkaResult>;
+  }
+
+  /** Where a record is. */
+  export interface KafkaPlace {
+    readonly partition: number;
+    /** `undefined` with `acks: 0`. */
+    readonly offset: number | undefined;
+  }
+
+  /** What came of records. */
+  export interface KafkaResult {
+    /** Whether all were written. */
+    readonly ok: boolean;
+    /** What the broker refused, its code first, or why there is no answer, in words; `undefined` where all went well. */
+    readonly error: string | undefined;
+    /** Kafka's name for the refusal, such as `NOT_ENOUGH_REPLICAS`, where there is one. */
+    readonly code: string | undefined;
+    /** Of the first record. */
+    readonly partition: number | undefined;
+    /** Of the first record; `undefined` with `acks: 0`. */
+    readonly offset: number | undefined;
+    /** Of all records, in their order; empty where something failed. */
+    readonly places: readonly KafkaPlace[];
+    /** How long it took. */
+    readonly times: Times;
+  }
+
+  /** A record that a consumer was given. Its value is read as `text`, `json(…)`, `regex(…)` and `bytes`. */
+  export interface KafkaConsumedRecord extends Extractable {
+    readonly topic: string;
+    readonly partition: number;
+    readonly offset: number;
+    /** Milliseconds since 1970, as the producer or the broker has set it. */
+    readonly timestamp: number;
+    /** As text; `undefined` where there is none. */
+    readonly key: string | undefined;
+    /** As text; of several of one name, the last. */
+    readonly headers: Readonly<Record<string, string>>;
+    /** `false`: it says that what has its key is gone. */
+    readonly hasValue: boolean;
+    /** The value as bytes. */
+    readonly bytes: Uint8Array;
+  }
+
+  /** Consumers of a test. */
+  export const kafka: {
+    /**
+     * Calls a function for each record that is written to the topic from the start of the run on, by whomever: where journeys come to their end. It reads all
+     * partitions, for no group. Declare it at the top level of the test. The function runs beside those of stubs and returns at once; what it tells of flows
+     * counts from when the record was read.
+     *
+     * @example
+     * const delivery = flow("Delivery");
+     * kafka.consume("kafka://127.0.0.1:9092", "delivered", (record) => delivery.finish(record.json("$.orderId")));
+     */
+    consume(url: string, topic: string, take: (record: KafkaConsumedRecord) => void | Promise<void>): void;
+  };
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Data

@@ -16,14 +16,15 @@ const CLUSTER = "bG9hZHN0b25lLWxhYi0wMQ";
 const START_LIMIT_MS = 60_000;
 
 /** A disk that is flushed for every message: one broker has no other that would keep it. */
-const settings = (port, controller, folder) => `
+const settings = (port, controller, folder, secured) => `
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:${controller}
-listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:${port}
+listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller}${secured ? `,SASL_SSL://127.0.0.1:${secured.port}` : ""}
+advertised.listeners=PLAINTEXT://127.0.0.1:${port}${secured ? `,SASL_SSL://127.0.0.1:${secured.port}` : ""}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL
+${secured ? security(secured) : ""}
 log.dirs=${join(folder, "log")}
 log.flush.interval.messages=1
 num.partitions=2
@@ -33,6 +34,14 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+`;
+
+/** A listener with TLS, for whoever logs in. */
+const security = ({ pem, user, password }) => `
+ssl.keystore.type=PEM
+ssl.keystore.location=${pem}
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_${user}="${password}";
 `;
 
 /** Copies the Kafka that pom.xml names to `target/`, unless it is there. */
@@ -52,13 +61,14 @@ export function installKafka() {
 
 /**
  * Starts a broker with a topic on `port` (0: any free one), each flush `flushMs` longer than this disk's. With `parts` it ends with them, also when they
- * end before it is up.
+ * end before it is up. `secured`, a key and its certificate in a file and whose login is taken, adds a listener with TLS and SASL/PLAIN.
  */
-export async function startKafka({ port: wanted, flushMs, topic, parts }) {
+export async function startKafka({ port: wanted, flushMs, topic, parts, secured: wantedSecured }) {
   const [port, controller] = [wanted || (await freePort()), await freePort()];
   const folder = mkdtempSync(join(tmpdir(), "loadstone-kafka-"));
   const configuration = join(folder, "server.properties");
-  writeFileSync(configuration, settings(port, controller, folder));
+  const secured = wantedSecured && { ...wantedSecured, port: await freePort() };
+  writeFileSync(configuration, settings(port, controller, folder, secured));
   // One collector thread and a small heap: the machine belongs to the system under test.
   const java = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", join(LIBRARIES, "*")];
   execFileSync("java", [...java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", configuration], { stdio: ["ignore", "ignore", 2] });
@@ -72,7 +82,7 @@ export async function startKafka({ port: wanted, flushMs, topic, parts }) {
     await stop();
     throw error;
   }
-  return { address: `127.0.0.1:${port}`, stop };
+  return { address: `127.0.0.1:${port}`, securedAddress: secured && `127.0.0.1:${secured.port}`, stop };
 }
 
 /** Until the topic is there. */

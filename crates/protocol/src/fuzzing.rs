@@ -114,3 +114,21 @@ pub fn redis(input: &[u8]) {
         assert!(crate::redis::RedisReplies::of(&bytes[..end]).count() > 0);
     }
 }
+
+/// A stretch of a partition's log of Kafka: as it lies there, and with length, format and checksum mended, so that what lies behind them is read, too.
+pub fn kafka(input: &[u8]) {
+    let read = |bytes: &[u8]| {
+        let (records, next) = crate::kafka::fuzzing::batches(bytes);
+        assert!(records == 0 || next.is_some(), "what was read is behind the place to read on from");
+    };
+    read(input);
+    let mut mended = input.to_vec();
+    if mended.len() > 61 {
+        let length = (mended.len() - 12) as u32;
+        mended[8..12].copy_from_slice(&length.to_be_bytes());
+        mended[16] = 2;
+        let checksum = crc32c::crc32c(&mended[21..]);
+        mended[17..21].copy_from_slice(&checksum.to_be_bytes());
+        read(&mended);
+    }
+}

@@ -1,7 +1,7 @@
-//! Clients that measure: HTTP, WebSocket, server-sent events, gRPC, raw TCP, UDP, Redis, SQL; one socket layer with exact timestamps under them.
+//! Clients that measure: HTTP, WebSocket, server-sent events, gRPC, raw TCP, UDP, Redis, SQL, Kafka; one socket layer with exact timestamps under them.
 //!
 //! Read [`Network`] first (what one worker's connections share), then [`http::Client`], [`ws::WebSocket`], [`sse::EventStream`],
-//! [`grpc::GrpcClient`], [`raw::RawConnection`], [`udp::DatagramSocket`], [`redis::RedisClient`] and [`sql::SqlClient`].
+//! [`grpc::GrpcClient`], [`raw::RawConnection`], [`udp::DatagramSocket`], [`redis::RedisClient`], [`sql::SqlClient`] and [`kafka::KafkaClient`].
 //! Deliberately absent: names, checks, histograms (callers record), scripts.
 //!
 //! Layers, from the bottom up; none knows one above it:
@@ -11,7 +11,7 @@
 //! 2. Sockets: `tcp` and `stream` (exact times), `tls`, `dns`, `sampling`.
 //! 3. [`Network`] holds those for one worker, and `extensions` for what protocols keep with it.
 //! 4. Connections: `connect` (by a `route`, through a `tunnel`) and `connection` (open and counted).
-//! 5. Protocols, a folder each: `http`, and over it `ws`, `sse` and `grpc`; `raw`, and over it `redis` and `sql`; `udp`.
+//! 5. Protocols, a folder each: `http`, and over it `ws`, `sse` and `grpc`; `raw`, and over it `redis`, `sql` and `kafka`; `udp`.
 //!
 //! A further protocol is a folder of layer 5 and its `mod` line here. Its settings travel in [`NetworkOptions::protocols`], its shared
 //! state lives in `Network::state`, it connects by `connect`; no file of the lower layers changes.
@@ -30,6 +30,7 @@ pub mod grpc;
 pub mod http;
 mod http1;
 mod io_failure;
+pub mod kafka;
 mod late_reads;
 mod network;
 mod options;

@@ -20,6 +20,7 @@ use crate::loaded::Loaded;
 use crate::module;
 use crate::natives::{self, unix_path};
 use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
+use crate::protocols::kafka::DeclaredConsumer;
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::{Http2Use, Settings};
 use crate::stubs::declared::{self, Addresses, DeclaredStub};
@@ -31,6 +32,7 @@ struct TestDescription {
     plan: TestPlan,
     settings: Settings,
     interventions: Interventions,
+    consumers: Vec<DeclaredConsumer>,
 }
 
 /// Compiles and evaluates a test file and builds its plan.
@@ -59,10 +61,11 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
             return Err(ScriptError::new(format!("{file} exports no test"))
                 .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
         };
-        let TestDescription { mut plan, settings, interventions } = serde_json::from_str(&description)
+        let TestDescription { mut plan, settings, interventions, consumers } = serde_json::from_str(&description)
             .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
         settings.tell_secrets(&mut secrets);
         interventions.tell_secrets(&mut secrets);
+        consumers.iter().for_each(|consumer| secrets.learn_urls(&consumer.url));
         plan.parameters = declared.parameters;
         plan.secrets = secrets.clone();
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
@@ -72,9 +75,9 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
             server.check().map_err(|problem| ScriptError::new(format!("stub.dns(…) number {}: {problem}", number + 1)))?;
         }
         let stubs = DeclaredStub::all(&plan, &addresses, &program.folder)?;
-        Ok((plan, settings, network, stubs, interventions))
+        Ok((plan, settings, network, stubs, interventions, consumers))
     };
-    let (plan, settings, network, stubs, interventions) = resolved().map_err(|error| error.hiding(&secrets))?;
+    let (plan, settings, network, stubs, interventions, consumers) = resolved().map_err(|error| error.hiding(&secrets))?;
     let store = Store::new(plan.options.seed);
     Ok(Loaded {
         plan,
@@ -87,6 +90,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         store,
         stubs: stubs.into(),
         name_servers: interventions.name_servers,
+        consumers,
         warned_unawaited: AtomicBool::new(false),
         data_files: planned.files_read(),
         turn_ns_max: TURN_NS_MAX,

@@ -20,6 +20,7 @@ use crate::data::store::{SetUpListener, Store};
 use crate::error::ScriptError;
 use crate::knobs::Knob;
 use crate::parameters::Inputs;
+use crate::protocols::kafka::DeclaredConsumer;
 use crate::realm::World;
 use crate::settings::Settings;
 use crate::stubs::declared::DeclaredStub;
@@ -41,6 +42,8 @@ pub struct Loaded {
     pub(crate) store: Arc<Store>,
     pub(crate) stubs: Arc<[DeclaredStub]>,
     pub(crate) name_servers: Vec<DnsSpec>,
+    /// Their functions run beside those of stubs.
+    pub(crate) consumers: Vec<DeclaredConsumer>,
     /// The run has said that a step was not awaited.
     pub(crate) warned_unawaited: AtomicBool,
     /// Files that were read as the test was evaluated.
@@ -89,9 +92,9 @@ impl Loaded {
         self.store.keep_set_up(json, false);
     }
 
-    /// Whether it has stubs of any kind.
+    /// Whether it has stubs of any kind, or consumers.
     pub fn has_stubs(&self) -> bool {
-        !self.plan.stubs.is_empty() || !self.name_servers.is_empty()
+        !self.plan.stubs.is_empty() || !self.name_servers.is_empty() || !self.consumers.is_empty()
     }
 
     /// Where its stubs listen, in their order: what [`Inputs::stub_urls`] of other machines is to be.

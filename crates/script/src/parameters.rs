@@ -294,8 +294,23 @@ fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
 }
 
 /// What protocols, observers and outputs are pointed at.
-const URL_SCHEMES: &[&str] =
-    &["http", "https", "ws", "wss", "tcp", "tls", "udp", "redis", "rediss", "postgres", "postgresql", "mysql", "mariadb"];
+const URL_SCHEMES: &[&str] = &[
+    "http",
+    "https",
+    "ws",
+    "wss",
+    "tcp",
+    "tls",
+    "udp",
+    "redis",
+    "rediss",
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mariadb",
+    "kafka",
+    "kafkas",
+];
 
 /// A server's address in full. A scheme that nothing here speaks is a slip of the pen.
 fn check_url(text: &str) -> Result<(), String> {
@@ -366,6 +381,7 @@ mod tests {
             "postgres://app:hunter2@h/shop?sslmode=require",
             "postgresql://app:hunter2@[::1]:5432/shop",
             "mysql://app:hunter2@h/shop",
+            "kafkas://app:hunter2@h:9092",
         ] {
             let mut secrets = Secrets::default();
             let options = serde_json::from_str("{}").unwrap();

@@ -1,5 +1,6 @@
 // `test(…)`, parameters and observers: what a file declares beside its load.
 import { Flow, flows } from "loadstone:flows";
+import { consumers } from "loadstone:kafka";
 import { knobs } from "loadstone:knobs";
 import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
 import { metrics } from "loadstone:metrics";
@@ -137,6 +138,7 @@ export function test(definition: any): Test {
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
       interventions: { knobs: knobs.map((made) => made.plan), proxies: proxies.map((made) => made.plan), name_servers: nameServers.map((made) => made.plan) },
+      consumers: consumers.map(({ url, topic }) => ({ url, topic })),
     };
   });
 }

@@ -9,6 +9,7 @@ mod clients;
 mod grpc;
 mod host_and_port;
 mod http;
+pub(crate) mod kafka;
 mod messages;
 mod options;
 mod pattern;
@@ -32,4 +33,5 @@ pub(crate) const PROTOCOLS: &[&dyn Capability] = &[
     &udp::UdpSockets,
     &redis::RedisServers,
     &sql::Databases,
+    &kafka::KafkaClusters,
 ];

@@ -1,4 +1,4 @@
-//! What raw TCP, Redis and SQL have in common: times as a sample, and an exchange as it is shown.
+//! What raw TCP, Redis, SQL and Kafka have in common: times as a sample, and an exchange as it is shown.
 
 use metrics::{Outcome, Sample};
 use protocol::raw::RawTimes;

@@ -1,4 +1,4 @@
-//! Functions of stubs: JavaScript in a realm and on a thread of their own, so that neither a stub's timing nor a load worker waits
+//! Functions of stubs and of consumers: JavaScript in a realm and on a thread of their own, so that neither a stub's timing nor a load worker waits
 //! for them.
 
 use std::cell::{Cell, RefCell};
@@ -14,6 +14,7 @@ use metrics::{FlowEvent, FlowKey};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Class, Ctx, Exception, Function, Object, Promise, Value};
 use stub::{Call, Delay, Reply, SeededRandom};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::Receiver;
 
 use super::StubConsole;
@@ -24,6 +25,8 @@ use crate::extract::cache::Compiled;
 use crate::globals::console::ConsoleLevel;
 use crate::loaded::Loaded;
 use crate::natives;
+use crate::protocols::kafka::ConsumedRecordObject;
+use crate::protocols::kafka::consumers::ConsumerNews;
 use crate::realm::{Realm, caught};
 use crate::runtime::capability::Natives;
 use crate::runtime::object::UserObject;
@@ -39,10 +42,48 @@ const ERRORS_MAX: usize = 100;
 /// Flow events kept while nobody takes them.
 const EVENTS_MAX: usize = 1_000_000;
 
-/// Opens the realm on a new thread and serves until every server is gone.
+/// What the functions are called for.
+pub(super) struct HandlerWork {
+    pub(super) calls: Receiver<Call>,
+    /// `None`: the test has no consumers.
+    pub(super) records: Option<Receiver<ConsumerNews>>,
+    /// By consumer: counts the records that its function was given.
+    pub(super) consumed: Arc<[AtomicU64]>,
+}
+
+/// One thing of it.
+enum HandlerTask {
+    Call(Call),
+    Record(ConsumerNews),
+}
+
+impl HandlerWork {
+    /// `None`: nothing more can come.
+    async fn next(&mut self) -> Option<HandlerTask> {
+        let Some(records) = &mut self.records else { return self.calls.recv().await.map(HandlerTask::Call) };
+        let either = tokio::select! {
+            call = self.calls.recv() => call.map(HandlerTask::Call),
+            record = records.recv() => record.map(HandlerTask::Record),
+        };
+        // One of them is at its end.
+        match either {
+            Some(task) => Some(task),
+            None if self.calls.is_closed() && self.calls.is_empty() => records.recv().await.map(HandlerTask::Record),
+            None => self.calls.recv().await.map(HandlerTask::Call),
+        }
+    }
+
+    /// What is there already.
+    fn ready(&mut self) -> Option<HandlerTask> {
+        let record = || self.records.as_mut()?.try_recv().ok().map(HandlerTask::Record);
+        self.calls.try_recv().ok().map(HandlerTask::Call).or_else(record)
+    }
+}
+
+/// Opens the realm on a new thread and serves until nothing more can come.
 pub(super) fn start(
     loaded: &Arc<Loaded>,
-    calls: Receiver<Call>,
+    work: HandlerWork,
     batches: SyncSender<Vec<FlowEvent>>,
     origin_ns: Arc<AtomicU64>,
     console: StubConsole,
@@ -53,7 +94,7 @@ pub(super) fn start(
     let thread = thread.spawn(move || match Handlers::open(&loaded, origin_ns, console) {
         Ok(handlers) => {
             let _ = report.send(Ok(()));
-            handlers.serve(calls, &batches);
+            handlers.serve(work, &batches);
         }
         Err(error) => drop(report.send(Err(error))),
     });
@@ -81,9 +122,13 @@ struct Handlers {
     console: Rc<StubConsole>,
     compiled: Rc<RefCell<Compiled>>,
     routes: Vec<Vec<Rc<str>>>,
+    /// Of consumers.
+    topics: Vec<Rc<str>>,
     random: RefCell<SeededRandom>,
     shown: RefCell<HashSet<String>>,
     clock: Clock,
+    /// Waits for two channels at once; it drives nothing.
+    runtime: Runtime,
 }
 
 impl Handlers {
@@ -122,19 +167,21 @@ impl Handlers {
             console,
             compiled: Rc::default(),
             routes: loaded.stubs.iter().map(|stub| stub.spec.routes.iter().map(route).collect()).collect(),
+            topics: loaded.consumers.iter().map(|consumer| Rc::from(consumer.topic.as_str())).collect(),
             random: RefCell::new(SeededRandom::from_seed(loaded.plan.options.seed)),
             shown: RefCell::default(),
             clock: Clock::real(Monotonic::start()),
+            runtime: Builder::new_current_thread().build().map_err(|error| ScriptError::new(error.to_string()))?,
         })
     }
 
-    fn serve(&self, mut calls: Receiver<Call>, batches: &SyncSender<Vec<FlowEvent>>) {
-        while let Some(call) = calls.blocking_recv() {
-            self.handle(call);
+    fn serve(&self, mut work: HandlerWork, batches: &SyncSender<Vec<FlowEvent>>) {
+        while let Some(task) = self.runtime.block_on(work.next()) {
+            self.perform(task, &work.consumed);
             for _ in 1..BATCH_MAX {
-                match calls.try_recv() {
-                    Ok(call) => self.handle(call),
-                    Err(_) => break,
+                match work.ready() {
+                    Some(task) => self.perform(task, &work.consumed),
+                    None => break,
                 }
             }
             self.state.send(batches);
@@ -147,6 +194,70 @@ impl Handlers {
         }
         // Nobody waits for this thread any more, and whoever takes the events joins it first: what does not fit now is lost.
         self.state.send(batches);
+    }
+
+    fn perform(&self, task: HandlerTask, consumed: &[AtomicU64]) {
+        match task {
+            HandlerTask::Call(call) => self.handle(call),
+            HandlerTask::Record(news) => self.take(news, consumed),
+        }
+    }
+
+    /// Gives a record to the function of its consumer.
+    fn take(&self, news: ConsumerNews, consumed: &[AtomicU64]) {
+        let ConsumerNews { consumer, read, at_ns } = news;
+        let topic = self.topics.get(consumer).map_or_else(|| Rc::from("?"), Rc::clone);
+        let record = match read {
+            Ok(record) => record,
+            Err(problem) => {
+                let text = format!("kafka.consume(…): the topic \"{topic}\" could not be read for a while: {}", problem.text());
+                return self.complain(&ScriptError::new(text));
+            }
+        };
+        if let Some(count) = consumed.get(consumer) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.state.arrived_ns.set(at_ns);
+        self.state.is_handling.set(true);
+        let program = &self.loaded.program;
+        let taken = self.realm.enter(|ctx| {
+            let call = || -> rquickjs::Result<Value<'_>> {
+                let native: Object<'_> = ctx.globals().get("__loadstone")?;
+                let consume: Function<'_> = native.get("consume")?;
+                let record = Class::instance(ctx.clone(), ConsumedRecordObject::new(record, Rc::clone(&topic), Rc::clone(&self.compiled)))?;
+                consume.call((consumer, record))
+            };
+            let returned = call().map_err(|error| caught(ctx, program, error))?;
+            self.settled(ctx, returned, || format!("the consumer of \"{topic}\""), "functions of consumers return at once").map(drop)
+        });
+        self.state.is_handling.set(false);
+        if let Err(error) = taken {
+            self.complain(&error);
+        }
+    }
+
+    /// What a function's promise came to, or what it returned.
+    fn settled<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        returned: Value<'js>,
+        what: impl Fn() -> String,
+        remedy: &str,
+    ) -> Result<Value<'js>, ScriptError> {
+        let program = &self.loaded.program;
+        self.realm.run_jobs(ctx, JOBS_MAX)?;
+        let Ok(promise) = Promise::from_value(returned.clone()) else { return Ok(returned) };
+        match promise.state() {
+            PromiseState::Resolved => promise.result::<Value<'_>>().unwrap_or(Ok(returned)).map_err(|error| caught(ctx, program, error)),
+            PromiseState::Rejected => {
+                let Some(Err(error)) = promise.result::<Value<'_>>() else { return Err(ScriptError::new("it was rejected")) };
+                let error = caught(ctx, program, error);
+                // It is reported here, and need not be again as one that nobody handled.
+                let _ = self.realm.take_unhandled(ctx);
+                Err(error)
+            }
+            PromiseState::Pending => Err(ScriptError::new(format!("{} awaits something that does not come", what())).help(remedy)),
+        }
     }
 
     fn handle(&self, call: Call) {
@@ -175,26 +286,8 @@ impl Handlers {
                 handle.call((server, route, received))
             };
             let returned = call().map_err(|error| caught(ctx, program, error))?;
-            self.realm.run_jobs(ctx, JOBS_MAX)?;
-            let value = match Promise::from_value(returned.clone()) {
-                Err(_) => returned,
-                Ok(promise) => match promise.state() {
-                    PromiseState::Resolved => {
-                        promise.result::<Value<'_>>().unwrap_or(Ok(returned)).map_err(|error| caught(ctx, program, error))?
-                    }
-                    PromiseState::Rejected => {
-                        let Some(Err(error)) = promise.result::<Value<'_>>() else { return Err(ScriptError::new("it was rejected")) };
-                        let error = caught(ctx, program, error);
-                        // It is reported here, and need not be again as one that nobody handled.
-                        let _ = self.realm.take_unhandled(ctx);
-                        return Err(error);
-                    }
-                    PromiseState::Pending => {
-                        return Err(ScriptError::new(format!("the function of \"{name}\" awaits something that does not come"))
-                            .help("functions of stubs answer at once; give the answer a `delay`"));
-                    }
-                },
-            };
+            let what = || format!("the function of \"{name}\"");
+            let value = self.settled(ctx, returned, what, "functions of stubs answer at once; give the answer a `delay`")?;
             self.read(ctx, value).map_err(|error| caught(ctx, program, error))
         })
     }

@@ -1,6 +1,8 @@
-//! Stubs that a test file declares: their addresses while it is planned, their servers and functions while it runs.
+//! Stubs that a test file declares: their addresses while it is planned, their servers and functions while it runs; and its consumers, whose functions run
+//! beside those of stubs.
 //!
-//! Read [`Stubs`] (all stubs of a run), then `handlers` (the realm in which their functions run). The servers are the `stub` crate's.
+//! Read [`Stubs`] (all of a run), then `handlers` (the realm in which functions run). The servers are the `stub` crate's, what consumers read is their
+//! protocol's.
 
 pub(crate) mod declared;
 mod handlers;
@@ -20,6 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::error::ScriptError;
 use crate::loaded::Loaded;
+use crate::protocols::kafka::consumers::KafkaConsumers;
 use crate::sinks::ConsoleLine;
 
 /// Calls that wait for a function; a stub whose calls find no room waits with them.
@@ -34,27 +37,36 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// Receives what functions of stubs print, and their errors.
 pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
 
-/// The stubs of a run, serving. Dropping it stops them.
+/// The stubs and consumers of a run, at work. Dropping it stops them.
 pub struct Stubs {
     servers: RefCell<Vec<(String, Server)>>,
     name_servers: RefCell<Vec<(String, DnsServer)>>,
+    consumers: RefCell<Option<KafkaConsumers>>,
     handlers: RefCell<Option<JoinHandle<()>>>,
+    /// By consumer: records that its function was given.
+    consumed: Arc<[AtomicU64]>,
+    topics: Vec<String>,
     events: Receiver<Vec<FlowEvent>>,
     /// CLOCK_MONOTONIC of the run's zero; 0 while there is none.
     origin_ns: Arc<AtomicU64>,
 }
 
 impl Stubs {
-    /// Starts the servers that a test declares, and a thread for their functions if there are any.
+    /// Starts the servers and consumers that a test declares, and a thread for their functions if there are any.
     ///
     /// # Errors
-    /// An address that is not free, or an answer that makes no sense.
+    /// An address that is not free, an answer that makes no sense, or a topic that cannot be read.
     pub fn start(loaded: &Arc<Loaded>, console: StubConsole) -> Result<Self, ScriptError> {
         let origin_ns = Arc::new(AtomicU64::new(0));
         let (calls, requests) = mpsc::channel(CALLS_MAX);
         let (batches, events) = sync_channel(BATCHES_MAX);
         let any_function = loaded.stubs.iter().flat_map(|stub| &stub.spec.routes).any(|route| route.handler);
-        let handlers = any_function.then(|| handlers::start(loaded, requests, batches, Arc::clone(&origin_ns), console)).transpose()?;
+        let consuming = (!loaded.consumers.is_empty()).then(|| KafkaConsumers::start(loaded)).transpose()?;
+        let (consumers, records) = consuming.unzip();
+        let consumed: Arc<[AtomicU64]> = loaded.consumers.iter().map(|_| AtomicU64::default()).collect();
+        let is_needed = any_function || records.is_some();
+        let work = handlers::HandlerWork { calls: requests, records, consumed: Arc::clone(&consumed) };
+        let handlers = is_needed.then(|| handlers::start(loaded, work, batches, Arc::clone(&origin_ns), console)).transpose()?;
         let mut servers = Vec::new();
         for (number, declared) in loaded.stubs.iter().enumerate() {
             let place = StubWiring { listener: declared.listener(), calls: Some(calls.clone()), number, drain: Some(DRAIN) };
@@ -66,7 +78,10 @@ impl Stubs {
         Ok(Self {
             servers: RefCell::new(servers),
             name_servers: RefCell::new(name_servers),
+            consumers: RefCell::new(consumers),
             handlers: RefCell::new(handlers),
+            consumed,
+            topics: loaded.consumers.iter().map(|consumer| consumer.topic.clone()).collect(),
             events,
             origin_ns,
         })
@@ -101,11 +116,17 @@ impl Stubs {
         self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.recording())).collect()
     }
 
+    /// By topic that is consumed: how many records its function was given.
+    pub fn consumed(&self) -> Vec<(String, u64)> {
+        self.topics.iter().cloned().zip(self.consumed.iter().map(|count| count.load(Ordering::Relaxed))).collect()
+    }
+
     /// Stops the servers, once they have answered the calls that they hold, and their functions. What was still to be told of journeys can
     /// be taken afterwards.
     pub fn stop(&self) {
         // Side by side: who waits for one stub may be about to call another.
         self.servers.borrow_mut().iter_mut().for_each(|(_, server)| server.stop());
+        drop(self.consumers.borrow_mut().take());
         // The functions' thread ends when nobody can call it any more.
         self.servers.borrow_mut().clear();
         self.name_servers.borrow_mut().clear();

@@ -24,6 +24,7 @@ fn an_address_that_leads_nowhere_is_refused_with_its_place_and_without_its_passw
         ),
         ("const sql = user.sql('mysql:///shop');", "t.load.ts:4:24", "the URL of the database: it names no host", ""),
         ("user.sql(`postgres://app@h/x`); user.redis(\"http://:hidden@h\");", "t.load.ts:4:46", "its scheme is http: write redis://", ""),
+        ("user.kafka('kafka://app:hidden@h/orders');", "t.load.ts:4:14", "the URL of the Kafka broker: it has a path", ""),
         ("user.redis(database);", "t.load.ts:4:14", "the URL of the Redis server: its scheme is http", "it is the parameter `shop`"),
     ] {
         let error = load_error(&test(body));

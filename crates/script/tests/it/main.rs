@@ -8,6 +8,7 @@ mod endings;
 mod failures;
 mod folder;
 mod grpc;
+mod kafka;
 mod knobs;
 mod loading;
 mod metrics;

@@ -14,7 +14,7 @@ pub(super) struct Aftermath {
     /// By flow.
     journeys: Vec<FlowSlice>,
     stubs: Option<Rc<Stubs>>,
-    /// A line for each route that was called.
+    /// A line for each route that was called, and for each topic that is consumed.
     calls: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Aftermath {
         self.journeys.iter().map(|flow| flow.timed_out + flow.left_open).sum()
     }
 
-    /// A line for each flow, and for each route of a stub that was called.
+    /// A line for each flow, for each route of a stub that was called, and for each topic that is consumed.
     pub(super) fn lines(&self) -> Vec<String> {
         self.journeys.iter().map(journey).chain(self.calls.iter().cloned()).collect()
     }
@@ -94,5 +94,7 @@ fn calls(stubs: &Stubs) -> Vec<String> {
             lines.push(format!("stub:{name}: {unmatched} that none of its routes matched, answered 404"));
         }
     }
+    let consumed = |(topic, records): (String, u64)| format!("topic {topic}: {} consumed", units::counted(records, "record"));
+    lines.extend(stubs.consumed().into_iter().map(consumed));
     lines
 }

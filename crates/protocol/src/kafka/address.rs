@@ -1,0 +1,95 @@
+//! `kafka://user:password@host:port`, or `kafkas://…` for TLS.
+
+use thiserror::Error;
+use url::Url;
+
+use crate::credentials::percent_decoded;
+use crate::raw::RawTarget;
+
+const PORT: u16 = 9092;
+
+/// Which cluster, by one of its brokers, and as whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KafkaAddress {
+    /// Whom to ask for the others, which are reached as it says.
+    pub target: RawTarget,
+    /// Name and password, for SASL/PLAIN.
+    pub login: Option<(String, String)>,
+}
+
+/// Why a text names no broker. Says nothing of its credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum KafkaAddressError {
+    #[error("it is not a URL ({0}): write one of the brokers as kafka://127.0.0.1:9092, the others are learnt from it")]
+    Url(url::ParseError),
+    #[error("its scheme is {0}: write kafka://, or kafkas:// for TLS")]
+    Scheme(String),
+    #[error("it names no host: write it as kafka://127.0.0.1:9092")]
+    Host,
+    #[error("it has a path or options: write it as kafka://127.0.0.1:9092, topics are named where they are used")]
+    Path,
+    #[error("it has a user without a password, or a password without a user: write both, as kafka://user:password@host:9092")]
+    Login,
+}
+
+impl KafkaAddress {
+    /// From a URL.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, KafkaAddressError> {
+        let url = Url::parse(text).map_err(KafkaAddressError::Url)?;
+        let tls = match url.scheme() {
+            "kafka" => false,
+            "kafkas" => true,
+            other => return Err(KafkaAddressError::Scheme(other.to_owned())),
+        };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(KafkaAddressError::Host)?;
+        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+            return Err(KafkaAddressError::Path);
+        }
+        let decoded = |text: &str| String::from_utf8_lossy(&percent_decoded(text)).into_owned();
+        let login = match (url.username(), url.password()) {
+            ("", None) => None,
+            (user, Some(password)) if !user.is_empty() => Some((decoded(user), decoded(password))),
+            _ => return Err(KafkaAddressError::Login),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Self { target: RawTarget { host, port: url.port().unwrap_or(PORT), tls }, login })
+    }
+
+    /// Without credentials, for people.
+    pub fn shown(&self) -> String {
+        let scheme = if self.target.tls { "kafkas" } else { "kafka" };
+        format!("{scheme}://{}", self.target.authority())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_url_is_read() {
+        let full = KafkaAddress::parse("kafkas://app:p%40ss@[::1]:7000").unwrap();
+        assert_eq!(full.target, RawTarget { host: "::1".to_owned(), port: 7000, tls: true });
+        assert_eq!((full.login.clone(), full.shown()), (Some(("app".to_owned(), "p@ss".to_owned())), "kafkas://[::1]:7000".to_owned()));
+        let short = KafkaAddress::parse("kafka://broker").unwrap();
+        assert_eq!((short.target.port, short.login), (9092, None));
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_without_its_password() {
+        for (text, said) in [
+            ("127.0.0.1:9092", "it is not a URL"),
+            ("kafka://a:9092,b:9092", "write one of the brokers"),
+            ("http://app:hidden@h", "its scheme is http"),
+            ("kafka://app:hidden@h/orders", "it has a path"),
+            ("kafka://:hidden@h", "a password without a user"),
+            ("kafka:///orders", "it names no host"),
+        ] {
+            let told = KafkaAddress::parse(text).unwrap_err().to_string();
+            assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The brokers of a cluster as one user reaches them: a connection to each, and who leads which partition.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use metrics::Nanos;
+use tokio::sync::Mutex;
+
+use super::address::KafkaAddress;
+use super::calls::{KafkaCall, metadata, read_metadata};
+use super::link::{BrokerLink, KafkaLimits};
+use super::refusal::{KafkaProblem, KafkaRefusal, NO_LEADER, UNKNOWN_PARTITION};
+use super::wire::UnreadableKafka;
+use crate::connect::within;
+use crate::failure::Failure;
+use crate::network::Network;
+use crate::raw::{RawTarget, RawTimes};
+
+#[derive(Debug)]
+pub(super) struct KafkaBrokers {
+    network: Rc<Network>,
+    pub(super) address: KafkaAddress,
+    brokers: RefCell<Vec<Rc<KafkaBroker>>>,
+    topics: RefCell<HashMap<String, Rc<TopicLayout>>>,
+}
+
+#[derive(Debug)]
+pub(super) struct KafkaBroker {
+    pub(super) target: RawTarget,
+    /// Used by one call at a time; `None` while there is none, or where a call has it that may not end.
+    link: Mutex<Option<BrokerLink>>,
+}
+
+/// Who leads each partition of a topic, by its number; `None`: nobody.
+#[derive(Debug)]
+pub(super) struct TopicLayout {
+    pub(super) topic: String,
+    pub(super) leaders: Vec<Option<Rc<KafkaBroker>>>,
+}
+
+impl TopicLayout {
+    /// The leader of a partition.
+    ///
+    /// # Errors
+    /// There is none, or no such partition.
+    pub(super) fn leader(&self, partition: i32) -> Result<&Rc<KafkaBroker>, KafkaRefusal> {
+        let about = || format!("partition {partition} of {}", self.topic);
+        let known = usize::try_from(partition).ok().and_then(|place| self.leaders.get(place));
+        let known = known.ok_or_else(|| KafkaRefusal::new(UNKNOWN_PARTITION, about()))?;
+        known.as_ref().ok_or_else(|| KafkaRefusal::new(NO_LEADER, about()))
+    }
+
+    /// Partitions by leader, in order.
+    pub(super) fn by_leader(&self, partitions: impl Iterator<Item = i32>) -> Result<Vec<(Rc<KafkaBroker>, Vec<i32>)>, KafkaRefusal> {
+        let mut all: Vec<(Rc<KafkaBroker>, Vec<i32>)> = Vec::new();
+        for partition in partitions {
+            let leader = self.leader(partition)?;
+            match all.iter_mut().find(|(known, _)| Rc::ptr_eq(known, leader)) {
+                Some((_, partitions)) => partitions.push(partition),
+                None => all.push((Rc::clone(leader), vec![partition])),
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl KafkaBrokers {
+    pub(super) fn new(network: Rc<Network>, address: KafkaAddress) -> Self {
+        Self { network, address, brokers: RefCell::default(), topics: RefCell::default() }
+    }
+
+    pub(super) fn now(&self) -> Nanos {
+        self.network.clock().now()
+    }
+
+    /// There is a connection, or somebody is opening one.
+    pub(super) fn is_connected(&self) -> bool {
+        self.brokers.borrow().iter().any(|broker| broker.link.try_lock().map_or(true, |link| link.is_some()))
+    }
+
+    /// Closes the connections that are not in use, and forgets what was learnt.
+    pub(super) fn close(&self) {
+        for broker in self.brokers.borrow().iter() {
+            if let Ok(mut link) = broker.link.try_lock() {
+                *link = None;
+            }
+        }
+        self.topics.borrow_mut().clear();
+    }
+
+    /// What was learnt of a topic holds no longer.
+    pub(super) fn forget(&self, topic: &str) {
+        self.topics.borrow_mut().remove(topic);
+    }
+
+    fn at(&self, target: RawTarget) -> Rc<KafkaBroker> {
+        let mut brokers = self.brokers.borrow_mut();
+        if let Some(known) = brokers.iter().find(|broker| broker.target == target) {
+            return Rc::clone(known);
+        }
+        let broker = Rc::new(KafkaBroker { target, link: Mutex::default() });
+        brokers.push(Rc::clone(&broker));
+        broker
+    }
+
+    /// Makes a call over the broker's connection, which is opened if need be. Dropped before its end, it closes the connection.
+    pub(super) async fn call(
+        &self,
+        broker: &KafkaBroker,
+        call: &KafkaCall,
+        limits: KafkaLimits,
+        times: &mut RawTimes,
+    ) -> Result<Bytes, KafkaProblem> {
+        let clock = self.network.clock();
+        let mut place = match broker.link.try_lock() {
+            Ok(place) => place,
+            Err(_) => {
+                let (timer, begun) = (clock.timer(), clock.now());
+                timer.reset(limits.due);
+                let place = within(&timer, "waiting for the user's connection", broker.link.lock()).await;
+                times.phases.queue += clock.now() - begun;
+                place?
+            }
+        };
+        let mut link = match place.take().filter(|link| !link.is_spoilt()) {
+            Some(link) => link,
+            None => Box::pin(BrokerLink::open(&self.network, &broker.target, &self.address, limits, times)).await?,
+        };
+        let answer = link.call(call, limits, times).await?;
+        *place = Some(link);
+        Ok(answer)
+    }
+
+    /// Who leads the partitions of a topic; asking that is part of connecting.
+    pub(super) async fn layout(&self, topic: &str, limits: KafkaLimits, times: &mut RawTimes) -> Result<Rc<TopicLayout>, KafkaProblem> {
+        if let Some(known) = self.topics.borrow().get(topic) {
+            return Ok(Rc::clone(known));
+        }
+        let mut learning = RawTimes::from(self.now());
+        let asked = self.call(&self.at(self.address.target.clone()), &metadata(topic), limits, &mut learning).await;
+        let (took, own) = (self.now() - learning.started, learning.phases);
+        let phases = &mut times.phases;
+        (phases.queue, phases.dns, phases.tls) = (phases.queue + own.queue, phases.dns + own.dns, phases.tls + own.tls);
+        phases.connect += took.saturating_sub(own.queue + own.dns + own.tls);
+        times.connected |= learning.connected;
+        times.bytes_sent += learning.bytes_sent;
+        times.bytes_received += learning.bytes_received;
+        let layout = self.read_layout(topic, &asked?)?;
+        self.topics.borrow_mut().insert(topic.to_owned(), Rc::clone(&layout));
+        Ok(layout)
+    }
+
+    fn read_layout(&self, topic: &str, answer: &[u8]) -> Result<Rc<TopicLayout>, KafkaProblem> {
+        let places = read_metadata(answer).map_err(Failure::from)?;
+        if places.error != 0 || places.leaders.is_empty() {
+            let code = if places.error == 0 { UNKNOWN_PARTITION } else { places.error };
+            return Err(KafkaRefusal::new(code, format!("the topic {topic}")).into());
+        }
+        let target = |id: i32| {
+            let place = places.brokers.iter().find(|place| place.id == id)?;
+            let port = u16::try_from(place.port).ok()?;
+            Some(RawTarget { host: place.host.clone(), port, tls: self.address.target.tls })
+        };
+        // They are numbered without gaps; what is missing has no leader.
+        let mut leaders = vec![None; places.leaders.len()];
+        for (number, leader) in &places.leaders {
+            let place = usize::try_from(*number).unwrap_or(usize::MAX);
+            let place = leaders.get_mut(place).ok_or(UnreadableKafka).map_err(Failure::from)?;
+            *place = target(*leader).map(|target| self.at(target));
+        }
+        Ok(Rc::new(TopicLayout { topic: topic.to_owned(), leaders }))
+    }
+}

@@ -1,0 +1,252 @@
+//! What is asked of brokers, and what their answers say.
+//!
+//! Of each call a version is used that Kafka 0.11 (for SASL 1.0) and 4 both speak (KIP-896 says which ones stay), before lengths became variable (KIP-482).
+
+use super::wire::{KafkaRead, KafkaReader, KafkaWriter};
+
+/// The one who asks is no broker.
+const NO_REPLICA: i32 = -1;
+/// Fetches: how long a broker waits for something new; what it answers with at most, in all and of a partition.
+const WAIT_MS_MAX: i32 = 500;
+const FETCH_BYTES_MAX: i32 = 16 << 20;
+const PARTITION_BYTES_MAX: i32 = 1 << 20;
+
+/// Who must have a record before its producer hears so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KafkaAcks {
+    /// Nobody: there is no answer.
+    None,
+    /// The partition's leader.
+    Leader,
+    /// All replicas that are in step.
+    All,
+}
+
+/// A call, as it is written behind its head.
+#[derive(Debug)]
+pub(super) struct KafkaCall {
+    pub(super) key: i16,
+    pub(super) version: i16,
+    pub(super) body: KafkaWriter,
+    pub(super) is_answered: bool,
+}
+
+impl KafkaCall {
+    fn new(key: i16, version: i16) -> Self {
+        Self { key, version, body: KafkaWriter::default(), is_answered: true }
+    }
+}
+
+/// Which brokers there are, and who leads the partitions of a topic. No topic is created by that.
+pub(super) fn metadata(topic: &str) -> KafkaCall {
+    let mut call = KafkaCall::new(3, 4);
+    call.body.count(1).text(topic).int8(0);
+    call
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BrokerPlace {
+    pub(super) id: i32,
+    pub(super) host: String,
+    pub(super) port: i32,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TopicPlaces {
+    pub(super) brokers: Vec<BrokerPlace>,
+    pub(super) error: i16,
+    /// Number of a partition, and the id of its leader, which is negative where there is none.
+    pub(super) leaders: Vec<(i32, i32)>,
+}
+
+pub(super) fn read_metadata(answer: &[u8]) -> KafkaRead<TopicPlaces> {
+    let mut answer = KafkaReader::new(answer);
+    answer.int32()?; // throttled for
+    let brokers = answer.list(|answer| {
+        let place = BrokerPlace { id: answer.int32()?, host: answer.text()?, port: answer.int32()? };
+        answer.text()?; // rack
+        Ok(place)
+    })?;
+    answer.text()?; // cluster
+    answer.int32()?; // controller
+    let topics = answer.list(|answer| {
+        let error = answer.int16()?;
+        answer.text()?; // name
+        answer.int8()?; // whether it is Kafka's own
+        let leaders = answer.list(|answer| {
+            answer.int16()?; // error: said by the leader as well
+            let (number, leader) = (answer.int32()?, answer.int32()?);
+            answer.list(KafkaReader::int32)?; // replicas
+            answer.list(KafkaReader::int32)?; // those in step
+            Ok((number, leader))
+        })?;
+        Ok((error, leaders))
+    })?;
+    let (error, leaders) = topics.into_iter().next().unwrap_or_default();
+    Ok(TopicPlaces { brokers, error, leaders })
+}
+
+/// Writes a batch to each of these partitions, which the broker asked leads.
+pub(super) fn produce(topic: &str, acks: KafkaAcks, timeout_ms: i32, batches: &[(i32, Vec<u8>)]) -> KafkaCall {
+    let mut call = KafkaCall::new(0, 3);
+    let acks_wanted = match acks {
+        KafkaAcks::None => 0,
+        KafkaAcks::Leader => 1,
+        KafkaAcks::All => -1,
+    };
+    call.is_answered = acks != KafkaAcks::None;
+    call.body.no_text().int16(acks_wanted).int32(timeout_ms).count(1).text(topic).count(batches.len());
+    for (partition, batch) in batches {
+        call.body.int32(*partition).block(batch);
+    }
+    call
+}
+
+/// What became of a partition's part of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PartitionAnswer {
+    pub(super) partition: i32,
+    pub(super) error: i16,
+    /// Of the first record; or the one asked for.
+    pub(super) offset: i64,
+}
+
+pub(super) fn read_produced(answer: &[u8]) -> KafkaRead<Vec<PartitionAnswer>> {
+    of_topic(&mut KafkaReader::new(answer), |answer| {
+        let produced = PartitionAnswer { partition: answer.int32()?, error: answer.int16()?, offset: answer.int64()? };
+        answer.int64()?; // time of the log
+        Ok(produced)
+    })
+}
+
+/// Where a log is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogPoint {
+    Beginning,
+    End,
+}
+
+/// Offsets in partitions which the broker asked leads.
+pub(super) fn offsets(topic: &str, partitions: &[i32], point: LogPoint) -> KafkaCall {
+    let mut call = KafkaCall::new(2, 1);
+    let point = match point {
+        LogPoint::Beginning => -2,
+        LogPoint::End => -1,
+    };
+    call.body.int32(NO_REPLICA).count(1).text(topic).count(partitions.len());
+    for partition in partitions {
+        call.body.int32(*partition).int64(point);
+    }
+    call
+}
+
+pub(super) fn read_offsets(answer: &[u8]) -> KafkaRead<Vec<PartitionAnswer>> {
+    of_topic(&mut KafkaReader::new(answer), |answer| {
+        let (partition, error) = (answer.int32()?, answer.int16()?);
+        answer.int64()?; // time
+        Ok(PartitionAnswer { partition, error, offset: answer.int64()? })
+    })
+}
+
+/// What is there from these offsets on, as soon as there is something; partitions which the broker asked leads.
+pub(super) fn fetch(topic: &str, from: &[(i32, i64)]) -> KafkaCall {
+    let mut call = KafkaCall::new(1, 4);
+    // Also what belongs to transactions that are yet to end.
+    let uncommitted = 0;
+    call.body.int32(NO_REPLICA).int32(WAIT_MS_MAX).int32(1).int32(FETCH_BYTES_MAX).int8(uncommitted).count(1).text(topic).count(from.len());
+    for (partition, offset) in from {
+        call.body.int32(*partition).int64(*offset).int32(PARTITION_BYTES_MAX);
+    }
+    call
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FetchedPartition<'a> {
+    pub(super) partition: i32,
+    pub(super) error: i16,
+    /// Batches, the last of which may be cut off.
+    pub(super) log: &'a [u8],
+}
+
+pub(super) fn read_fetched(answer: &[u8]) -> KafkaRead<Vec<FetchedPartition<'_>>> {
+    let mut answer = KafkaReader::new(answer);
+    answer.int32()?; // throttled for
+    of_topic(&mut answer, |answer| {
+        let (partition, error) = (answer.int32()?, answer.int16()?);
+        answer.int64()?; // what all replicas have
+        answer.int64()?; // what no open transaction holds back
+        answer.list(|answer| Ok((answer.int64()?, answer.int64()?)))?; // aborted transactions
+        Ok(FetchedPartition { partition, error, log: answer.block()? })
+    })
+}
+
+/// That the connection is to be used by whoever proves himself in the clear.
+pub(super) fn sasl_handshake() -> KafkaCall {
+    let mut call = KafkaCall::new(17, 1);
+    call.body.text("PLAIN");
+    call
+}
+
+/// Name and password (RFC 4616).
+pub(super) fn sasl_plain(name: &str, password: &str) -> KafkaCall {
+    let mut call = KafkaCall::new(36, 0);
+    call.body.block(format!("\0{name}\0{password}").as_bytes());
+    call
+}
+
+/// Error code, and the ways to log in that there are.
+pub(super) fn read_sasl_handshake(answer: &[u8]) -> KafkaRead<(i16, Vec<String>)> {
+    let mut answer = KafkaReader::new(answer);
+    Ok((answer.int16()?, answer.list(KafkaReader::text)?))
+}
+
+/// Error code, and what the broker says of it.
+pub(super) fn read_sasl_authenticate(answer: &[u8]) -> KafkaRead<(i16, String)> {
+    let mut answer = KafkaReader::new(answer);
+    Ok((answer.int16()?, answer.text()?))
+}
+
+/// The partitions of the one topic that was asked for.
+fn of_topic<'a, T>(answer: &mut KafkaReader<'a>, mut each: impl FnMut(&mut KafkaReader<'a>) -> KafkaRead<T>) -> KafkaRead<Vec<T>> {
+    let topics = answer.list(|answer| {
+        answer.text()?; // name
+        answer.list(&mut each)
+    })?;
+    Ok(topics.into_iter().flatten().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_written_as_kafka_reads_it() {
+        let asked = offsets("ab", &[1], LogPoint::End);
+        let wanted: &[u8] =
+            &[255, 255, 255, 255, 0, 0, 0, 1, 0, 2, b'a', b'b', 0, 0, 0, 1, 0, 0, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255];
+        assert_eq!((asked.key, asked.version, asked.body.bytes.as_slice()), (2, 1, wanted));
+        let written = produce("t", KafkaAcks::All, 5, &[(2, vec![9])]);
+        let wanted: &[u8] = &[255, 255, 255, 255, 0, 0, 0, 5, 0, 0, 0, 1, 0, 1, b't', 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 9];
+        assert_eq!(written.body.bytes, wanted);
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_makes_no_room() {
+        assert!(read_sasl_handshake(&[0, 0, 127, 255, 255, 255, 0, 1]).is_err());
+    }
+
+    proptest! {
+        /// Whatever comes is an answer or an error.
+        #[test]
+        fn no_answer_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read_metadata(&bytes);
+            let _ = read_produced(&bytes);
+            let _ = read_offsets(&bytes);
+            let _ = read_fetched(&bytes);
+            let _ = read_sasl_handshake(&bytes);
+            let _ = read_sasl_authenticate(&bytes);
+        }
+    }
+}

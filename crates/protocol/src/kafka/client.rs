@@ -1,0 +1,194 @@
+//! A producer, as one user has it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use futures_util::future::join_all;
+use metrics::Nanos;
+
+use super::address::KafkaAddress;
+use super::brokers::{KafkaBroker, KafkaBrokers, TopicLayout};
+use super::calls::{KafkaAcks, produce, read_produced};
+use super::link::KafkaLimits;
+use super::partitioning::partition_of;
+use super::records::{KafkaRecord, write_batch};
+use super::refusal::{KafkaProblem, KafkaRefusal, NO_LEADER, UNKNOWN_PARTITION};
+use crate::failure::Failure;
+use crate::network::Network;
+use crate::raw::RawTimes;
+
+/// Sends records to the leaders of their partitions, over a connection to each that is opened when it is first needed. Calls to one broker that find its
+/// connection taken wait in order.
+#[derive(Debug)]
+pub struct KafkaClient {
+    brokers: KafkaBrokers,
+    /// Counts the calls whose records have no key: each goes to another partition.
+    turn: Cell<usize>,
+}
+
+/// Where a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KafkaPlace {
+    pub partition: i32,
+    /// `None`: nobody was to say.
+    pub offset: Option<i64>,
+}
+
+/// What was sent, and where it is.
+#[derive(Debug)]
+pub struct KafkaExchange {
+    pub times: RawTimes,
+    /// In the order of the records.
+    pub result: Result<Vec<KafkaPlace>, KafkaProblem>,
+}
+
+/// Records that go to the partitions of one broker.
+struct LeaderPart {
+    broker: Rc<KafkaBroker>,
+    /// A partition, and the numbers of its records.
+    partitions: Vec<(i32, Vec<usize>)>,
+}
+
+/// What is sent at once.
+struct Sending<'a> {
+    topic: &'a str,
+    records: &'a [KafkaRecord],
+    acks: KafkaAcks,
+    limits: KafkaLimits,
+}
+
+impl KafkaClient {
+    pub fn new(network: Rc<Network>, address: KafkaAddress) -> Self {
+        // Not all users at the same partition.
+        let turn = network.random() as usize;
+        Self { brokers: KafkaBrokers::new(network, address), turn: Cell::new(turn) }
+    }
+
+    pub fn address(&self) -> &KafkaAddress {
+        &self.brokers.address
+    }
+
+    /// There is a connection, or somebody is opening one.
+    pub fn is_connected(&self) -> bool {
+        self.brokers.is_connected()
+    }
+
+    /// Closes the connections, unless they are in use.
+    pub fn close(&self) {
+        self.brokers.close();
+    }
+
+    /// Writes records, each to its partition, or to that of its key; all others together to the next one in turn. Those for one partition are one batch,
+    /// those for one broker one request. Dropped before its end, it closes the connections it uses.
+    pub async fn produce(&self, topic: &str, records: &[KafkaRecord], acks: KafkaAcks, timeout_ns: u64, bytes_max: u64) -> KafkaExchange {
+        let mut times = RawTimes::from(self.brokers.now());
+        let limits = KafkaLimits { due: times.started.saturating_add(timeout_ns), bytes_max };
+        let result = self.perform(&Sending { topic, records, acks, limits }, &mut times).await;
+        if result.is_err() {
+            // Another broker may lead by now.
+            self.brokers.forget(topic);
+        }
+        if times.ended == 0 {
+            times.ended = self.brokers.now();
+        }
+        KafkaExchange { times, result }
+    }
+
+    async fn perform(&self, sending: &Sending<'_>, times: &mut RawTimes) -> Result<Vec<KafkaPlace>, KafkaProblem> {
+        let layout = self.brokers.layout(sending.topic, sending.limits, times).await?;
+        let parts = self.parts(sending.records, &layout)?;
+        let mut places = vec![KafkaPlace { partition: 0, offset: None }; sending.records.len()];
+        let before = *times;
+        let sent = join_all(parts.iter().map(|part| async move {
+            let mut own = before;
+            let result = self.send(part, sending, &mut own).await;
+            (own, result)
+        }));
+        let mut problem = None;
+        for (part, (own, result)) in parts.iter().zip(sent.await) {
+            add(times, &before, &own, self.brokers.now());
+            match result {
+                Ok(offsets) => {
+                    for ((partition, numbers), offset) in part.partitions.iter().zip(offsets) {
+                        for (place, number) in (0..).zip(numbers) {
+                            places[*number] = KafkaPlace { partition: *partition, offset: offset.map(|first| first + place) };
+                        }
+                    }
+                }
+                Err(failed) => problem = problem.or(Some(failed)),
+            }
+        }
+        problem.map_or(Ok(places), Err)
+    }
+
+    /// Where each record goes.
+    fn parts(&self, records: &[KafkaRecord], layout: &TopicLayout) -> Result<Vec<LeaderPart>, KafkaRefusal> {
+        let mut in_turn = None;
+        let mut parts: Vec<LeaderPart> = Vec::new();
+        for (number, record) in records.iter().enumerate() {
+            let partition = match (record.partition, &record.key) {
+                (Some(wanted), _) => wanted,
+                (None, Some(key)) => partition_of(key, layout.leaders.len()) as i32,
+                (None, None) => match in_turn {
+                    Some(known) => known,
+                    None => *in_turn.insert(self.next_in_turn(layout)?),
+                },
+            };
+            let broker = layout.leader(partition)?;
+            let part = match parts.iter().position(|part| Rc::ptr_eq(&part.broker, broker)) {
+                Some(known) => &mut parts[known],
+                None => {
+                    parts.push(LeaderPart { broker: Rc::clone(broker), partitions: Vec::new() });
+                    let last = parts.len() - 1;
+                    &mut parts[last]
+                }
+            };
+            match part.partitions.iter_mut().find(|(known, _)| *known == partition) {
+                Some((_, numbers)) => numbers.push(number),
+                None => part.partitions.push((partition, vec![number])),
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The next partition that has a leader.
+    fn next_in_turn(&self, layout: &TopicLayout) -> Result<i32, KafkaRefusal> {
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        let count = layout.leaders.len();
+        let found = (0..count).map(|step| turn.wrapping_add(step) % count).find(|place| layout.leaders[*place].is_some());
+        found.map(|place| place as i32).ok_or_else(|| KafkaRefusal::new(NO_LEADER, format!("the topic {}", layout.topic)))
+    }
+
+    /// Sends what goes to one broker. Returns the offset of the first record of each partition.
+    async fn send(&self, part: &LeaderPart, sending: &Sending<'_>, times: &mut RawTimes) -> Result<Vec<Option<i64>>, KafkaProblem> {
+        let Sending { topic, records, acks, limits } = sending;
+        let batch = |numbers: &Vec<usize>| write_batch(&numbers.iter().map(|number| &records[*number]).collect::<Vec<_>>());
+        let batches: Vec<(i32, Vec<u8>)> = part.partitions.iter().map(|(partition, numbers)| (*partition, batch(numbers))).collect();
+        let left_ms = i32::try_from(limits.due.saturating_sub(self.brokers.now()) / 1_000_000).unwrap_or(i32::MAX);
+        let answer = self.brokers.call(&part.broker, &produce(topic, *acks, left_ms.max(1), &batches), *limits, times).await?;
+        if *acks == KafkaAcks::None {
+            return Ok(vec![None; batches.len()]);
+        }
+        let answers = read_produced(&answer).map_err(Failure::from)?;
+        let of = |(partition, _): &(i32, Vec<usize>)| {
+            let about = || format!("partition {partition} of {topic}");
+            let told = answers.iter().find(|answer| answer.partition == *partition);
+            let told = told.ok_or_else(|| KafkaRefusal::new(UNKNOWN_PARTITION, about()))?;
+            if told.error == 0 { Ok(Some(told.offset)) } else { Err(KafkaRefusal::new(told.error, about())) }
+        };
+        Ok(part.partitions.iter().map(of).collect::<Result<_, KafkaRefusal>>()?)
+    }
+}
+
+/// Adds the times of a part. The one that ended last counts for all: the phases are its own.
+fn add(times: &mut RawTimes, before: &RawTimes, own: &RawTimes, now: Nanos) {
+    let own_ended = if own.ended == 0 { now } else { own.ended };
+    let (bytes_sent, bytes_received) =
+        (times.bytes_sent + own.bytes_sent - before.bytes_sent, times.bytes_received + own.bytes_received - before.bytes_received);
+    let connected = times.connected || own.connected;
+    if own_ended >= times.ended {
+        *times = RawTimes { ended: own_ended, ..*own };
+    }
+    (times.bytes_sent, times.bytes_received, times.connected) = (bytes_sent, bytes_received, connected);
+}

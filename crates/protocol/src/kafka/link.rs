@@ -1,0 +1,124 @@
+//! An open connection to a broker, which is logged in: one call at a time.
+
+use std::rc::Rc;
+
+use bytes::{Buf, Bytes};
+use metrics::Nanos;
+
+use super::address::KafkaAddress;
+use super::calls::{KafkaCall, read_sasl_authenticate, read_sasl_handshake, sasl_handshake, sasl_plain};
+use super::refusal::{KafkaProblem, KafkaRefusal};
+use super::wire::KafkaWriter;
+use crate::failure::Failure;
+use crate::network::Network;
+use crate::raw::{AnswerFraming, RawConnection, RawTarget, RawTimes};
+
+/// Whom brokers name in their logs.
+const CLIENT: &str = "loadstone";
+/// Answers while logging in are short. Bytes.
+const LOGIN_BYTES_MAX: u64 = 64 * 1024;
+
+/// What a step may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KafkaLimits {
+    /// When its time is over.
+    pub(super) due: Nanos,
+    /// Of an answer.
+    pub(super) bytes_max: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct BrokerLink {
+    connection: RawConnection,
+    /// Number of the last call; its answer has the same.
+    number: i32,
+}
+
+impl BrokerLink {
+    /// Connects and logs in. TLS is a phase of its own, all else is connecting.
+    pub(super) async fn open(
+        network: &Rc<Network>,
+        target: &RawTarget,
+        address: &KafkaAddress,
+        limits: KafkaLimits,
+        times: &mut RawTimes,
+    ) -> Result<Self, KafkaProblem> {
+        let timeout_ns = limits.due.saturating_sub(times.started);
+        let connection = RawConnection::open(network, target, timeout_ns, times).await?;
+        times.ended = 0;
+        let mut link = Self { connection, number: 0 };
+        if let Some((name, password)) = &address.login {
+            let begun = network.clock().now();
+            let mut login = RawTimes::from(begun);
+            let result = link.log_in(name, password, limits.due, &mut login).await;
+            times.phases.connect += network.clock().now().saturating_sub(begun);
+            times.bytes_sent += login.bytes_sent;
+            times.bytes_received += login.bytes_received;
+            result?;
+        }
+        Ok(link)
+    }
+
+    async fn log_in(&mut self, name: &str, password: &str, due: Nanos, times: &mut RawTimes) -> Result<(), KafkaProblem> {
+        let limits = KafkaLimits { due, bytes_max: LOGIN_BYTES_MAX };
+        let answer = self.call(&sasl_handshake(), limits, times).await?;
+        let (error, known) = read_sasl_handshake(&answer).map_err(Failure::from)?;
+        if error != 0 {
+            let about = format!("the broker lets nobody log in by PLAIN (it knows: {})", known.join(", "));
+            return Err(KafkaRefusal::new(error, about).into());
+        }
+        let answer = self.call(&sasl_plain(name, password), limits, times).await?;
+        match read_sasl_authenticate(&answer).map_err(Failure::from)? {
+            (0, _) => Ok(()),
+            (error, said) => Err(KafkaRefusal::new(error, if said.is_empty() { "logging in".to_owned() } else { said }).into()),
+        }
+    }
+
+    /// It cannot carry another call.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.connection.is_spoilt()
+    }
+
+    /// What a call is answered with; nothing where there is no answer. It must not be used again after a failure, or when this is dropped before its end:
+    /// the answer would be another's.
+    pub(super) async fn call(&mut self, call: &KafkaCall, limits: KafkaLimits, times: &mut RawTimes) -> Result<Bytes, Failure> {
+        self.number = self.number.wrapping_add(1);
+        let mut message = KafkaWriter::default();
+        // Key, version, number, and the client behind its length.
+        let head_bytes = 2 + 2 + 4 + 2 + CLIENT.len();
+        message.bytes.reserve(4 + head_bytes + call.body.bytes.len());
+        message.count(head_bytes + call.body.bytes.len()).int16(call.key).int16(call.version).int32(self.number).text(CLIENT);
+        message.put(&call.body.bytes);
+        self.connection.write(&message.bytes, limits.due, times).await?;
+        if !call.is_answered {
+            times.end(times.sent);
+            return Ok(Bytes::new());
+        }
+        let mut framing = BehindLength { bytes_max: limits.bytes_max };
+        let mut answer = self.connection.read_framed(&mut framing, limits.bytes_max, limits.due, times).await?;
+        answer.advance(4);
+        if answer.remaining() < 4 || answer.get_i32() != self.number {
+            return Err(Failure::protocol("the broker's answer is to another question: is it a Kafka broker?"));
+        }
+        Ok(answer)
+    }
+}
+
+/// An answer behind its length.
+struct BehindLength {
+    bytes_max: u64,
+}
+
+impl AnswerFraming for BehindLength {
+    fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
+        let Some(length) = bytes.first_chunk().map(|length| i32::from_be_bytes(*length)) else { return Ok(None) };
+        let length = usize::try_from(length).map_err(|_| Failure::protocol("the answer's length is absurd: is it a Kafka broker?"))?;
+        if length as u64 + 4 > self.bytes_max {
+            let (is, may_be) = (length, self.bytes_max);
+            return Err(Failure::protocol(format!(
+                "the answer says to have {is} bytes, more than {may_be} (`bodyBytesMax`): is it a Kafka broker?"
+            )));
+        }
+        Ok((bytes.len() - 4 >= length).then_some(4 + length))
+    }
+}

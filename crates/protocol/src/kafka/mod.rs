@@ -1,0 +1,35 @@
+//! Kafka: records out to a topic's partitions, and records read as they are written.
+//!
+//! Read [`KafkaClient`] first: a producer of one user. [`KafkaTail`] follows a topic from its end. Both reach brokers by `brokers`; what is asked of them is
+//! `calls`, in the format of `wire`; records lie in batches (`records`). Over [`raw`](crate::raw) connections. Deliberately absent: consumer groups,
+//! transactions, attempts to send again.
+
+mod address;
+mod brokers;
+mod calls;
+mod client;
+mod link;
+mod packing;
+mod partitioning;
+mod records;
+mod refusal;
+mod tail;
+mod wire;
+
+pub use address::{KafkaAddress, KafkaAddressError};
+pub use calls::KafkaAcks;
+pub use client::{KafkaClient, KafkaExchange, KafkaPlace};
+pub use records::KafkaRecord;
+pub use refusal::{KafkaProblem, KafkaRefusal};
+pub use tail::{KafkaReadRecord, KafkaTail};
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing {
+    use super::records::read_batches;
+
+    /// What a stretch of a partition's log holds: how many records, and from where one would read on.
+    pub(crate) fn batches(bytes: &[u8]) -> (usize, Option<i64>) {
+        let read = read_batches(bytes, 0);
+        (read.records.len(), read.next)
+    }
+}

@@ -1,0 +1,113 @@
+//! The record object that a function of `kafka.consume(…)` is given.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use protocol::kafka::KafkaReadRecord;
+use rquickjs::class::Trace;
+use rquickjs::function::Opt;
+use rquickjs::object::Property;
+use rquickjs::{Ctx, JsLifetime, Object, TypedArray, Value};
+
+use crate::body::BodyReader;
+use crate::extract::cache::Compiled;
+
+#[derive(Trace, JsLifetime)]
+#[rquickjs::class(rename = "KafkaRecord")]
+pub(crate) struct ConsumedRecordObject {
+    #[qjs(skip_trace)]
+    read: KafkaReadRecord,
+    #[qjs(skip_trace)]
+    topic: Rc<str>,
+    #[qjs(skip_trace)]
+    compiled: Rc<RefCell<Compiled>>,
+}
+
+impl ConsumedRecordObject {
+    pub(crate) fn new(read: KafkaReadRecord, topic: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
+        Self { read, topic, compiled }
+    }
+
+    fn value(&self) -> &[u8] {
+        self.read.record.value.as_deref().unwrap_or_default()
+    }
+
+    fn described(&self) -> String {
+        format!("a record of \"{}\"", self.topic)
+    }
+
+    fn reading<T>(&self, read: impl FnOnce(&BodyReader<'_>) -> T) -> T {
+        let (described, content_type) = (|| self.described(), || None);
+        read(&BodyReader { bytes: self.value(), content_type: &content_type, compiled: &self.compiled, described: &described })
+    }
+}
+
+#[rquickjs::methods(rename_all = "camelCase")]
+impl ConsumedRecordObject {
+    #[qjs(get)]
+    fn topic(&self) -> String {
+        self.topic.to_string()
+    }
+
+    #[qjs(get)]
+    fn partition(&self) -> i32 {
+        self.read.record.partition.unwrap_or_default()
+    }
+
+    #[qjs(get)]
+    fn offset(&self) -> f64 {
+        self.read.offset as f64
+    }
+
+    /// Milliseconds since 1970.
+    #[qjs(get)]
+    fn timestamp(&self) -> f64 {
+        self.read.record.timestamp_ms as f64
+    }
+
+    /// As text; `undefined` where there is none.
+    #[qjs(get)]
+    fn key(&self) -> Option<String> {
+        self.read.record.key.as_ref().map(|key| String::from_utf8_lossy(key).into_owned())
+    }
+
+    #[qjs(get)]
+    fn headers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+        let object = Object::new(ctx)?;
+        for (name, value) in &self.read.record.headers {
+            let text = value.as_ref().map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default();
+            // Defined, not set: a header may well be called `__proto__`. The last of several stays.
+            object.prop(name.as_str(), Property::from(text).writable().enumerable().configurable())?;
+        }
+        Ok(object)
+    }
+
+    /// It has a value; without one it says that what has its key is gone.
+    #[qjs(get)]
+    fn has_value(&self) -> bool {
+        self.read.record.value.is_some()
+    }
+
+    #[qjs(get)]
+    fn text<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<rquickjs::String<'js>> {
+        rquickjs::String::from_str(ctx, &String::from_utf8_lossy(self.value()))
+    }
+
+    #[qjs(get)]
+    fn bytes<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<TypedArray<'js, u8>> {
+        TypedArray::new_copy(ctx, self.value())
+    }
+
+    fn json<'js>(&self, ctx: Ctx<'js>, path: Opt<Value<'js>>, fallback: Opt<Value<'js>>) -> rquickjs::Result<Value<'js>> {
+        self.reading(|body| body.json(&ctx, path, fallback))
+    }
+
+    fn json_all<'js>(&self, ctx: Ctx<'js>, path: String) -> rquickjs::Result<Value<'js>> {
+        self.reading(|body| body.json_all(&ctx, &path))
+    }
+
+    /// For messages of what is written in TypeScript.
+    fn description(&self) -> String {
+        self.described()
+    }
+}

@@ -1,0 +1,51 @@
+//! Kafka: `user.kafka(…)`, which writes records, and `kafka.consume(…)`, whose functions hear of records that anybody writes.
+//!
+//! Read `object` (what a script has of a cluster), then `produce` (records as a measured request) and `result`. Consumers belong to a test, not to its users:
+//! `consumers` reads for them, their functions run beside those of stubs (`stubs::handlers`). Deliberately absent: the format on the wire (`protocol::kafka`).
+
+mod conclude;
+mod consumed;
+pub(crate) mod consumers;
+mod declared;
+mod object;
+mod open;
+mod options;
+mod produce;
+mod records;
+mod result;
+mod shown;
+mod state;
+
+use rquickjs::{Class, Ctx, Function};
+
+pub(crate) use consumed::ConsumedRecordObject;
+pub(crate) use declared::DeclaredConsumer;
+
+use crate::known_verbs::AddressOfVerb;
+use crate::runtime::capability::{Capability, ModuleSource, Natives};
+use crate::runtime::verb;
+use crate::unknown_options::OptionsOfVerb;
+
+pub(crate) struct KafkaClusters;
+
+impl Capability for KafkaClusters {
+    fn sources(&self) -> &'static [ModuleSource] {
+        &[("loadstone:kafka", include_str!("consume.ts"))]
+    }
+
+    fn options(&self) -> &'static [OptionsOfVerb] {
+        options::OPTIONS
+    }
+
+    fn addresses(&self) -> &'static [AddressOfVerb] {
+        std::slice::from_ref(&open::ADDRESS)
+    }
+
+    fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        if let Some(record) = Class::<ConsumedRecordObject>::prototype(ctx)? {
+            natives.extractable(record)?;
+        }
+        natives.native.set("kafkaAddress", Function::new(ctx.clone(), open::check)?)?;
+        verb::install::<open::OpenKafka>(ctx, &natives.users)
+    }
+}

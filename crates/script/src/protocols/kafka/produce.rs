@@ -1,0 +1,57 @@
+//! `produce(…)`: records as a measured request.
+
+use std::rc::Rc;
+
+use rquickjs::{Ctx, Promise, Value};
+
+use super::conclude::{IssuedRecords, conclude};
+use super::options::ProduceOptions;
+use super::state::KafkaHandle;
+use super::{records, shown};
+use crate::protocols::http::state::HttpScenario;
+use crate::protocols::messages::receive::AWAIT;
+use crate::protocols::options::{text, wrong};
+use crate::runtime::step::MeasuredStep;
+
+/// Kafka's own limit.
+const TOPIC_BYTES_MAX: usize = 249;
+
+/// `kafka.produce("orders", { key, value }, { name })`.
+pub(super) fn produce<'js>(
+    ctx: &Ctx<'js>,
+    on: &KafkaHandle,
+    topic: &Value<'js>,
+    given: &Value<'js>,
+    options: Option<&Value<'js>>,
+) -> rquickjs::Result<Promise<'js>> {
+    let user = &on.user;
+    user.check_running(ctx, AWAIT)?;
+    let topic = text(ctx, topic, "the topic")?;
+    if topic.is_empty() || topic.len() > TOPIC_BYTES_MAX {
+        return Err(wrong(ctx, &format!("a topic has a name of 1 to {TOPIC_BYTES_MAX} characters")));
+    }
+    let options = ProduceOptions::read(ctx, options)?;
+    let records = records::read(ctx, given)?;
+    let acks = options.acks.unwrap_or(on.acks);
+    let group = on.group.clone().or_else(|| user.group());
+    let name = options.name.unwrap_or_else(|| format!("produce {topic}"));
+    let step = MeasuredStep::named(user, group, &name).with_tags(user, &options.tags);
+    step.note_place(ctx, user);
+    let mut flight = step.in_flight(user);
+    let timeout_ns = options.timeout_ns.unwrap_or(on.timeout_ns);
+    let bytes_max = HttpScenario::of(user).body_bytes_max;
+    let client = Rc::clone(&on.client);
+    let network = Rc::clone(&user.worker.network);
+    let shown = user.worker.sinks.exchanges.is_some().then(|| shown::records(&topic, &records, acks));
+    let issued = IssuedRecords { step, client: Rc::clone(&client), shown };
+    let work = async move {
+        if network.limits_connections() && !client.is_connected() {
+            network.admit().await;
+        }
+        flight.begin();
+        let exchange = client.produce(&topic, &records, acks, timeout_ns, bytes_max).await;
+        flight.end(exchange.times.ended);
+        Box::new(exchange)
+    };
+    user.promise(ctx, work, move |ctx, user, exchange| conclude(ctx, user, issued, *exchange))
+}

@@ -1,0 +1,40 @@
+//! What a script holds of a cluster, and how its client is one of its user.
+
+use std::rc::Rc;
+
+use protocol::Network;
+use protocol::kafka::{KafkaAcks, KafkaAddress, KafkaClient};
+
+use crate::protocols::clients::UserClient;
+use crate::runtime::group::Group;
+use crate::runtime::user::UserState;
+
+/// A cluster as one user has it.
+pub(super) struct KafkaHandle {
+    pub(super) user: Rc<UserState>,
+    /// The group whose function it was made in by that group's user; `None`: whichever group is open.
+    pub(super) group: Option<Rc<Group>>,
+    pub(super) client: Rc<KafkaClient>,
+    pub(super) acks: KafkaAcks,
+    pub(super) timeout_ns: u64,
+}
+
+impl UserClient for KafkaClient {
+    type Address = KafkaAddress;
+
+    fn new(network: Rc<Network>, address: KafkaAddress) -> Self {
+        Self::new(network, address)
+    }
+
+    fn address(&self) -> &KafkaAddress {
+        self.address()
+    }
+
+    fn password(address: &KafkaAddress) -> Option<&str> {
+        address.login.as_ref().map(|(_, password)| password.as_str())
+    }
+
+    fn close(&self) {
+        self.close();
+    }
+}

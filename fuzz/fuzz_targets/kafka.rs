@@ -1,0 +1,5 @@
+//! Batches of records as a partition of Kafka holds them.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::kafka(input));
