@@ -138,7 +138,7 @@ test("a run is started, watched, stopped and found again", async () => {
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByRole("button", { name: "Stop it" }).click();
   await expect.poll(() => page.locator("header").innerText(), SLOW).toContain("Interrupted");
-  await page.getByRole("link", { name: "Loadstone" }).click();
+  await page.getByRole("link", { name: "All runs" }).click();
   await expect.poll(() => rows().count(), SLOW).toBe(1);
   await expect.poll(() => rows().innerText(), SLOW).toContain("interrupted");
   expect([...keys]).toEqual([SECRET]);

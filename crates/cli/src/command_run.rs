@@ -72,6 +72,7 @@ impl CommandRun<'_> {
         mut session: Session,
         run: impl FnOnce(Session, &mut Following<'_>) -> Performed,
     ) -> anyhow::Result<Exit> {
+        self.output.check_files()?;
         let baseline = Baseline::of_run(&self.output.against, &self.output.runs, &session.plan.name)?;
         let scratch = if self.output.no_save { Some(scratch_folder()?) } else { None };
         if let Some(scratch) = &scratch {
@@ -178,7 +179,7 @@ fn exit_of(ending: &LoadEnding, summary: &Summary) -> Exit {
     }
 }
 
-/// RunRequests were made, and not one reached the target.
+/// Requests were made, and not one reached the target.
 fn nothing_answered(summary: &Summary) -> bool {
     let unreached = |outcome: &Outcome| matches!(outcome, Outcome::Dns | Outcome::Refused | Outcome::Connect | Outcome::Tls);
     summary.totals.requests > 0

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::{ComparedInput, ComparisonGate, GateState, RampEstimate, RunComparison, Summary};
+use analysis::{ComparedInput, ComparedMetric, ComparisonGate, GateResult, GateState, RampEstimate, RunComparison, Summary};
 use anyhow::Context;
 use report::comparison;
 use report::terminal::{ColorChoice, Style};
@@ -32,6 +32,11 @@ impl ConcludedRun {
         let baseline = ComparedInput { run: &self.run, summary: &self.summary, load: &old };
         let mut comparison = analysis::compare(baseline, ComparedInput { run, summary, load: &new }, effect);
         comparison.gates = gates.iter().map(|gate| gate.judge(&comparison)).collect();
+        for at in 0..comparison.gates.len() {
+            if let Some(why) = why_unmeasured(&comparison.gates[at], &comparison) {
+                comparison.gates[at].detail = why;
+            }
+        }
         comparison
     }
 
@@ -48,6 +53,24 @@ impl ConcludedRun {
     pub(crate) fn test(&self) -> &str {
         &self.run.plan.name
     }
+}
+
+/// Why nothing is there that a gate judges, and what to do: a name that is wrong, an observer that is missing.
+fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<String> {
+    let ComparisonGate { metric, name, .. } = &result.gate;
+    if result.state != GateState::Undecided {
+        return None;
+    }
+    if let Some(name) = name {
+        let known: Vec<&str> = comparison.subjects.iter().map(|subject| subject.name.as_str()).filter(|known| !known.is_empty()).collect();
+        if !known.contains(&name.as_str()) {
+            return Some(format!("nothing in the two runs is named \"{name}\"{}", units::did_you_mean(name, &known)));
+        }
+    }
+    let of_the_target = matches!(metric, Some(ComparedMetric::CpuPerRequest | ComparedMetric::Memory));
+    let measured = || comparison.subjects.iter().flat_map(|subject| &subject.rows).any(|row| Some(row.metric) == *metric);
+    let remedy = "the target's processes were not observed in both runs: `observe: [observe.process({ port: … })]`, docs/observers.md";
+    (of_the_target && !measured()).then(|| remedy.to_owned())
 }
 
 /// What a run is held against when it is over. It is looked for before there is any load, so that no run is made in vain.

@@ -17,6 +17,7 @@ mod experiment;
 mod flags;
 mod fleet;
 mod gate;
+mod given;
 mod interrupt;
 mod live_page;
 mod objective;

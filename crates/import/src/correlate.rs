@@ -49,7 +49,8 @@ pub(crate) fn correlate(exchanges: &mut [Answered]) -> Vec<String> {
                 .find(|name| taken.insert(name.clone()));
             let name = name.unwrap_or_default();
             let from = exchanges[index].request.name.clone();
-            said.push(format!("`{name}` is read from the answer to \"{from}\" and sent by {uses} later requests"));
+            let sent = if uses == 1 { "1 later request".to_owned() } else { format!("{uses} later requests") };
+            said.push(format!("`{name}` is read from the answer to \"{from}\" and sent by {sent}"));
             exchanges[index].request.extracted.push((name.clone(), candidate.read));
             for later in &mut exchanges[index + 1..] {
                 replace(&mut later.request, &candidate.text, &value(&format!("user.state.{name}")));

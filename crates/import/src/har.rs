@@ -82,17 +82,17 @@ fn entries(log: &Value, base: &str, input: &Input<'_>, notes: &mut Vec<Note>) ->
         let kind = text(&response["content"], "mimeType");
         let is_asset = is_asset(text(entry, "_resourceType"), kind, url);
         let reason = if !url.starts_with("http") {
-            Some("requests that are no HTTP (data, WebSocket)")
+            Some("request that is no HTTP (data, WebSocket)")
         } else if status == 0 {
-            Some("requests that got no answer")
+            Some("request that got no answer")
         } else if redirected.remove(url) {
-            Some("targets of redirects, which are followed by themselves")
+            Some("target of a redirect, which is followed by itself")
         } else if method == "OPTIONS" {
-            Some("preflights of the browser")
+            Some("preflight of the browser")
         } else if is_asset && !input.choices.assets {
-            Some("static resources")
+            Some("static resource")
         } else if origin(url).as_deref() != Some(base) && !input.choices.all_hosts {
-            Some("requests to other hosts: keep them with --all-hosts")
+            Some("request to another host: --all-hosts keeps them")
         } else {
             None
         };

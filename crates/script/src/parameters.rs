@@ -172,7 +172,7 @@ pub(crate) fn check_known(inputs: &Inputs, declared: &[Parameter]) -> Result<(),
             let known: Vec<&str> = declared.iter().map(|parameter| parameter.name.as_str()).collect();
             let help =
                 if known.is_empty() { "the test declares no parameters".to_owned() } else { format!("it declares: {}", known.join(", ")) };
-            return Err(ScriptError::new(format!("the test has no parameter `{name}`")).help(help));
+            return Err(ScriptError::new(format!("the test has no parameter `{name}`{}", units::did_you_mean(name, &known))).help(help));
         }
     }
     Ok(())

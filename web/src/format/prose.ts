@@ -18,6 +18,12 @@ export function sentence(text: string): string {
   return /^[a-z]+(?=[\s,;:.]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
+/** What follows a verdict's word, without the same word once more: “Cannot tell. The runs are too short.” */
+export function beyond(word: string, headline: string): string {
+  const said = `${word}: `;
+  return headline.toLowerCase().startsWith(said.toLowerCase()) ? headline.slice(said.length) : headline;
+}
+
 export function pieces(text: string): ProsePiece[] {
   return sentence(text).split("`").map((part, i) => ({ text: tied(part), code: i % 2 === 1 })).filter((piece) => piece.text !== "");
 }

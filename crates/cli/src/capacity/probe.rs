@@ -5,12 +5,12 @@ use std::path::Path;
 
 use analysis::{CapacityProbe, ProbeReading, Summary};
 use metrics::clock::Monotonic;
-use plan::{Load, TestPlan, Threshold};
-use run_directory::Reader;
+use plan::{Load, Metric, TestPlan, Threshold};
+use run_directory::{Reader, Run};
 use session::{LoadEnding, StopReason, Subscriber};
 
 use crate::conclusion_files::ConclusionFiles;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::series::{Series, SeriesRun, TargetUnreachable, name_of};
 
 /// Part of a probe that is warm-up.
@@ -65,27 +65,50 @@ impl ProbeSetting<'_> {
             }
             _ => {}
         }
-        let probe = concluded(&directory, level, seconds)?;
+        let run = Reader::open(&directory).and_then(Reader::run)?;
+        let summary = analysis::conclude(&run);
+        ConclusionFiles::of(&run, &summary).write(&directory)?;
+        self.check_names(&summary)?;
+        let probe = concluded(&directory, (&run, &summary), level, seconds);
         Ok(ProbeEnd::Done(Box::new(CapacityProbe { cost_seconds: begun.now() as f64 / 1e9, ..probe })))
+    }
+
+    /// An objective on a request that the test does not make would fail at any load.
+    fn check_names(&self, summary: &Summary) -> Result<(), UsageError> {
+        let measured = || [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten().filter(|row| row.count > 0);
+        if measured().next().is_none() {
+            return Ok(());
+        }
+        let flows = summary.flows.iter().map(|flow| flow.name.as_str());
+        let known: Vec<&str> = measured().map(|row| &*row.key.name).chain(flows).collect();
+        let of_responses = |objective: &&Threshold| matches!(objective.metric, Metric::ResponseTime | Metric::Failures);
+        for objective in self.objectives.iter().filter(of_responses) {
+            let Some(name) = objective.selector.name.as_deref().filter(|name| !known.contains(name)) else { continue };
+            let requests: Vec<String> = summary.requests.iter().map(|row| format!("\"{}\"", row.key.name)).collect();
+            return Err(UsageError(format!(
+                "{}: nothing was measured that is named \"{name}\"{}; the test's requests are {}",
+                objective.label,
+                units::did_you_mean(name, &known),
+                requests.join(", ")
+            )));
+        }
+        Ok(())
     }
 }
 
-/// Reads the run back, writes what was concluded, and says what it means for the search.
-fn concluded(directory: &Path, level: f64, seconds: f64) -> anyhow::Result<CapacityProbe> {
-    let run = Reader::open(directory).and_then(Reader::run)?;
-    let summary = analysis::conclude(&run);
-    ConclusionFiles::of(&run, &summary).write(directory)?;
-    let reading = ProbeReading::of(&run, &summary.verdict.thresholds, &summary.verdict.validity);
-    Ok(CapacityProbe {
+/// What a run means for the search.
+fn concluded(directory: &Path, (run, summary): (&Run, &Summary), level: f64, seconds: f64) -> CapacityProbe {
+    let reading = ProbeReading::of(run, &summary.verdict.thresholds, &summary.verdict.validity);
+    CapacityProbe {
         load: level,
         seconds,
         cost_seconds: 0.0,
         run: name_of(directory),
         lean: reading.lean(),
         findings: summary.verdict.findings.findings.iter().map(|finding| finding.claim.clone()).collect(),
-        next_limit: next_limit(&summary),
+        next_limit: next_limit(summary),
         reading,
-    })
+    }
 }
 
 fn next_limit(summary: &Summary) -> Option<String> {

@@ -20,6 +20,7 @@ use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{self, NetworkArgs, ParameterArgs, RunsFolderArgs, inputs};
+use crate::given;
 use crate::objective;
 use crate::script_run::ScriptRun;
 use crate::series::RunSource;
@@ -84,7 +85,7 @@ pub(crate) struct CapacityArgs {
     #[command(flatten)]
     folder: RunsFolderArgs,
     /// Threads that generate the load.  [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
     /// Seed of all random draws; overrides the test's.
     #[arg(long, value_name = "N")]
@@ -110,6 +111,7 @@ pub(crate) struct CapacityArgs {
 
 impl CapacityArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        given::check_files(&self.folder.runs, &[("--markdown", self.markdown.as_deref()), ("--html", self.html.as_deref())])?;
         if let Some(run) = &self.of_run {
             return self.of_ramp(run, context);
         }
@@ -120,6 +122,7 @@ impl CapacityArgs {
         let source = if what.contains("://") {
             self.of_url(what)?
         } else {
+            given::check_test(Path::new(what))?;
             if let Some(flag) = self.url.first_given() {
                 return Err(UsageError(format!("{flag} is for a URL without a script; {what} defines its own load")).into());
             }
@@ -281,16 +284,24 @@ impl CapacityArgs {
             Aggregate::Quantile(quantile) => SAMPLES * analysis::samples_needed(quantile) as f64,
             _ => 0.0,
         };
+        let ladder_seconds = (probe_seconds * LADDER).max(6.0).round();
+        let budget_seconds = seconds("--budget", &self.budget, pace.budget_seconds)?;
+        if budget_seconds < ladder_seconds {
+            let (budget, ladder) = (units::seconds(budget_seconds), units::seconds(ladder_seconds));
+            return Err(UsageError(format!(
+                "--budget: {budget} is shorter than the first probe, {ladder}; give more, or a shorter --probe"
+            )));
+        }
         Ok(CapacitySettings {
             unit: load.unit,
             first,
             most: level("--most", &self.most, load.level * MOST)?.max(first),
             precision: if self.precision == DEFAULT_PRECISION { pace.precision } else { precision },
-            ladder_seconds: (probe_seconds * LADDER).max(6.0).round(),
+            ladder_seconds,
             probe_seconds,
             arrivals_needed: objectives.iter().map(needed).fold(0.0, f64::max),
             pause_seconds: seconds("--pause", &self.pause, pace.pause_seconds)?,
-            budget_seconds: seconds("--budget", &self.budget, pace.budget_seconds)?,
+            budget_seconds,
         })
     }
 }

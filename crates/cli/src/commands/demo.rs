@@ -12,6 +12,7 @@ use crate::command_run::scratch_folder;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs};
+use crate::given;
 use crate::interrupt;
 use crate::script_run::ScriptRun;
 
@@ -24,7 +25,7 @@ pub(crate) struct DemoArgs {
     #[arg(long = "for", value_name = "DURATION", default_value = "30s")]
     duration: String,
     /// Only serve the shop, for tests of your own, until Ctrl-C.  [default address: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = given::listen)]
     serve: Option<SocketAddr>,
     #[command(flatten)]
     output: OutputArgs,
@@ -53,11 +54,23 @@ impl DemoArgs {
             fleet: None,
         }
         .perform(&OutputArgs { live: true, ..self.output.clone() }, false, context.color)?;
+        if matches!(exit, Exit::Passed | Exit::ThresholdsFailed | Exit::Invalid) && !self.output.quiet && !self.output.json {
+            offer();
+        }
         match exit {
             Exit::ThresholdsFailed => Ok(Exit::Passed),
             other => Ok(other),
         }
     }
+}
+
+/// What else can be asked of the same shop.
+fn offer() {
+    let _ = writeln!(
+        std::io::stderr(),
+        "\nNext:\n  loadstone experiment demo    # is that really the cause? Turns the pool there and back, in some two minutes\n  \
+         loadstone capacity demo      # how much can the shop take? In two minutes\n  loadstone init               # a first test of your own"
+    );
 }
 
 /// Only the shop, until Ctrl-C.

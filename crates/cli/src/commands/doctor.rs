@@ -5,12 +5,12 @@ use std::io::{IsTerminal, Write};
 use clap::Args;
 use report::DoctorGrade;
 use report::terminal::Style;
-use url::Url;
 
 use crate::context::CommandContext;
 use crate::doctor::{IntendedLoad, examine, read_machine};
 use crate::exit::{Exit, UsageError};
 use crate::flags::RunsFolderArgs;
+use crate::given;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,8 +40,7 @@ pub(crate) struct DoctorArgs {
 impl DoctorArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
         let rate = self.rate.as_deref().map(units::rate::parse).transpose().map_err(|problem| UsageError(format!("--rate: {problem}")))?;
-        let target = self.target.as_deref().map(Url::parse).transpose();
-        let target = target.map_err(|problem| UsageError(format!("{}: {problem}", self.target.as_deref().unwrap_or_default())))?;
+        let target = self.target.as_deref().map(|target| given::url("", target)).transpose()?;
         let lines = examine(&read_machine(target.as_ref(), &self.folder.runs), IntendedLoad { rate, users: self.users });
         let mut out = std::io::stdout();
         let style = Style::detect(context.color, out.is_terminal());

@@ -17,6 +17,7 @@ use crate::exit::{self, Exit, UsageError};
 use crate::experiment::{self, ExperimentEnd, ExperimentRun};
 use crate::flags::{self, NetworkArgs, ParameterArgs};
 use crate::gate;
+use crate::given;
 use crate::script_run::ScriptRun;
 use crate::series::TargetUnreachable;
 use crate::watched::WatchedArgs;
@@ -44,7 +45,7 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     block: String,
     /// Rounds at most, each with a block for every value. It ends sooner when it is decided.
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = rounds)]
     rounds: usize,
     /// Relative change below which nobody cares.
     #[arg(long, value_name = "SHARE", default_value = "10%")]
@@ -68,7 +69,7 @@ pub(crate) struct ExperimentArgs {
     #[command(flatten)]
     folder: flags::RunsFolderArgs,
     /// Threads that generate the load.  [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
     /// Seed of the first round's draws; overrides the test's.
     #[arg(long, value_name = "N")]
@@ -91,9 +92,11 @@ pub(crate) struct ExperimentArgs {
 
 impl ExperimentArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        given::check_files(&self.folder.runs, &[("--markdown", self.markdown.as_deref()), ("--html", self.html.as_deref())])?;
         let mut inputs = self.params.inputs()?;
         inputs.seed = self.seed;
         if self.file != DEMO || Path::new(DEMO).exists() {
+            given::check_test(Path::new(&self.file))?;
             return self.perform_file(context, Path::new(&self.file), &self.file, inputs);
         }
         let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
@@ -266,6 +269,14 @@ impl ExperimentArgs {
         write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
         onto_job_page(&markdown)?;
         write_if_asked(self.html.as_deref(), || report::experiment::html(experiment))
+    }
+}
+
+/// Fewer rounds than an interval needs decide nothing.
+fn rounds(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(rounds) if rounds >= 4 => Ok(rounds),
+        _ => Err("give a number of rounds, at least 4".to_owned()),
     }
 }
 

@@ -7,7 +7,8 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::context::CommandContext;
-use crate::exit::{Exit, UsageError};
+use crate::exit::Exit;
+use crate::given;
 
 const TYPES: &str = include_str!("../../../../types/loadstone.d.ts");
 const TEST: &str = include_str!("init/first.load.ts");
@@ -31,7 +32,7 @@ impl InitArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         let mut out = std::io::stdout();
         let target = self.target.as_deref().unwrap_or(DEFAULT_TARGET);
-        let url = url::Url::parse(target).map_err(|problem| UsageError(format!("--target: \"{target}\" is not a URL: {problem}")))?;
+        let url = given::url("--target", target)?;
         let target = url.as_str().trim_end_matches('/');
         std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot create {}", self.folder.display()))?;
         let test = TEST.replace(DEFAULT_TARGET, target);
@@ -41,6 +42,10 @@ impl InitArgs {
             let path = self.folder.join(name);
             let existed = path.exists();
             if existed && !replace {
+                writeln!(out, "  kept     {}", path.display())?;
+                continue;
+            }
+            if existed && std::fs::read_to_string(&path).is_ok_and(|present| present == text) {
                 writeln!(out, "  kept     {}", path.display())?;
                 continue;
             }

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::ParameterArgs;
+use crate::given;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -20,6 +21,7 @@ pub(crate) struct InspectArgs {
 
 impl InspectArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
+        given::check_test(&self.file)?;
         let plan = script::load(&self.file, &self.params.inputs()?)?.plan;
         let secrets = plan.all_secrets();
         session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;

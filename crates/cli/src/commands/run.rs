@@ -12,6 +12,7 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
 use crate::flags::{NetworkArgs, OutputArgs, ParameterArgs};
 use crate::fleet::FleetArgs;
+use crate::given;
 use crate::script_run::ScriptRun;
 use crate::url_run::UrlRun;
 pub(super) use url_load::UrlArgs;
@@ -37,7 +38,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     fleet: FleetArgs,
     /// Threads that generate the load; each can open as many connections as the limit on open files allows.  [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: Option<u32>,
     /// Seed of all random draws; overrides the test's.
     #[arg(long, value_name = "N")]
@@ -77,6 +78,7 @@ impl RunArgs {
     }
 
     fn run_script(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        given::check_test(Path::new(&self.what))?;
         if let Some(flag) = self.url.first_given() {
             return Err(UsageError(format!(
                 "{flag} is for a URL without a script; {} defines its own load: change it there, or give it parameters and set them with -p",

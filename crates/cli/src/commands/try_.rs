@@ -23,6 +23,7 @@ use secrets::Secrets;
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError, hiding, unreachable};
 use crate::flags::{NetworkArgs, ParameterArgs};
+use crate::given;
 use crate::interrupt;
 use crate::script_run::{console_text, start_proxies};
 use aftermath::Aftermath;
@@ -48,6 +49,7 @@ pub(crate) struct TryArgs {
 
 impl TryArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
+        given::check_test(&self.file)?;
         let mut loaded = script::load(&self.file, &self.params.inputs()?)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
         let secrets = loaded.plan.all_secrets();

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::context::CommandContext;
 use crate::exit::Exit;
 use crate::flags::RunsFolderArgs;
+use crate::given;
 use crate::ui;
 
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ pub(crate) struct UiArgs {
     #[command(flatten)]
     runs: RunsFolderArgs,
     /// Address to serve the page on; port 0 picks a free one. Anyone who can reach it can look; changes need the token in the address shown.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7580", value_parser = given::listen)]
     listen: std::net::SocketAddr,
 }
 

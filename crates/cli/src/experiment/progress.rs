@@ -39,7 +39,9 @@ impl ExperimentProgress {
     /// A round is over. `round_seconds`: what a round has taken so far, with its knob.
     pub(super) fn round(&mut self, round: usize, contrasts: &[KnobContrast], trial: &KnobTrial, round_seconds: f64) {
         let left = trial.rounds_left() as f64 * round_seconds;
-        self.left = if left > 0.0 { format!("  (about {} left)", rough(left)) } else { String::new() };
+        // One round says nothing of how rounds scatter: what is left then is all that is allowed.
+        let how = if round < 2 { "at most" } else { "about" };
+        self.left = if left > 0.0 { format!("  ({how} {} left)", rough(left)) } else { String::new() };
         let told: Vec<String> =
             contrasts.iter().map(|contrast| format!("{} → {}: {}", contrast.from, contrast.to, contrast.headline)).collect();
         self.line(&format!("round {round}  {}{}", told.join("; "), self.left));

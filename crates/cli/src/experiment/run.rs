@@ -146,7 +146,12 @@ impl Blocks<'_> {
         let mut ran = 0u32;
         let round = knob.values.len() as f64 * (self.asked.block_seconds + 1) as f64;
         let (least, most) = (rough(4.0 * round), rough(self.asked.rounds_max as f64 * round));
-        self.progress.line(&format!("{}: {}. 4 rounds ({least}) to {} ({most})", knob.name, labels(knob), self.asked.rounds_max));
+        self.progress.line(&format!(
+            "{}: {}. At least 4 rounds ({least}), at most {} ({most})",
+            knob.name,
+            labels(knob),
+            self.asked.rounds_max
+        ));
         while let Some(next) = self.trial.next() {
             let label = knob.values[next.value].label.as_str();
             self.progress.block(next, (&knob.name, label));

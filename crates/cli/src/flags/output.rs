@@ -9,6 +9,7 @@ use session::OutputSettings;
 
 use super::AgainstArgs;
 use crate::exit::UsageError;
+use crate::given;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -58,6 +59,22 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Whether the files that are asked for can be there.
+    ///
+    /// # Errors
+    /// [`UsageError`]: the folder of one is missing.
+    pub(crate) fn check_files(&self) -> Result<(), UsageError> {
+        given::check_files(
+            &self.runs,
+            &[
+                ("--junit", self.junit.as_deref()),
+                ("--html", self.html.as_deref()),
+                ("--markdown", self.markdown.as_deref()),
+                ("--comparison-markdown", self.against.comparison_markdown.as_deref()),
+            ],
+        )
+    }
+
     /// Where the run's numbers go besides its directory. A variable of the environment that is empty asks for nothing.
     ///
     /// # Errors

@@ -260,8 +260,75 @@ fn wrong_flags_say_what_is_right() {
     Folder::new().run(&["run"]).code(USAGE).says("FILE|URL");
     Folder::new().run(&["run", "http://127.0.0.1/", "--rate", "5", "--users", "5"]).code(USAGE).says("--users");
     Folder::new().run(&["run", "http://127.0.0.1/", "--for", "soon"]).code(USAGE).says("soon");
-    Folder::new().run(&["run", "http://127.0.0.1/", "--rate", "-3"]).code(USAGE);
+    Folder::new().run(&["run", "http://127.0.0.1/", "--rate", "-3"]).code(USAGE).says("\"-3\" is not a rate");
     Folder::new().run(&["run", "http://127.0.0.1/", "--threshold", "p99<fast"]).code(USAGE).says("p99<50ms");
     Folder::new().run(&["run", "http://127.0.0.1/", "-p", "a=1"]).code(USAGE).says("-p");
     Folder::new().run(&["show", "nothing"]).code(USAGE).says("nothing");
+}
+
+#[test]
+fn a_url_of_no_load_is_refused() {
+    for (wrong, said) in [(["--rate", "0"], "makes no load"), (["--users", "0"], "--users"), (["--for", "0s"], "--for: load needs time")] {
+        let folder = Folder::new();
+        folder.run(&[&["run", "http://127.0.0.1:9/"], &wrong[..]].concat()).code(USAGE).says(said);
+        assert!(folder.runs().is_empty(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_the_load() {
+    let folder = Folder::new();
+    for flag in ["--junit", "--html", "--markdown"] {
+        folder.run(&["run", "http://127.0.0.1:9/", flag, "nowhere/x"]).code(USAGE).says(&format!("{flag}: there is no folder nowhere"));
+    }
+    folder.run(&["capacity", "demo", "--html", "nowhere/x"]).code(USAGE).says("--html: there is no folder nowhere");
+    folder.run(&["experiment", "demo", "--html", "."]).code(USAGE).says("--html: . is a folder");
+    assert!(folder.runs().is_empty());
+}
+
+#[test]
+fn none_is_no_number_of_workers_or_users() {
+    for wrong in ["--workers", "--max-users"] {
+        Folder::new().run(&["run", "http://127.0.0.1:9/", "--rate", "5", wrong, "0"]).code(USAGE).says(wrong);
+    }
+}
+
+#[test]
+fn what_is_no_test_is_told_by_what_it_is() {
+    let folder = Folder::new().file("tests/a.load.ts", "").file("tests/b.load.ts", "").file("empty/x.txt", "");
+    for command in ["run", "try", "inspect", "capacity", "experiment"] {
+        let told = |given: &str| folder.run(&[command, given]).code(USAGE);
+        told("localhost:8080/products").says("begin it with its scheme: http://localhost:8080/products");
+        told("tests").says("tests/a.load.ts, tests/b.load.ts").says("loadstone ui tests");
+        told("empty").says("`loadstone init empty`");
+        if !["run", "capacity"].contains(&command) {
+            told("http://127.0.0.1:8080/").says("`loadstone run http://127.0.0.1:8080/`");
+        }
+    }
+    folder.run(&["run", "localhost:8080", "--rate", "5"]).code(USAGE).says("http://localhost:8080");
+}
+
+#[test]
+fn a_url_and_an_address_say_how_they_are_written() {
+    let folder = Folder::new();
+    folder.run(&["init", "--target", "shop"]).code(USAGE).says("it begins with http://");
+    folder.run(&["doctor", "shop"]).code(USAGE).says("it begins with http://");
+    folder.run(&["ui", "--listen", "99999"]).code(USAGE).says("such as 127.0.0.1:8080");
+    folder.run(&["demo", "--serve", "here"]).code(USAGE).says("such as 127.0.0.1:8080");
+    let types = folder.run(&["types", "none.proto"]).code(USAGE);
+    assert!(!types.stderr.contains("error: error:"), "{}", types.everything());
+}
+
+#[test]
+fn a_misspelt_parameter_is_told_with_the_one_that_was_meant() {
+    let script = "import { test, param, scenario, once } from \"loadstone\";\nparam.number(\"buyers\", { default: 1 });\n\
+        const s = scenario(\"S\", async () => {});\nexport default test({ load: s.run(once()) });\n";
+    refused(script, &["-p", "byers=5"]).says("did you mean `buyers`?");
+}
+
+#[test]
+fn types_that_are_there_already_are_kept() {
+    let folder = Folder::new();
+    folder.run(&["init"]).code(PASSED).says("written  ./loadstone.d.ts");
+    folder.run(&["init"]).code(PASSED).says("kept     ./loadstone.d.ts");
 }

@@ -66,11 +66,19 @@ fn what_cannot_be_searched_is_refused_before_any_load() {
         (&["--objective", "rate < 5/s"], "the load itself"),
         (&["--objective", "p95 < 1s", "--for", "5s"], "--for: a search decides"),
         (&["--objective", "p95 < 1s", "--probe", "2s"], "at least 6s"),
+        (&["--objective", "p95 < 1s", "--budget", "10s"], "--budget: 10.0 s is shorter than the first probe"),
         (&["--objective", "p95 < 1s", "--resume"], "there is no search"),
     ] {
         folder.run(&[&["capacity", at, "--rate", "5"], more].concat()).code(2).says(said);
     }
     assert_eq!(folder.runs().len(), 0);
+}
+
+#[test]
+fn an_objective_on_what_the_test_does_not_do_is_refused_after_one_probe() {
+    let folder = Folder::new();
+    let search = ["capacity", server::nginx(), "--rate", "20", "--probe", "6s", "--pause", "0s", "--objective", "p50 of GET /a < 2s"];
+    folder.run(&search).code(2).says("nothing was measured that is named \"GET /a\" (did you mean `GET /`?)");
 }
 
 #[test]

@@ -124,4 +124,5 @@ fn the_demo_finds_what_was_planted() {
     let ended = folder.run(&["demo", "--for", "6s"]);
     assert!(ended.summary()["totals"]["requests"].as_u64().unwrap() > 50, "{}", ended.everything());
     assert!(folder.runs()[0].join("report.html").is_file());
+    ended.says("loadstone experiment demo").says("loadstone capacity demo");
 }

@@ -115,9 +115,9 @@ impl<'s, 'i> ChainReader<'s, 'i> {
         let asset = request.method == "GET" && is_asset("", "", &request.url) && request.extracted.is_empty();
         let elsewhere = request.url.contains("://");
         let reason = match () {
-            () if request.method == "OPTIONS" => Some("preflights of the browser"),
-            () if asset && !choices.assets => Some("static resources"),
-            () if elsewhere && base.is_some() && !choices.all_hosts => Some("requests to other hosts: keep them with --all-hosts"),
+            () if request.method == "OPTIONS" => Some("preflight of the browser"),
+            () if asset && !choices.assets => Some("static resource"),
+            () if elsewhere && base.is_some() && !choices.all_hosts => Some("request to another host: --all-hosts keeps them"),
             () => None,
         };
         if let Some(reason) = reason {

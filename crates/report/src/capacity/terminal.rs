@@ -3,13 +3,13 @@
 use analysis::Capacity;
 
 use super::cells;
-use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
+use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
 
 /// The whole text, ending in a line break. `folder`: where the probes' runs lie.
 pub fn terminal(capacity: &Capacity, folder: &str, style: &Style) -> String {
     let (sign, word, paint) = cells::word(capacity.verdict);
     let lead = format!("{sign} {word}  ");
-    let mut out = hang(&style.paint(paint, &lead), lead.chars().count(), &capacity.headline, style.width);
+    let mut out = hang(&style.paint(paint, &lead), lead.chars().count(), beyond(word, &capacity.headline), style.width);
     for (title, text) in cells::limits(capacity) {
         out.push_str(&hang(&style.paint(Paint::Bold, &format!("{title:<11}")), 11, &text, style.width));
     }

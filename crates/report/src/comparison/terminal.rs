@@ -3,7 +3,7 @@
 use analysis::{RowVerdict, RunComparison};
 
 use super::cells;
-use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
+use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
 
 const SUBJECTS_MAX: usize = 12;
 const SIGNALS_MAX: usize = 8;
@@ -36,7 +36,7 @@ fn head(comparison: &RunComparison, style: &Style) -> String {
     let (sign, word, paint) = cells::word(comparison.verdict);
     let lead = format!("{sign} {word}  ");
     out.push('\n');
-    out.push_str(&hang(&style.paint(paint, &lead), lead.chars().count(), &comparison.headline, style.width));
+    out.push_str(&hang(&style.paint(paint, &lead), lead.chars().count(), beyond(word, &comparison.headline), style.width));
     out
 }
 

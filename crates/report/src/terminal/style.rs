@@ -170,6 +170,12 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// What follows a verdict's word, without the same word once more: `CANNOT TELL  the runs are too short`.
+pub(crate) fn beyond<'t>(word: &str, headline: &'t str) -> &'t str {
+    let (said, rest) = headline.split_once(": ").unwrap_or(("", headline));
+    if said.eq_ignore_ascii_case(word) { rest } else { headline }
+}
+
 /// Wrapped text: the first line behind `lead`, the others below its first word. `lead` may hold colour codes, `lead_columns` is its width.
 pub(crate) fn hang(lead: &str, lead_columns: usize, text: &str, width: usize) -> String {
     let mut out = String::new();
@@ -189,6 +195,12 @@ pub(crate) fn hang(lead: &str, lead_columns: usize, text: &str, width: usize) ->
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_word_is_not_said_twice() {
+        assert_eq!(beyond("CANNOT TELL", "cannot tell: the runs are too short"), "the runs are too short");
+        assert_eq!(beyond("WORSE", "p95 is longer: see below"), "p95 is longer: see below");
+    }
 
     #[test]
     fn colour_follows_the_flag_then_the_environment_then_the_stream() {

@@ -2,7 +2,8 @@
 
 use super::style::{Paint, Style, shorten, width_of};
 
-/// A column's head. `keep` orders what gives way when there is no room: 0 never does, the highest number goes first.
+/// A column's head. `keep` orders what gives way when there is no room: 0 never does, the highest number goes first. One that may give way is not shown
+/// where nothing stands in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnHead {
     pub(crate) title: &'static str,
@@ -68,10 +69,18 @@ impl TextTable {
         cells.chain([width_of(self.heads[index].title)]).max().unwrap_or(0)
     }
 
+    fn is_empty(&self, index: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => cells.get(index),
+            Row::Heading(_) | Row::Section(_) => None,
+        });
+        cells.all(|cell| cell.text.is_empty())
+    }
+
     /// Which columns are shown, and how wide the first one is.
     fn fit(&self, natural: &[usize], width: usize) -> (Vec<bool>, usize) {
         let wanted = natural[0].min(NAME_MIN);
-        let mut shown = vec![true; self.heads.len()];
+        let mut shown: Vec<bool> = (0..self.heads.len()).map(|index| self.heads[index].keep == 0 || !self.is_empty(index)).collect();
         loop {
             let others: usize = (1..shown.len()).filter(|index| shown[*index]).map(|index| natural[index] + GAP).sum();
             let left = width.saturating_sub(others);
@@ -104,5 +113,20 @@ impl TextTable {
         }
         out.push_str(line.trim_end());
         out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_without_content_is_left_out_unless_it_never_gives_way() {
+        let heads = [("Name", 0), ("Count", 0), ("Limit", 3), ("Load", 2)];
+        let heads = heads.map(|(title, keep)| ColumnHead { title, keep, left: false }).to_vec();
+        let row = |load: &str| Row::Cells(["CPU", "", "", load].map(|text| TextCell::from(text.to_owned())).to_vec());
+        let table = TextTable { heads, rows: vec![row(""), Row::Section("More"), row("5 %")] };
+        let text = table.render(&Style::plain(100));
+        assert!(text.contains("Count") && text.contains("Load") && !text.contains("Limit"), "{text}");
     }
 }

@@ -6,6 +6,7 @@ use plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, Sc
 use session::FixedRequest;
 
 use crate::exit::UsageError;
+use crate::given;
 use crate::objective;
 
 /// Load on one URL, without a script.
@@ -13,13 +14,13 @@ use crate::objective;
 #[command(next_help_heading = "Load on a URL (no script)")]
 pub(crate) struct UrlArgs {
     /// Arrivals per second, or "90/m": open load.
-    #[arg(long, value_name = "RATE", conflicts_with = "users")]
+    #[arg(long, value_name = "RATE", conflicts_with = "users", allow_hyphen_values = true)]
     rate: Option<String>,
     /// Random (Poisson) arrivals instead of evenly spaced ones.
     #[arg(long, requires = "rate")]
     poisson: bool,
     /// Users that repeat the request: closed load.  [default: 10, when there is no rate]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_hyphen_values = true)]
     users: Option<u64>,
     /// How long.  [default: 10s]
     #[arg(long = "for", value_name = "DURATION")]
@@ -28,7 +29,7 @@ pub(crate) struct UrlArgs {
     #[arg(long, value_name = "DURATION")]
     ramp: Option<String>,
     /// Maximum concurrent users of open load; further arrivals wait, and their wait is recorded.
-    #[arg(long, value_name = "N", requires = "rate")]
+    #[arg(long, value_name = "N", requires = "rate", value_parser = clap::value_parser!(u64).range(1..))]
     max_users: Option<u64>,
     /// Request method.  [default: GET, or POST with a body]
     #[arg(short = 'X', long)]
@@ -84,7 +85,7 @@ impl UrlArgs {
 
     /// The request to a URL that these flags describe.
     pub(crate) fn request(&self, text: &str) -> Result<FixedRequest, UsageError> {
-        let url = url::Url::parse(text).map_err(|problem| UsageError(format!("\"{text}\" is not a URL: {problem}")))?;
+        let url = given::url("", text)?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(UsageError(format!("\"{text}\": only http:// and https:// URLs can be loaded without a script")));
         }
@@ -142,10 +143,16 @@ fn header(line: &str) -> Result<(String, String), UsageError> {
 
 fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
     let duration_ns = duration("--for", args.duration.as_deref(), 10_000_000_000)?;
+    if duration_ns == 0 {
+        return Err(UsageError("--for: load needs time, such as 30s".to_owned()));
+    }
     let ramp_ns = duration("--ramp", args.ramp.as_deref(), 0)?;
     match &args.rate {
         Some(text) => {
             let rate = units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+            if rate == 0.0 {
+                return Err(UsageError(format!("--rate: {text} makes no load; give a rate above 0, such as 50 or 90/min")));
+            }
             let timing = if args.poisson { Timing::Poisson } else { Timing::Even };
             let hold = OpenStage::Rate { from: rate, to: rate, duration_ns, timing };
             let ramp = (ramp_ns > 0).then_some(OpenStage::Rate { from: 0.0, to: rate, duration_ns: ramp_ns, timing });

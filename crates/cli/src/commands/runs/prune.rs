@@ -19,7 +19,7 @@ const GOES_ON: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments and searches go whole, with the runs that they made. What has a tag and what still goes on stays. Of --keep, --older-than and --keep-size
+Experiments and searches go whole, with the runs that they made. What has a tag and what still goes on stays. Of --keep, --older-than and --keep-size \
 all that are given must allow it.
 
 Examples:
