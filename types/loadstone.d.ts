@@ -1555,6 +1555,7 @@ declare module "loadstone" {
 
   /** Where a record is. */
   export interface KafkaPlace {
+    /** Its number, from 0. */
     readonly partition: number;
     /** `undefined` with `acks: 0`. */
     readonly offset: number | undefined;
@@ -1580,8 +1581,11 @@ declare module "loadstone" {
 
   /** A record that a consumer was given. Its value is read as `text`, `json(…)`, `regex(…)` and `bytes`. */
   export interface KafkaConsumedRecord extends Extractable {
+    /** Where it was read. */
     readonly topic: string;
+    /** The number of its partition, from 0. */
     readonly partition: number;
+    /** Its place in that partition. */
     readonly offset: number;
     /** Milliseconds since 1970, as the producer or the broker has set it. */
     readonly timestamp: number;

@@ -236,7 +236,7 @@ fn wishes_that_cannot_run_are_refused_in_the_tests_own_words() {
     let ui = Ui::of(&folder);
     for (file, parameters, status, part) in [
         ("visits.load.ts", json!({ "rate": "0", "key": "k" }), 422, r#"{"fields":{"rate":"0 is below the minimum, 1"}}"#),
-        ("visits.load.ts", json!({ "rat": "2" }), 400, "the test has no parameter `rat`\nit declares: rate, key"),
+        ("visits.load.ts", json!({ "rat": "2" }), 400, "the test has no parameter `rat` (did you mean `rate`?)\nit declares: rate, key"),
         ("../visits.load.ts", json!({}), 400, "there is no test ../visits.load.ts"),
         ("/etc/passwd", json!({}), 400, "there is no test"),
         ("visits.load.ts", json!({ "rate": 2 }), 400, "unexpected request body"),

@@ -33,6 +33,9 @@ pub(super) struct KafkaBroker {
     link: Mutex<Option<BrokerLink>>,
 }
 
+/// Brokers, each with partitions that it leads.
+pub(super) type LedPartitions = Vec<(Rc<KafkaBroker>, Vec<i32>)>;
+
 /// Who leads each partition of a topic, by its number; `None`: nobody.
 #[derive(Debug)]
 pub(super) struct TopicLayout {
@@ -53,8 +56,8 @@ impl TopicLayout {
     }
 
     /// Partitions by leader, in order.
-    pub(super) fn by_leader(&self, partitions: impl Iterator<Item = i32>) -> Result<Vec<(Rc<KafkaBroker>, Vec<i32>)>, KafkaRefusal> {
-        let mut all: Vec<(Rc<KafkaBroker>, Vec<i32>)> = Vec::new();
+    pub(super) fn by_leader(&self, partitions: impl Iterator<Item = i32>) -> Result<LedPartitions, KafkaRefusal> {
+        let mut all = LedPartitions::new();
         for partition in partitions {
             let leader = self.leader(partition)?;
             match all.iter_mut().find(|(known, _)| Rc::ptr_eq(known, leader)) {

@@ -293,7 +293,8 @@ fn records_of_others_finish_journeys_from_the_start_of_the_run_on() {
     let told = events(&stubs, keys.len());
     let mut found: Vec<FlowKey> = told.iter().map(|event| event.key).collect();
     let mut expected: Vec<FlowKey> = keys.iter().map(|key| FlowKey::of(key)).collect();
-    (found.sort(), expected.sort());
+    found.sort();
+    expected.sort();
     assert_eq!(found, expected, "{:?}", lines.lock().unwrap());
     assert!(told.iter().all(|event| event.step == FlowStep::Finish && event.at > 0 && event.at <= clock.now()));
     assert_eq!(stubs.consumed(), [("delivered".to_owned(), 50)]);

@@ -236,7 +236,10 @@ fn unknown_parameters_and_files_that_are_no_tests_are_refused() {
     let text = "import { test, scenario, once, param } from \"loadstone\";\nparam.number(\"rate\", { default: 1 });\n\
                 export default test({ load: scenario(\"s\", () => {}).run(once()) });";
     let error = load_with(text, &[], &Inputs { parameters: vec![("rat".into(), "2".into())], ..Inputs::default() }).unwrap_err();
-    assert_eq!((error.message.as_str(), error.help.as_deref()), ("the test has no parameter `rat`", Some("it declares: rate")));
+    assert_eq!(
+        (error.message.as_str(), error.help.as_deref()),
+        ("the test has no parameter `rat` (did you mean `rate`?)", Some("it declares: rate"))
+    );
     assert!(load_error("export const a = 1;").message.contains("exports no test"));
     assert!(script::load(std::path::Path::new("/nowhere/x.load.ts"), &Inputs::default()).unwrap_err().message.contains("cannot read"));
     assert!(load_error("await new Promise(() => {});").message.contains("top level awaits"));
