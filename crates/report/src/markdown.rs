@@ -118,9 +118,9 @@ fn resources(summary: &Summary, out: &mut String) {
     let number = |value: Option<f64>| value.map_or_else(String::new, units::number);
     for row in summary.resources.iter().take(ROWS_MAX) {
         let limit = row.limit.map_or_else(String::new, |limit| format!("{} {}", units::number(limit), text(&row.unit)));
-        let high = if row.high.is_some() { words::resource_use(row.high) } else { "not observed".to_owned() };
+        let high = if row.high.is_some() { words::resource_use(row.kind, row.high) } else { "not observed".to_owned() };
         let (waiting, errors) = (row.high.and_then(|high| high.waiting), row.high.and_then(|high| high.errors));
-        let (name, low) = (words::resource(row), words::resource_use(row.low));
+        let (name, low) = (words::resource(row), words::resource_use(row.kind, row.low));
         line!(out, "| {} | {} | {low} | {high} | {} | {} |", text(&name), limit.trim_end(), number(waiting), number(errors));
     }
     out.push('\n');

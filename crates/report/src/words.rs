@@ -321,12 +321,16 @@ pub(crate) fn resource(row: &ResourceRow) -> String {
     }
 }
 
-/// How much of a resource was in use: `1.95 (98 %)`; empty where that was not measured.
-pub(crate) fn resource_use(of: Option<ResourceUse>) -> String {
+/// How much of a resource was in use: `1.95 (98 %)`, of an event loop how late it was; empty where that was not measured.
+pub(crate) fn resource_use(kind: ResourceKind, of: Option<ResourceUse>) -> String {
     let Some(of) = of else { return String::new() };
+    let amount = |used: f64| match kind {
+        ResourceKind::EventLoop => format!("{} late", units::seconds(used)),
+        _ => units::number(used),
+    };
     match (of.used, of.utilisation) {
-        (Some(used), Some(share)) => format!("{} ({})", units::number(used), units::share(share)),
-        (Some(used), None) => units::number(used),
+        (Some(used), Some(share)) => format!("{} ({})", amount(used), units::share(share)),
+        (Some(used), None) => amount(used),
         (None, Some(share)) => units::share(share),
         (None, None) => String::new(),
     }

@@ -21,7 +21,7 @@ pub(crate) fn resources(summary: &Summary, style: &Style) -> String {
         let limit = row.limit.map_or_else(String::new, |limit| units::in_unit(limit, &row.unit));
         let (waiting, errors) = (row.high.and_then(|high| high.waiting), row.high.and_then(|high| high.errors));
         let name = TextCell::from(words::resource(row));
-        let (low, high) = (words::resource_use(row.low), words::resource_use(row.high));
+        let (low, high) = (words::resource_use(row.kind, row.low), words::resource_use(row.kind, row.high));
         Row::Cells(vec![name, limit.into(), low.into(), high.into(), number(waiting), number(errors)])
     });
     let mut out = TextTable { heads, rows: rows.collect() }.render(style);
