@@ -99,9 +99,13 @@ impl ThreadSamples {
         *self.sums.entry(group).or_default() += count;
     }
 
+    /// The group, or a coarser one where there are many: names of threads go first, as what they wait for and where says more.
     fn known(&mut self, group: ThreadGroup) -> ThreadGroup {
         if self.reported.contains(&group) {
             return group;
+        }
+        if self.reported.len() >= GROUPS_MAX / 2 && !group.threads.is_empty() {
+            return self.known(ThreadGroup { threads: String::new(), ..group });
         }
         if self.reported.len() >= GROUPS_MAX {
             let position = Position { at: "(other)".to_owned(), under: String::new() };
@@ -129,11 +133,14 @@ impl ThreadSamples {
     }
 }
 
-/// `http-nio-8080-exec` of `http-nio-8080-exec-17`: threads of a pool differ by the number at their end.
+/// `http-nio-8080-exec` of `http-nio-8080-exec-17`: threads of a pool differ by the number at their end. Python puts what a thread runs behind it:
+/// `Thread-17 (handle)`.
 pub(crate) fn family(name: &str) -> String {
-    let trimmed = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let trimmed = if trimmed.len() < name.len() { trimmed.trim_end_matches(['-', '_', '#', ' ']) } else { name };
-    label(trimmed).chars().take(40).collect()
+    let (numbered, runs) = if name.ends_with(')') { name.split_once(" (").unwrap_or((name, "")) } else { (name, "") };
+    let trimmed = numbered.trim_end_matches(|c: char| c.is_ascii_digit());
+    let trimmed = if trimmed.len() < numbered.len() { trimmed.trim_end_matches(['-', '_', '#', ' ']) } else { numbered };
+    let whole = if runs.is_empty() { trimmed.to_owned() } else { format!("{trimmed} ({runs}") };
+    label(&whole).chars().take(40).collect()
 }
 
 #[cfg(test)]
@@ -177,8 +184,19 @@ mod tests {
     }
 
     #[test]
+    fn names_go_before_positions() {
+        let mut samples = ThreadSamples::of("threads");
+        samples.begin_sample();
+        (0..GROUPS_MAX).for_each(|number| samples.add(Doing::Lock, &format!("job-{number}-of-many-x"), &stack("Lock.lock"), 1.0));
+        let lines = reported(&mut samples);
+        let nameless = lines.iter().find(|(name, ..)| name == "jvm/threads{wait=lock,at=Lock.lock,under=Dao.insert}");
+        assert_eq!(nameless.map(|(.., count)| *count), Some((GROUPS_MAX / 2) as f64));
+    }
+
+    #[test]
     fn numbers_at_the_end_of_a_name_tell_threads_of_one_pool_apart() {
         assert_eq!((family("http-exec-12"), family("pool-2-thread-1")), ("http-exec".to_owned(), "pool-2-thread".to_owned()));
+        assert_eq!(family("Thread-1042 (process_request_thread)"), "Thread (process_request_thread)");
         assert_eq!((family("main"), family("ThreadPoolExecutor-0_3")), ("main".to_owned(), "ThreadPoolExecutor-0".to_owned()));
     }
 }

@@ -13,6 +13,8 @@ use crate::kinds::process::which::NoProcess;
 use crate::procfs::read;
 
 const LIMIT: Duration = Duration::from_secs(4);
+/// How often it looks for one sample.
+const LOOKS: usize = 3;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PythonError {
@@ -35,12 +37,25 @@ fn spy_of(pid: u32) -> PathBuf {
     beside.filter(|path| path.is_absolute() && path.is_file()).unwrap_or_else(|| PathBuf::from("py-spy"))
 }
 
-/// The threads of a process.
+/// The threads of a process. As it is not stopped, what py-spy follows may be gone when it gets there: it looks again then.
 ///
 /// # Errors
 /// When py-spy is not there, may not look, or finds no Python.
 pub(super) async fn dump(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
+    let mut dumped = look(pid).await;
+    for _ in 1..LOOKS {
+        if !matches!(dumped, Err(PythonError::Refused { .. })) {
+            break;
+        }
+        dumped = look(pid).await;
+    }
+    dumped
+}
+
+async fn look(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
     let mut command = Command::new(spy_of(pid));
+    // With a backtrace its last line, which says why, would be none.
+    command.env("RUST_BACKTRACE", "0");
     command.args(["dump", "--json", "--nonblocking", "--pid"]).arg(pid.to_string());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child =
