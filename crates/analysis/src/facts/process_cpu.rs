@@ -23,6 +23,9 @@ const WANTED_MORE: f64 = 0.5;
 /// Part of the cores that a process must have where others use the rest, and what it must want in single seconds, whose readings scatter.
 const MOST_OF_THEM: f64 = 0.75;
 const WANTED_EACH: f64 = 0.80;
+/// The same where its threads waited so many times as long for a core as they had one: whatever they do takes that much longer.
+const HALF_OF_THEM: f64 = 0.5;
+const STARVED: f64 = 3.0;
 /// Growth from the third quarter of a stretch to the last that is none, and the same where the number of cores is all there is to go by.
 const GROWS: f64 = 1.05;
 const GROWS_FLAT: f64 = 1.02;
@@ -161,9 +164,11 @@ fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -
 /// The cores of a machine that others use, too: what the process used and what its threads waited for come to all of them.
 fn left_cores(cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>, cores: f64) -> Option<FoundLimit> {
     let wanted = SignalReadings::sum(&[cpu.clone(), delay.clone()])?;
-    let span = longest_run(wanted.points(), READINGS_MIN, LENGTH_MIN_S, |wanted| wanted >= WANTED_EACH * cores)?;
-    let is_full = cores >= 2.0 && wanted.mean(span.0, span.1)? >= cores && cpu.mean(span.0, span.1)? >= MOST_OF_THEM * cores;
-    is_full.then_some((CpuLimit::Left(cores), Confidence::Medium, span))
+    let (from, to) = longest_run(wanted.points(), READINGS_MIN, LENGTH_MIN_S, |wanted| wanted >= WANTED_EACH * cores)?;
+    let (used, waited) = (cpu.mean(from, to)?, delay.mean(from, to)?);
+    let least = if waited >= STARVED * used { HALF_OF_THEM } else { MOST_OF_THEM };
+    let is_full = cores >= 2.0 && used + waited >= cores && used >= least * cores;
+    is_full.then_some((CpuLimit::Left(cores), Confidence::Medium, (from, to)))
 }
 
 /// A whole number of cores below those there are at which a process stood: by a mask, or by a setting of its runtime. That it stands there may be chance;

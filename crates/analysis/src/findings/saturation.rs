@@ -304,10 +304,13 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         ),
         CpuLimit::All(_) => format!("{less}, or give it more cores: throughput should rise in proportion."),
     };
+    let told = match (cpu.limit, cpu.run_delay) {
+        (CpuLimit::Left(_), Some(delay)) => {
+            format!("threads that wait for something else wait for no core, and {} of them did on average", units::number(delay))
+        }
+        _ => format!("it would leave the CPU idle, and {:.2} of {:.0} cores were busy", cpu.cores_used, cpu.limit.places()),
+    };
     sampled(begun(exhausted, "cpu", cpu.confidence, claim, text), top, exhausted)
-        .weigh(Alternative::ruled_out(
-            "Only waiting for something, such as a pool, a lock or a dependency",
-            format!("it would leave the CPU idle, and {:.2} of {:.0} cores were busy", cpu.cores_used, cpu.limit.places()),
-        ))
+        .weigh(Alternative::ruled_out("Only waiting for something, such as a pool, a lock or a dependency", told))
         .try_next(next)
 }

@@ -94,24 +94,27 @@ fn as_many_cores_as_a_process_may_use_are_a_limit_and_half_of_them_none() {
 fn the_cores_that_others_leave_are_a_limit_where_threads_wait_for_the_rest() {
     // 34 ms of CPU each at 50 per second are 1.7 of two cores; its threads wait for what is missing.
     let system = System { capacity: 50.0, ..HASHING };
-    let crowded = |each_s: f64, waits: f64| {
+    let crowded = |each_s: f64, waits: &dyn Fn(f64) -> f64| {
         let fluid = system.under(Load::Ramp(5.0, 80.0, 60));
         let mut run = fluid.run.clone();
         run.info.host.cores = 2;
         counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| fluid.ended[second as usize] * each_s);
         counter("process:8080", "run_delay")
             .role(Role::ProcessRunDelay)
-            .each_second(&mut run, |second| fluid.ended[second as usize] / 50.0 * waits);
+            .each_second(&mut run, |second| waits(fluid.ended[second as usize] / 50.0));
         gauge("process:8080", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 30.0);
         gauge("process:8080", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |_| 0.3);
         findings(&run)
     };
-    let found = crowded(0.034, 0.4);
+    let found = crowded(0.034, &|load| 0.4 * load);
     assert!(found[0].claim.starts_with("\"process:8080\" uses 1.6"), "{}", shown(&found));
+    assert!(found[0].claim.contains("of the 2 cores, all that others leave to it"), "{}", shown(&found));
+    // Somewhat more than half of the machine, and many wait for the rest.
+    let found = crowded(0.026, &|load| 20.0 * load.powi(8));
     assert!(found[0].claim.contains("of the 2 cores, all that others leave to it"), "{}", shown(&found));
     // As much, and no thread waits; or they wait, and it has hardly any of them.
     for (each_s, waits) in [(0.034, 0.05), (0.02, 1.2)] {
-        let found = crowded(each_s, waits);
+        let found = crowded(each_s, &|load| waits * load);
         assert!(found.iter().all(|finding| !finding.claim.contains("others leave")), "{}", shown(&found));
     }
 }
