@@ -17,13 +17,16 @@ const SECRET = "s3cret-of-the-form";
 const SLOW = { timeout: 60_000 };
 
 const SHOP = (target: string) => `
-import { test, scenario, arrivals, param } from "loadstone";
+import { test, scenario, arrivals, param, responseTime } from "loadstone";
 const rate = param.number("rate", { default: 20, min: 1, max: 50, help: "visitors per second" });
 const runTime = param.duration("runTime", { default: "10m" });
 const mode = param.choice("mode", ["read", "write"], { default: "read" });
 const key = param.string("apiKey", { secret: true });
 const visit = scenario("Visit", async (user) => { await user.get("/" + mode, { headers: { "x-key": key } }); });
-export default test({ name: "Shop", target: "${target}", load: visit.run(arrivals(rate).for(runTime)) });
+export default test({
+  name: "Shop", target: "${target}", load: visit.run(arrivals(rate).for(runTime)),
+  thresholds: [responseTime().p95.below("30s")],
+});
 `;
 
 let browser: Browser;
@@ -142,6 +145,18 @@ test("a run is started, watched, stopped and found again", async () => {
   await expect.poll(() => rows().count(), SLOW).toBe(1);
   await expect.poll(() => rows().innerText(), SLOW).toContain("interrupted");
   expect([...keys]).toEqual([SECRET]);
+  expect(filesBelow(folder)).not.toContain(SECRET);
+});
+
+test("a search starts from its form as it stands, and can be stopped", async () => {
+  await page.getByRole("button", { name: "Run …" }).click();
+  await page.getByText("Capacity", { exact: true }).click();
+  expect(await page.getByLabel("objective").getAttribute("placeholder")).toBe("response time p95 below 30s");
+  await page.getByLabel("apiKey").fill(SECRET);
+  await page.getByRole("button", { name: "Start the search" }).click();
+  await expect.poll(() => page.locator("main").innerText(), SLOW).toContain("Probe 1");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await expect.poll(() => page.locator("main").innerText(), SLOW).not.toContain("is running");
   expect(filesBelow(folder)).not.toContain(SECRET);
 });
 

@@ -10,6 +10,9 @@ use run_directory::History;
 use crate::exit::UsageError;
 use index::{IndexedRun, TrendIndex};
 
+/// Other tests that are named where one has no runs.
+const NAMED_MAX: usize = 8;
+
 /// The complete and valid runs of a test under the load of its newest, the oldest first.
 pub(crate) struct TestHistory {
     test: String,
@@ -37,6 +40,7 @@ impl TestHistory {
         let mut newest: Option<LoadShape> = None;
         let mut left_out = LeftOut::default();
         let mut inputs = Vec::new();
+        let mut others: Vec<String> = Vec::new();
         let mut index = TrendIndex::open(folder);
         for directory in history.names() {
             let Some(run) = index.run(directory) else {
@@ -44,6 +48,9 @@ impl TestHistory {
                 continue;
             };
             if *name.get_or_insert_with(|| run.test.clone()) != run.test {
+                if others.len() < NAMED_MAX && !others.contains(&run.test) {
+                    others.push(run.test.clone());
+                }
                 continue;
             }
             inputs.extend(kept(run, &mut newest, &mut left_out));
@@ -54,7 +61,8 @@ impl TestHistory {
         index.keep(history.names());
         let Some(name) = name.filter(|_| !inputs.is_empty()) else {
             let of = test.map_or_else(String::new, |test| format!(" of \"{test}\""));
-            return Err(UsageError(format!("there is no complete run{of} in {}", folder.display())));
+            let tests = if others.is_empty() { String::new() } else { format!("; of these tests there are runs: {}", others.join(", ")) };
+            return Err(UsageError(format!("there is no complete run{of} in {}{tests}", folder.display())));
         };
         inputs.reverse();
         Ok(Self { test: name, inputs, left_out })

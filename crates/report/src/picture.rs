@@ -56,10 +56,10 @@ pub(crate) struct PlotAxis {
 }
 
 impl PlotAxis {
-    /// Around all that is given; `floor`: what the axis never goes below.
+    /// Around all that is given; `floor`: what the axis never goes below. Where all are 0, to a hundredth, so that its marks can be told apart.
     pub(crate) fn around(values: impl Iterator<Item = f64>, floor: f64) -> Self {
         let (low, high) = ends(values);
-        let by = if high > low { (high - low) * MARGIN } else { (high.abs() * MARGIN).max(1e-9) };
+        let by = if high > low { (high - low) * MARGIN } else if high == 0.0 { 0.01 } else { high.abs() * MARGIN };
         Self { low: (low - by).max(floor), high: high + by, is_log: false }
     }
 
@@ -145,6 +145,7 @@ mod tests {
     fn marks_are_round_and_within() {
         assert_eq!(texts(PlotAxis::around([0.038, 0.043].into_iter(), 0.0)), ["0.038", "0.04", "0.042"]);
         assert_eq!(texts(PlotAxis::around([0.0, 100.0].into_iter(), 0.0)), ["0", "50", "100"]);
+        assert_eq!(texts(PlotAxis::around([0.0, 0.0].into_iter(), 0.0)), ["0", "0.005", "0.01"]);
         assert_eq!(texts(PlotAxis::around([0.055, 0.133].into_iter(), 0.0)), ["0.06", "0.08", "0.1", "0.12"]);
         assert_eq!(texts(PlotAxis::in_logarithms([28.0, 230.0].into_iter())), ["50", "100", "200"]);
         assert_eq!(texts(PlotAxis::in_logarithms([0.001, 2000.0].into_iter())), ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]);

@@ -135,6 +135,8 @@ fn runs_of_a_test_make_a_trend_and_old_ones_go() {
     let values = trend["series"][0]["values"].as_array().unwrap();
     assert!(values.iter().all(|value| value.as_f64().is_some_and(|seconds| seconds > 0.0)), "{trend}");
 
+    let unknown = folder.run(&["trend", "no-such-test"]).code(2);
+    assert!(unknown.stderr.contains("of these tests there are runs: "), "{}", unknown.stderr);
     folder.run(&["trend", "--html", "trend.html"]).code(0);
     assert!(std::fs::read_to_string(folder.path().join("trend.html")).unwrap().contains(r#"{"feed":"trend","answer":{"#));
     folder.run(&["runs", "prune"]).code(2).says("what may go?");
