@@ -9,7 +9,7 @@ use metrics::Nanos;
 use crate::facts::AgentFacts;
 use crate::kept::KeptSeconds;
 use crate::link::ReliableLink;
-use crate::message::{Assignment, ToAgent, ToController, pack, unpack};
+use crate::message::{Assignment, ToAgent, ToController, unpack};
 use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 use crate::packet::{Header, PacketKind, version};
 use crate::subjects::{self, Outgoing};
@@ -205,14 +205,14 @@ impl Agent {
     pub fn report(&mut self, report: AgentReport) {
         if let Some(message) = ToController::of_report(report) {
             if let ToController::Snapshot(snapshot, _) = &message {
-                let (number, packed) = (snapshot.slice, Bytes::from(pack(&message)));
+                let (number, packed) = (snapshot.slice, Bytes::from(message.pack()));
                 self.keeping.iter_mut().for_each(|keeping| keeping.add(number, packed.clone()));
                 return self.serving.iter_mut().for_each(|serving| serving.link.send(packed.clone()));
             }
             if let Some(serving) = &mut self.serving {
                 serving.is_done |= matches!(message, ToController::Done | ToController::Broke(_));
             }
-            self.send(&message);
+            self.send(message);
         }
     }
 
@@ -222,39 +222,39 @@ impl Agent {
     }
 
     pub fn ask_numbers(&mut self, request: NumberRequest) {
-        self.send(&ToController::Numbers(request));
+        self.send(ToController::Numbers(request));
     }
 
     /// What it has of the numbers that it was lent, where that has changed.
     pub fn tell_held(&mut self, held: Vec<HeldNumbers>) {
         if !held.is_empty() {
-            self.send(&ToController::Held(held));
+            self.send(ToController::Held(held));
         }
     }
 
     /// Answers [`AgentTask::Recall`].
     pub fn give_back(&mut self, back: HeldNumbers) {
-        self.send(&ToController::Back(back));
+        self.send(ToController::Back(back));
     }
 
     /// Asks the test's host; the answer comes with this number.
     pub fn ask(&mut self, id: u64, text: String) {
-        self.send(&ToController::Ask { id, text });
+        self.send(ToController::Ask { id, text });
     }
 
     /// Tells the test's host.
     pub fn tell(&mut self, text: String) {
-        self.send(&ToController::Tell(text));
+        self.send(ToController::Tell(text));
     }
 
     /// What the set-up returned, which every other agent needs, too.
     pub fn tell_set_up(&mut self, json: String) {
-        self.send(&ToController::SetUp(json));
+        self.send(ToController::SetUp(json));
     }
 
     /// A line that the test printed.
     pub fn line(&mut self, text: String) {
-        self.send(&ToController::Line(text));
+        self.send(ToController::Line(text));
     }
 
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
@@ -279,9 +279,9 @@ impl Agent {
         self.tasks.push(AgentTask::Leave(why));
     }
 
-    fn send(&mut self, message: &ToController) {
+    fn send(&mut self, message: ToController) {
         if let Some(serving) = &mut self.serving {
-            serving.link.send(pack(message));
+            serving.link.send(message.pack());
         }
     }
 

@@ -12,7 +12,7 @@ use crate::agent::SILENCE_MAX_NS;
 use crate::facts::AgentFacts;
 use crate::leases::{LeaseAnswer, NumberLeases};
 use crate::link::ReliableLink;
-use crate::message::{Assignment, ToAgent, ToController, WireCommand, pack, unpack};
+use crate::message::{Assignment, ToAgent, ToController, WireCommand, pack};
 use crate::offset::{ClockOffset, OffsetReading};
 use crate::packet::{Header, PacketKind, version};
 use crate::subjects::{self, Outgoing};
@@ -136,7 +136,7 @@ impl Controller {
         match kind {
             PacketKind::Pong { sent, at } if sent > 0 => seat.clock.add(sent, at, now),
             PacketKind::Part(part) => {
-                for message in seat.link.receive(part).iter().filter_map(|message| unpack(message)) {
+                for message in seat.link.receive(part).iter().filter_map(|message| ToController::unpack(message)) {
                     self.hear(number, message);
                 }
             }
