@@ -66,6 +66,8 @@ pub struct Agent {
     keeping: Option<KeptSeconds>,
     /// Of the last run whose controller has gone.
     kept: Option<KeptSeconds>,
+    /// It is to end, and takes no run any more. Why.
+    departing: Option<String>,
 }
 
 #[derive(Debug)]
@@ -75,6 +77,14 @@ struct ServedRun {
     heard: Nanos,
     /// Its last message is on its way.
     is_done: bool,
+    /// So is its goodbye, behind which there is nothing.
+    said_goodbye: bool,
+}
+
+impl ServedRun {
+    fn new(run: String, now: Nanos) -> Self {
+        Self { run, link: ReliableLink::default(), heard: now, is_done: false, said_goodbye: false }
+    }
 }
 
 impl Agent {
@@ -91,6 +101,7 @@ impl Agent {
             held: false,
             keeping: None,
             kept: None,
+            departing: None,
         }
     }
 
@@ -109,6 +120,26 @@ impl Agent {
         self.serving.as_ref().is_none_or(|serving| serving.is_done && serving.link.is_settled())
     }
 
+    /// Lets it end in mid-run: its load stops, what it has measured goes to the controller, and then its goodbye. `why`: for people.
+    pub fn depart(&mut self, why: &str) {
+        if self.departing.is_some() {
+            return;
+        }
+        self.departing = Some(why.to_owned());
+        if self.held {
+            // Its workers hand over what is left, and end; the goodbye follows, see `hold`.
+            self.tasks.extend([AgentTask::Command(AgentCommand::Halt), AgentTask::Command(AgentCommand::Finish)]);
+        } else {
+            self.say_goodbye();
+        }
+    }
+
+    /// Nobody misses it any more: its goodbye has arrived, or there is nobody to say it to.
+    pub fn has_departed(&self) -> bool {
+        let is_over = |serving: &ServedRun| serving.said_goodbye && serving.link.is_settled();
+        self.departing.is_some() && self.serving.as_ref().is_none_or(is_over)
+    }
+
     /// Takes a packet from the bus. What is no packet of ours is left alone.
     pub fn receive(&mut self, bytes: &[u8], now: Nanos) {
         let Some(header) = Header::decode(bytes).filter(|header| header.agent == self.id) else { return };
@@ -125,8 +156,8 @@ impl Agent {
             return;
         }
         match (&mut self.serving, header.kind) {
-            (None, PacketKind::Claim) if !self.held => {
-                self.serving = Some(ServedRun { run: header.run.clone(), link: ReliableLink::default(), heard: now, is_done: false });
+            (None, PacketKind::Claim) if !self.held && self.departing.is_none() => {
+                self.serving = Some(ServedRun::new(header.run.clone(), now));
                 self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 });
             }
             (Some(serving), kind) if serving.run == header.run => {
@@ -138,7 +169,9 @@ impl Agent {
                     }
                     PacketKind::Part(part) => {
                         let messages = serving.link.receive(part);
-                        let tasks: Vec<AgentTask> = messages.iter().filter_map(|message| unpack(message)).map(task).collect();
+                        let mut tasks: Vec<AgentTask> = messages.iter().filter_map(|message| unpack(message)).map(task).collect();
+                        // It came after the goodbye.
+                        tasks.retain(|task| self.departing.is_none() || !matches!(task, AgentTask::Prepare(_)));
                         if let Some(AgentTask::Prepare(assignment)) = tasks.first() {
                             self.keeping = Some(KeptSeconds::new(header.run.clone(), assignment.agent));
                         }
@@ -178,7 +211,7 @@ impl Agent {
             parts.into_iter().for_each(|part| self.say(&run, PacketKind::Part(part)));
         }
         match &mut self.serving {
-            None if now >= self.announce_at && !self.held => {
+            None if now >= self.announce_at && !self.held && self.departing.is_none() => {
                 self.announce_at = now + ANNOUNCE_NS;
                 let keeps = self.kept.as_ref().map(|kept| kept.run.clone());
                 let header = self.header("", PacketKind::Announce(AgentFacts { keeps, ..self.facts.clone() }));
@@ -199,10 +232,17 @@ impl Agent {
     pub fn hold(&mut self, held: bool) {
         self.held = held;
         self.keep_what_is_left();
+        if !held && self.departing.is_some() {
+            self.say_goodbye();
+        }
     }
 
     /// What its workers tell the controller.
     pub fn report(&mut self, report: AgentReport) {
+        // Of a load that was broken off, only what was measured counts.
+        if self.departing.is_some() && !matches!(report, AgentReport::Snapshot(_)) {
+            return;
+        }
         if let Some(message) = ToController::of_report(report) {
             if let ToController::Snapshot(snapshot, _) = &message {
                 let (number, packed) = (snapshot.slice, Bytes::from(message.pack()));
@@ -269,6 +309,13 @@ impl Agent {
     fn keep_what_is_left(&mut self) {
         if self.serving.is_none() && !self.held && self.keeping.is_some() {
             self.kept = self.keeping.take();
+        }
+    }
+
+    fn say_goodbye(&mut self) {
+        let (Some(why), Some(serving)) = (&self.departing, &mut self.serving) else { return };
+        if !std::mem::replace(&mut serving.said_goodbye, true) {
+            serving.link.send(ToController::Gone(why.clone()).pack());
         }
     }
 

@@ -222,6 +222,7 @@ impl Controller {
                 return others.for_each(|(_, seat)| seat.link.send(pack(&ToAgent::SetUp(json.clone()))));
             }
             ToController::Line(text) => return self.news.push(FleetNews::Line(text)),
+            ToController::Gone(why) => return self.let_go(agent, &why),
         };
         self.news.push(FleetNews::Report { agent, report });
     }
@@ -338,6 +339,18 @@ impl Controller {
 
     pub fn take_news(&mut self) -> Vec<FleetNews> {
         std::mem::take(&mut self.news)
+    }
+
+    /// An agent ends, and has handed over all that it had.
+    fn let_go(&mut self, agent: usize, why: &str) {
+        if !self.gathered {
+            self.say(agent, PacketKind::Bye { why: "it has said goodbye".to_owned() });
+            self.seats.remove(agent);
+            return;
+        }
+        let answers = self.numbers.take_back(agent, self.staying());
+        self.say_answers(answers);
+        self.lose(agent, why);
     }
 
     /// The run goes on without this agent, and never again with it: what it would send late is not known to be all.

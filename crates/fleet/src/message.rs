@@ -85,6 +85,8 @@ pub(crate) enum ToController {
     Tell(String),
     SetUp(String),
     Line(String),
+    /// It ends in mid-run. Everything that it measured, and all numbers that it has not used, were told before. Why.
+    Gone(String),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
