@@ -5,6 +5,7 @@
 
 mod ended;
 mod folder;
+pub(crate) mod nats;
 pub(crate) mod raw;
 pub(crate) mod server;
 
