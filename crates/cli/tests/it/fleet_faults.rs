@@ -1,6 +1,7 @@
 //! What goes wrong with a fleet of real processes over a real nats-server, each for once, and how it ends.
 //! That of an agent that is killed, and of a controller, is in `fleet`.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use rustix::process::Signal;
 
 use crate::fleet::{got_by, seconds_on_disk};
 use crate::harness::nats::Nats;
+use crate::harness::network_namespace::NetworkNamespace;
 use crate::harness::{Ended, Folder, Running, server};
 
 /// Arrivals of the load that most of these tests make.
@@ -184,6 +186,43 @@ fn a_nats_server_that_is_killed_and_comes_back_costs_nothing() {
     nats.come();
     let ended = run.ended().passes().does_not_say("was lost");
     assert_eq!(requests(&ended), ASKED, "{}", ended.everything());
+    end(agents);
+}
+
+/// As many rows as arrivals, of a target that the controller has: all of it is in one network.
+fn rows_in_one_network() -> Folder {
+    let script = r#"import { test, scenario, arrivals, csv, stub } from "loadstone";
+const rows = csv("numbers.csv").queue();
+const target = stub.http({ listen: "127.0.0.1:0", name: "target" });
+target.on("GET /", () => {}, { status: 200 });
+const take = scenario("Take", async (user) => {
+  const { n } = rows.next();
+  await user.get(`${target.url}/`);
+  console.log("row", n);
+});
+export default test({ load: take.run(arrivals(50).for("8s")) });"#;
+    let numbers: String = std::iter::once("n\n".to_owned()).chain((0..400).map(|n| format!("{n}\n"))).collect();
+    Folder::new().file("a.load.ts", script).file("numbers.csv", &numbers)
+}
+
+#[test]
+fn a_network_that_loses_packets_loses_nothing_of_the_run() {
+    let Some(mut network) = NetworkNamespace::new() else { return };
+    let (folder, port) = (rows_in_one_network(), 4222);
+    network.lose(port, 0.05);
+    let ports = folder.path().join("ports");
+    std::fs::create_dir(&ports).expect("creating a folder");
+    let mut nats = Command::new("nats-server");
+    network.start(nats.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--ports_file_dir"]).arg(&ports));
+    server::wait_until("nats-server to listen", || std::fs::read_dir(&ports).is_ok_and(|files| files.count() > 0));
+    let address = format!("nats://127.0.0.1:{port}");
+    let started = |arguments: &[&str]| folder.start_command(network.inside(&folder.command(arguments)));
+    let agents = ["a", "b", "c", "d"].map(|name| started(&["agent", "--join", &address, "--name", name, "--workers", "1"]));
+    let ended = started(&["run", "a.load.ts", "--fleet", &address, "--agents", "4"]).ended().passes().does_not_say("was lost");
+    assert_eq!(requests(&ended), 400, "{}", ended.everything());
+    let rows: BTreeSet<String> = ended.printed().into_iter().collect();
+    assert_eq!((rows.len(), ended.printed().len()), (400, 400), "each row once");
+    assert!(network.lost() > 0, "packets were lost");
     end(agents);
 }
 

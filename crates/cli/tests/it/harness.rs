@@ -6,6 +6,7 @@
 mod ended;
 mod folder;
 pub(crate) mod nats;
+pub(crate) mod network_namespace;
 pub(crate) mod raw;
 pub(crate) mod server;
 
