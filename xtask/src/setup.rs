@@ -47,6 +47,8 @@ const PROGRAMS: &[NeededProgram] = &[
     needed(&["redis-server"], Debian("redis-server"), "Redis as load and as what is observed"),
     needed(&["prometheus"], Debian("prometheus"), "the outputs to Prometheus"),
     needed(&["nats-server"], Debian("nats-server"), "fleets"),
+    needed(&["ip"], Debian("iproute2"), "fleets, in a network of a test's own"),
+    needed(&["iptables"], Debian("iptables"), "fleets, over a network that loses packets"),
     needed(&["chromium", "chromium-browser", "google-chrome"], Debian("chromium"), "the page in a real browser"),
     needed(&["python3"], Debian("python3"), "the Python observer"),
     needed(&["javac"], Debian("default-jdk-headless"), "labs on the JVM"),

@@ -302,8 +302,10 @@ impl<'a> ActiveLoad<'a> {
         }
         self.hand_on();
         self.begin_when_ready();
-        for leaf in self.running.keys().copied().collect::<Vec<_>>() {
-            self.leaf_ended(agent, leaf, false);
+        for (leaf, left) in self.running.clone() {
+            // A set-up is the first agent's: nobody has what it should have returned.
+            let is_cut_short = agent == 0 && self.set_ups.contains_key(&leaf) && left.contains(&agent);
+            self.leaf_ended(agent, leaf, is_cut_short);
         }
     }
 

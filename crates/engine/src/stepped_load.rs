@@ -47,3 +47,41 @@ impl<'a> SteppedLoad<'a> {
         self.0.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::control::StopReason;
+    use plan::{Load, LoadProfile, RunRole, ScenarioId, ScenarioRun};
+
+    #[test]
+    fn a_set_up_that_was_lost_with_its_agent_has_failed() {
+        let set_up = ScenarioRun { role: RunRole::SetUp, ..ScenarioRun::new(ScenarioId(0), LoadProfile::burst(1)) };
+        let load = ScenarioRun::new(ScenarioId(1), LoadProfile::burst(2));
+        let plan = TestPlan::new("t", ["up", "load"], Load::Sequence(vec![Load::Run(set_up), Load::Run(load)]));
+        for (lost, is_failure) in [(0, true), (1, false)] {
+            let begun = Rc::new(RefCell::new(Vec::new()));
+            let post = |_| -> Box<dyn Fn(AgentCommand)> {
+                let begun = Rc::clone(&begun);
+                Box::new(move |command| {
+                    if let AgentCommand::Begin { leaf, .. } = command {
+                        begun.borrow_mut().push(leaf);
+                    }
+                })
+            };
+            let mut on_event = |_| None;
+            let mut stepped = SteppedLoad::new(&plan, (0..2).map(post).collect(), Clock::virtual_time(), 0, &mut on_event);
+            (0..2).for_each(|agent| stepped.report(agent, AgentReport::Ready));
+            assert_eq!(*begun.borrow(), [0, 0]);
+            stepped.report(lost, AgentReport::Lost("gone".to_owned()));
+            stepped.report(1 - lost, AgentReport::LeafEnded { leaf: 0, threw: false });
+            assert_eq!(begun.borrow().contains(&1), !is_failure, "what it prepares begins only behind it");
+            stepped.report(1 - lost, AgentReport::Done);
+            let ending = stepped.end();
+            assert_eq!(matches!(&ending, LoadEnding::Stopped(StopReason::SetUp(of)) if of == "up"), is_failure, "{ending:?}");
+        }
+    }
+}

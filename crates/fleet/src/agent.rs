@@ -9,7 +9,7 @@ use metrics::Nanos;
 use crate::facts::AgentFacts;
 use crate::kept::KeptSeconds;
 use crate::link::ReliableLink;
-use crate::message::{Assignment, ToAgent, ToController, pack, unpack};
+use crate::message::{Assignment, ToAgent, ToController, unpack};
 use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 use crate::packet::{Header, PacketKind, version};
 use crate::subjects::{self, Outgoing};
@@ -66,6 +66,8 @@ pub struct Agent {
     keeping: Option<KeptSeconds>,
     /// Of the last run whose controller has gone.
     kept: Option<KeptSeconds>,
+    /// It is to end, and takes no run any more. Why.
+    departing: Option<String>,
 }
 
 #[derive(Debug)]
@@ -75,6 +77,14 @@ struct ServedRun {
     heard: Nanos,
     /// Its last message is on its way.
     is_done: bool,
+    /// So is its goodbye, behind which there is nothing.
+    said_goodbye: bool,
+}
+
+impl ServedRun {
+    fn new(run: String, now: Nanos) -> Self {
+        Self { run, link: ReliableLink::default(), heard: now, is_done: false, said_goodbye: false }
+    }
 }
 
 impl Agent {
@@ -91,6 +101,7 @@ impl Agent {
             held: false,
             keeping: None,
             kept: None,
+            departing: None,
         }
     }
 
@@ -109,6 +120,26 @@ impl Agent {
         self.serving.as_ref().is_none_or(|serving| serving.is_done && serving.link.is_settled())
     }
 
+    /// Lets it end in mid-run: its load stops, what it has measured goes to the controller, and then its goodbye. `why`: for people.
+    pub fn depart(&mut self, why: &str) {
+        if self.departing.is_some() {
+            return;
+        }
+        self.departing = Some(why.to_owned());
+        if self.held {
+            // Its workers hand over what is left, and end; the goodbye follows, see `hold`.
+            self.tasks.extend([AgentTask::Command(AgentCommand::Halt), AgentTask::Command(AgentCommand::Finish)]);
+        } else {
+            self.say_goodbye();
+        }
+    }
+
+    /// Nobody misses it any more: its goodbye has arrived, or there is nobody to say it to.
+    pub fn has_departed(&self) -> bool {
+        let is_over = |serving: &ServedRun| serving.said_goodbye && serving.link.is_settled();
+        self.departing.is_some() && self.serving.as_ref().is_none_or(is_over)
+    }
+
     /// Takes a packet from the bus. What is no packet of ours is left alone.
     pub fn receive(&mut self, bytes: &[u8], now: Nanos) {
         let Some(header) = Header::decode(bytes).filter(|header| header.agent == self.id) else { return };
@@ -125,8 +156,8 @@ impl Agent {
             return;
         }
         match (&mut self.serving, header.kind) {
-            (None, PacketKind::Claim) if !self.held => {
-                self.serving = Some(ServedRun { run: header.run.clone(), link: ReliableLink::default(), heard: now, is_done: false });
+            (None, PacketKind::Claim) if !self.held && self.departing.is_none() => {
+                self.serving = Some(ServedRun::new(header.run.clone(), now));
                 self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 });
             }
             (Some(serving), kind) if serving.run == header.run => {
@@ -138,7 +169,9 @@ impl Agent {
                     }
                     PacketKind::Part(part) => {
                         let messages = serving.link.receive(part);
-                        let tasks: Vec<AgentTask> = messages.iter().filter_map(|message| unpack(message)).map(task).collect();
+                        let mut tasks: Vec<AgentTask> = messages.iter().filter_map(|message| unpack(message)).map(task).collect();
+                        // It came after the goodbye.
+                        tasks.retain(|task| self.departing.is_none() || !matches!(task, AgentTask::Prepare(_)));
                         if let Some(AgentTask::Prepare(assignment)) = tasks.first() {
                             self.keeping = Some(KeptSeconds::new(header.run.clone(), assignment.agent));
                         }
@@ -178,7 +211,7 @@ impl Agent {
             parts.into_iter().for_each(|part| self.say(&run, PacketKind::Part(part)));
         }
         match &mut self.serving {
-            None if now >= self.announce_at && !self.held => {
+            None if now >= self.announce_at && !self.held && self.departing.is_none() => {
                 self.announce_at = now + ANNOUNCE_NS;
                 let keeps = self.kept.as_ref().map(|kept| kept.run.clone());
                 let header = self.header("", PacketKind::Announce(AgentFacts { keeps, ..self.facts.clone() }));
@@ -199,20 +232,27 @@ impl Agent {
     pub fn hold(&mut self, held: bool) {
         self.held = held;
         self.keep_what_is_left();
+        if !held && self.departing.is_some() {
+            self.say_goodbye();
+        }
     }
 
     /// What its workers tell the controller.
     pub fn report(&mut self, report: AgentReport) {
+        // Of a load that was broken off, only what was measured counts.
+        if self.departing.is_some() && !matches!(report, AgentReport::Snapshot(_)) {
+            return;
+        }
         if let Some(message) = ToController::of_report(report) {
             if let ToController::Snapshot(snapshot, _) = &message {
-                let (number, packed) = (snapshot.slice, Bytes::from(pack(&message)));
+                let (number, packed) = (snapshot.slice, Bytes::from(message.pack()));
                 self.keeping.iter_mut().for_each(|keeping| keeping.add(number, packed.clone()));
                 return self.serving.iter_mut().for_each(|serving| serving.link.send(packed.clone()));
             }
             if let Some(serving) = &mut self.serving {
                 serving.is_done |= matches!(message, ToController::Done | ToController::Broke(_));
             }
-            self.send(&message);
+            self.send(message);
         }
     }
 
@@ -222,39 +262,39 @@ impl Agent {
     }
 
     pub fn ask_numbers(&mut self, request: NumberRequest) {
-        self.send(&ToController::Numbers(request));
+        self.send(ToController::Numbers(request));
     }
 
     /// What it has of the numbers that it was lent, where that has changed.
     pub fn tell_held(&mut self, held: Vec<HeldNumbers>) {
         if !held.is_empty() {
-            self.send(&ToController::Held(held));
+            self.send(ToController::Held(held));
         }
     }
 
     /// Answers [`AgentTask::Recall`].
     pub fn give_back(&mut self, back: HeldNumbers) {
-        self.send(&ToController::Back(back));
+        self.send(ToController::Back(back));
     }
 
     /// Asks the test's host; the answer comes with this number.
     pub fn ask(&mut self, id: u64, text: String) {
-        self.send(&ToController::Ask { id, text });
+        self.send(ToController::Ask { id, text });
     }
 
     /// Tells the test's host.
     pub fn tell(&mut self, text: String) {
-        self.send(&ToController::Tell(text));
+        self.send(ToController::Tell(text));
     }
 
     /// What the set-up returned, which every other agent needs, too.
     pub fn tell_set_up(&mut self, json: String) {
-        self.send(&ToController::SetUp(json));
+        self.send(ToController::SetUp(json));
     }
 
     /// A line that the test printed.
     pub fn line(&mut self, text: String) {
-        self.send(&ToController::Line(text));
+        self.send(ToController::Line(text));
     }
 
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
@@ -272,6 +312,13 @@ impl Agent {
         }
     }
 
+    fn say_goodbye(&mut self) {
+        let (Some(why), Some(serving)) = (&self.departing, &mut self.serving) else { return };
+        if !std::mem::replace(&mut serving.said_goodbye, true) {
+            serving.link.send(ToController::Gone(why.clone()).pack());
+        }
+    }
+
     fn leave(&mut self, why: String) {
         self.serving = None;
         self.keep_what_is_left();
@@ -279,9 +326,9 @@ impl Agent {
         self.tasks.push(AgentTask::Leave(why));
     }
 
-    fn send(&mut self, message: &ToController) {
+    fn send(&mut self, message: ToController) {
         if let Some(serving) = &mut self.serving {
-            serving.link.send(pack(message));
+            serving.link.send(message.pack());
         }
     }
 

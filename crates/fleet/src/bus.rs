@@ -21,6 +21,9 @@ pub trait Bus {
 pub enum BusError {
     #[error("{address}: cannot connect to the NATS server: {problem}: is it running, and is the address right?")]
     Connect { address: String, problem: String },
+    /// Nobody answered at its address.
+    #[error("{address}: cannot connect to the NATS server: {problem}: is it running, and is the address right?")]
+    Absent { address: String, problem: String },
     #[error("cannot start the thread of the connection to NATS: {0}")]
     Thread(#[from] std::io::Error),
 }

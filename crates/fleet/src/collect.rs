@@ -12,7 +12,7 @@ use crate::controller::{add_part, parts_by_label};
 use crate::facts::AgentFacts;
 use crate::lead::{TURN, now};
 use crate::link::ReliableLink;
-use crate::message::{ToController, unpack};
+use crate::message::ToController;
 use crate::nats::{NatsBus, NatsServer};
 use crate::packet::{Header, PacketKind, version};
 use crate::subjects::{self, Outgoing};
@@ -86,7 +86,7 @@ impl Collector {
             }
             PacketKind::Part(part) if run == self.run => {
                 let Some(source) = self.sources.get_mut(&agent) else { return };
-                for message in source.link.receive(part).iter().filter_map(|message| unpack::<ToController>(message)) {
+                for message in source.link.receive(part).iter().filter_map(|message| ToController::unpack(message)) {
                     match message {
                         ToController::Kept { agent } => source.agent = Some(agent),
                         ToController::Snapshot(second, _) => source.seconds.push(*second),

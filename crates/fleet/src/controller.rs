@@ -12,7 +12,7 @@ use crate::agent::SILENCE_MAX_NS;
 use crate::facts::AgentFacts;
 use crate::leases::{LeaseAnswer, NumberLeases};
 use crate::link::ReliableLink;
-use crate::message::{Assignment, ToAgent, ToController, WireCommand, pack, unpack};
+use crate::message::{Assignment, ToAgent, ToController, WireCommand, pack};
 use crate::offset::{ClockOffset, OffsetReading};
 use crate::packet::{Header, PacketKind, version};
 use crate::subjects::{self, Outgoing};
@@ -136,7 +136,7 @@ impl Controller {
         match kind {
             PacketKind::Pong { sent, at } if sent > 0 => seat.clock.add(sent, at, now),
             PacketKind::Part(part) => {
-                for message in seat.link.receive(part).iter().filter_map(|message| unpack(message)) {
+                for message in seat.link.receive(part).iter().filter_map(|message| ToController::unpack(message)) {
                     self.hear(number, message);
                 }
             }
@@ -222,6 +222,7 @@ impl Controller {
                 return others.for_each(|(_, seat)| seat.link.send(pack(&ToAgent::SetUp(json.clone()))));
             }
             ToController::Line(text) => return self.news.push(FleetNews::Line(text)),
+            ToController::Gone(why) => return self.let_go(agent, &why),
         };
         self.news.push(FleetNews::Report { agent, report });
     }
@@ -338,6 +339,18 @@ impl Controller {
 
     pub fn take_news(&mut self) -> Vec<FleetNews> {
         std::mem::take(&mut self.news)
+    }
+
+    /// An agent ends, and has handed over all that it had.
+    fn let_go(&mut self, agent: usize, why: &str) {
+        if !self.gathered {
+            self.say(agent, PacketKind::Bye { why: "it has said goodbye".to_owned() });
+            self.seats.remove(agent);
+            return;
+        }
+        let answers = self.numbers.take_back(agent, self.staying());
+        self.say_answers(answers);
+        self.lose(agent, why);
     }
 
     /// The run goes on without this agent, and never again with it: what it would send late is not known to be all.

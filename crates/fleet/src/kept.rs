@@ -6,7 +6,7 @@ use bytes::Bytes;
 use metrics::Nanos;
 
 use crate::link::ReliableLink;
-use crate::message::{ToController, pack};
+use crate::message::ToController;
 use crate::packet::MessagePart;
 
 /// Most bytes that are kept, packed: an hour of 50 names at 10,000 requests/s. The oldest go first.
@@ -56,9 +56,9 @@ impl KeptSeconds {
     /// Somebody asks for them. Whoever asked before is forgotten.
     pub(crate) fn give(&mut self, now: Nanos) {
         let mut link = ReliableLink::default();
-        link.send(pack(&ToController::Kept { agent: self.agent }));
+        link.send(ToController::Kept { agent: self.agent }.pack());
         self.seconds.iter().for_each(|(_, second)| link.send(second.clone()));
-        link.send(pack(&ToController::Done));
+        link.send(ToController::Done.pack());
         self.giving = Some(Giving { link, heard: now });
     }
 

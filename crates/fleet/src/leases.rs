@@ -90,6 +90,18 @@ impl NumberLeases {
         answers
     }
 
+    /// An agent ends, and has told what it has. Nobody there uses any of it now: it goes to others.
+    pub(crate) fn take_back(&mut self, agent: usize, agents: usize) -> Vec<LeaseAnswer> {
+        let mut answers = Vec::new();
+        for (source, lent) in &mut self.0 {
+            let held = lent.by_agent.remove(&agent).unwrap_or_default().held;
+            lent.returned.extend(held.into_iter().map(|(_, numbers)| numbers).filter(|numbers| !numbers.is_empty()));
+            lent.forget(agent);
+            lent.serve_waiting(*source, agents, &mut answers);
+        }
+        answers
+    }
+
     /// An agent is gone. Returns rows and iterations that it may have used or not; they are given to nobody, as none is to be used twice.
     pub(crate) fn lose(&mut self, agent: usize, agents: usize) -> (NumbersInDoubt, Vec<LeaseAnswer>) {
         let (mut doubt, mut answers) = (NumbersInDoubt::default(), Vec::new());
@@ -99,8 +111,7 @@ impl NumberLeases {
                 NumberSource::Feeder(_) => doubt.rows += held,
                 NumberSource::Leaf(_) => doubt.iterations += held,
             }
-            lent.waiting.retain(|(of, _)| *of != agent);
-            lent.recalled.remove(&agent);
+            lent.forget(agent);
             lent.serve_waiting(*source, agents, &mut answers);
         }
         (doubt, answers)
@@ -115,6 +126,12 @@ pub(crate) struct NumbersInDoubt {
 }
 
 impl LentNumbers {
+    /// An agent neither waits nor is waited for any more.
+    fn forget(&mut self, agent: usize) {
+        self.waiting.retain(|(of, _)| *of != agent);
+        self.recalled.remove(&agent);
+    }
+
     /// Numbers that nobody has; `None`: without end.
     fn left(&self) -> Option<u64> {
         let returned: u64 = self.returned.iter().map(|range| range.end - range.start).sum();
@@ -228,6 +245,27 @@ mod tests {
         let back = leases.give_back(0, 2, held(1, &[0..1]));
         assert_eq!(lent(&back), [(1, 0..1)]);
         assert_eq!(leases.lose(0, 2).0.rows, 1);
+    }
+
+    #[test]
+    fn what_an_agent_that_ends_has_not_used_goes_to_others() {
+        let mut leases = NumberLeases::default();
+        leases.ask(0, 2, request(Some(6), 6, true));
+        leases.ask(0, 2, request(Some(6), 6, true));
+        let mut given: Vec<u64> = Vec::new();
+        loop {
+            let answers = leases.ask(1, 2, request(Some(6), 6, true));
+            given.extend(lent(&answers).into_iter().flat_map(|(_, range)| range));
+            if lent(&answers).is_empty() {
+                break;
+            }
+        }
+        assert_eq!(given, [3, 4, 5], "agent 1 waits now");
+        // Of its first loan it has used one number, the second is on its way to it.
+        leases.told(0, held(1, &[1..2]));
+        assert_eq!(lent(&leases.take_back(0, 2)), [(1, 2..3)]);
+        assert_eq!(lent(&leases.ask(1, 1, request(Some(6), 6, true))), [(1, 1..2)]);
+        assert_eq!(leases.lose(0, 1).0, NumbersInDoubt::default(), "nothing of it is in doubt");
     }
 
     #[test]

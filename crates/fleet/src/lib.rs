@@ -38,6 +38,6 @@ pub use message::Assignment;
 pub use nats::{NatsBus, NatsServer, without_password};
 pub use numbers::{HeldNumbers, LentHere, NumberRequest, NumberSource, TakenNumber};
 pub use packet::version;
-pub use serve::{AgentLink, AgentNumbers, HostListeners, RunTest, serve};
+pub use serve::{AgentLink, AgentNumbers, EndRequest, HostListeners, RunTest, serve};
 pub use share::{LabelShare, ShareError, workers_by_share};
 pub use subjects::Outgoing;

@@ -1,10 +1,11 @@
 //! The real bus: a NATS server. A thread of its own keeps the connection, and makes it again when it breaks.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions, ServerAddr, Subscriber};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, ServerAddr, Subscriber};
 use bytes::Bytes;
 use futures_util::{StreamExt, future, stream};
 use percent_encoding::percent_decode_str;
@@ -31,6 +32,38 @@ pub struct NatsServer {
 impl NatsServer {
     pub fn new(address: impl Into<String>, authorities: Option<PathBuf>) -> Self {
         Self { address: address.into(), authorities }
+    }
+
+    /// Its address as it may be shown.
+    pub(crate) fn shown(&self) -> String {
+        without_password(&self.address)
+    }
+}
+
+/// Why there is no connection.
+struct NoConnection {
+    problem: String,
+    /// Nobody answered: there may be a server a little later.
+    is_absence: bool,
+}
+
+impl From<ConnectError> for NoConnection {
+    fn from(error: ConnectError) -> Self {
+        // A certificate that is not trusted comes as an input error of invalid data.
+        let io = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>());
+        let is_absence = match error.kind() {
+            ConnectErrorKind::Dns | ConnectErrorKind::TimedOut => true,
+            ConnectErrorKind::Io => io.is_none_or(|io| !matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)),
+            _ => false,
+        };
+        Self { problem: sentence(&error), is_absence }
+    }
+}
+
+impl NoConnection {
+    /// It will not be better later.
+    fn for_good(error: &dyn std::error::Error) -> Self {
+        Self { problem: sentence(error), is_absence: false }
     }
 }
 
@@ -85,11 +118,12 @@ impl NatsBus {
                 }
             });
         })?;
-        let refused = |problem: String| BusError::Connect { address: without_password(&server.address), problem };
+        let address = server.shown();
         match connected.recv() {
             Ok(Ok(())) => Ok(Self { outgoing: Some(outgoing), arrived, nudge, ended }),
-            Ok(Err(problem)) => Err(refused(problem)),
-            Err(_) => Err(refused("its thread ended".to_owned())),
+            Ok(Err(NoConnection { problem, is_absence: true })) => Err(BusError::Absent { address, problem }),
+            Ok(Err(NoConnection { problem, is_absence: false })) => Err(BusError::Connect { address, problem }),
+            Err(_) => Err(BusError::Connect { address, problem: "its thread ended".to_owned() }),
         }
     }
 
@@ -121,21 +155,21 @@ impl Drop for NatsBus {
     }
 }
 
-async fn open(server: NatsServer, subjects: Vec<String>) -> Result<(Client, Vec<Subscriber>), String> {
+async fn open(server: NatsServer, subjects: Vec<String>) -> Result<(Client, Vec<Subscriber>), NoConnection> {
     let options = ConnectOptions::new().name("loadstone").connection_timeout(CONNECT_MAX).max_reconnects(None);
     let options = options.reconnect_delay_callback(|tries| Duration::from_millis((tries as u64 * 50).min(500)));
-    let address: ServerAddr = server.address.parse().map_err(|error| sentence(&error))?;
+    let address: ServerAddr = server.address.parse().map_err(|error| NoConnection::for_good(&error))?;
     let options = introduce(options, &address);
     let options = match server.authorities {
         Some(file) => options.add_root_certificates(file).require_tls(true),
         None => options,
     };
-    let client = options.connect(address).await.map_err(|error| sentence(&error))?;
+    let client = options.connect(address).await?;
     let mut subscriptions = Vec::new();
     for subject in subjects {
-        subscriptions.push(client.subscribe(subject).await.map_err(|error| sentence(&error))?);
+        subscriptions.push(client.subscribe(subject).await.map_err(|error| NoConnection::for_good(&error))?);
     }
-    client.flush().await.map_err(|error| sentence(&error))?;
+    client.flush().await.map_err(|error| NoConnection::for_good(&error))?;
     Ok((client, subscriptions))
 }
 

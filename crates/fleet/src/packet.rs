@@ -11,7 +11,7 @@ pub(crate) const PART_MAX: usize = 256 * 1024;
 
 /// What both sides must have in common: Loadstone's version, as either may have changed what a test does, and the number of this wire format.
 pub fn version() -> String {
-    format!("{}/{}", env!("CARGO_PKG_VERSION"), 1)
+    format!("{}/{}", env!("CARGO_PKG_VERSION"), 2)
 }
 
 /// The first line.

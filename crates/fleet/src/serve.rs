@@ -1,12 +1,13 @@
 //! An agent's thread: between the bus and the workers of whatever test it is given.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{AgentCommand, AgentCommands, AgentReport};
+use metrics::Nanos;
 
 use crate::agent::{Agent, AgentTask};
 use crate::bus::{BusError, exchange};
@@ -19,6 +20,11 @@ use crate::numbers::{HeldNumbers, LentHere, NumberRequest, NumberSource, TakenNu
 const TURN: Duration = Duration::from_millis(50);
 /// How long a worker waits for an answer at most; by then, an agent that has no controller any more has stopped.
 const ANSWER_WAIT: Duration = Duration::from_secs(15);
+/// How long an agent that is to end may take to hand over what it has. Kubernetes kills it 10 s after it has asked it to end.
+const GOODBYE_MAX_NS: Nanos = 5_000_000_000;
+/// How long an agent waits for a server that is not there when it starts, and how often it tries. Servers and agents are started together.
+const SERVER_WAIT_NS: Nanos = 60_000_000_000;
+const SERVER_TRY: Duration = Duration::from_millis(500);
 
 /// What an agent does with a test. It is called on a thread of its own for each run, and returns when the run is over.
 pub type RunTest = dyn Fn(Assignment, AgentLink) + Send + Sync;
@@ -171,17 +177,59 @@ impl AgentLink {
     }
 }
 
-/// Joins the fleet at a server and serves one run after another, until the process ends. `say` gets what people should know.
+/// By which other threads ask an agent to end.
+#[derive(Debug, Clone, Default)]
+pub struct EndRequest(Arc<AtomicBool>);
+
+impl EndRequest {
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Joins the fleet at a server and serves one run after another, until it is asked to end. `say` gets what people should know.
 ///
 /// # Errors
-/// [`BusError`]: the server cannot be reached. Once it was, its absence is waited for.
-pub fn serve(server: &NatsServer, id: String, facts: AgentFacts, run_test: Arc<RunTest>, say: &dyn Fn(&str)) -> Result<(), BusError> {
+/// [`BusError`]: the server refuses, or was not there for a minute. Once it was reached, its absence is waited for.
+pub fn serve(
+    server: &NatsServer,
+    id: String,
+    facts: AgentFacts,
+    run_test: Arc<RunTest>,
+    end: &EndRequest,
+    say: &dyn Fn(&str),
+) -> Result<(), BusError> {
     let agent = Agent::new(id, facts);
-    let bus = NatsBus::connect(server, vec![agent.subject()])?;
+    let Some(bus) = connect_when_there(server, &agent, end, say)? else { return Ok(()) };
     let (sender, inputs) = sync_channel(1024);
     let link = AgentLink { inputs: sender, nudge: bus.nudge(), numbers: Arc::default(), questions: Arc::default() };
     say("waiting for a run");
-    Serving { agent, bus, inputs, link, job: None, run_test, say }.run()
+    Serving { agent, bus, inputs, link, job: None, run_test, say }.run(end);
+    Ok(())
+}
+
+/// `None`: the agent was asked to end meanwhile.
+fn connect_when_there(server: &NatsServer, agent: &Agent, end: &EndRequest, say: &dyn Fn(&str)) -> Result<Option<NatsBus>, BusError> {
+    let (deadline, mut is_told) = (now() + SERVER_WAIT_NS, false);
+    loop {
+        match NatsBus::connect(server, vec![agent.subject()]) {
+            Err(BusError::Absent { problem, .. }) if now() < deadline => {
+                if !std::mem::replace(&mut is_told, true) {
+                    let seconds = SERVER_WAIT_NS / 1_000_000_000;
+                    say(&format!("no NATS server at {} yet ({problem}): waiting for it, {seconds} s at most", server.shown()));
+                }
+                std::thread::sleep(SERVER_TRY);
+            }
+            other => return other.map(Some),
+        }
+        if end.is_asked() {
+            return Ok(None);
+        }
+    }
 }
 
 struct Serving<'a> {
@@ -214,8 +262,16 @@ impl Job {
 }
 
 impl Serving<'_> {
-    fn run(mut self) -> ! {
+    fn run(mut self, end: &EndRequest) {
+        let mut deadline = None;
         loop {
+            if end.is_asked() && deadline.is_none() {
+                deadline = Some(now() + GOODBYE_MAX_NS);
+                self.depart();
+            }
+            if deadline.is_some_and(|deadline| self.agent.has_departed() || now() > deadline) {
+                return;
+            }
             while let Ok(input) = self.inputs.try_recv() {
                 self.input(input);
             }
@@ -224,6 +280,17 @@ impl Serving<'_> {
                 self.task(task);
             }
         }
+    }
+
+    fn depart(&mut self) {
+        if self.agent.is_serving() {
+            (self.say)("asked to end: handing over what was measured");
+        }
+        self.agent.depart("it was asked to end");
+    }
+
+    fn tell_held(&mut self) {
+        self.agent.tell_held(self.link.desks().iter().filter_map(|desk| desk.with(LentHere::second)).collect());
     }
 
     fn input(&mut self, input: LocalInput) {
@@ -235,7 +302,7 @@ impl Serving<'_> {
             }
             LocalInput::Report(report) => {
                 if matches!(report, AgentReport::Snapshot(_)) {
-                    self.agent.tell_held(self.link.desks().iter().filter_map(|desk| desk.with(LentHere::second)).collect());
+                    self.tell_held();
                 }
                 self.agent.report(report);
             }
@@ -252,6 +319,8 @@ impl Serving<'_> {
             LocalInput::Tell(text) => self.agent.tell(text),
             LocalInput::Ended => {
                 self.job = None;
+                // Its workers have ended: what is not used now never is.
+                self.tell_held();
                 self.agent.hold(false);
             }
         }

@@ -35,7 +35,7 @@ fn index_of(value: u64) -> usize {
 }
 
 /// Lowest and highest value of a bucket.
-fn bounds_of(index: usize) -> (u64, u64) {
+pub(crate) fn bounds_of(index: usize) -> (u64, u64) {
     if index < 2 << GROUPING {
         return (index as u64, index as u64);
     }
@@ -237,7 +237,8 @@ impl Histogram {
         })
     }
 
-    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+    /// Those in use, in ascending order: index and count.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let dense = self.chunks.iter().enumerate().filter_map(|(chunk, counts)| counts.as_ref().map(|counts| (chunk, counts)));
         let dense = dense.flat_map(|(chunk, counts)| {
             counts.iter().enumerate().filter(|(_, count)| **count > 0).map(move |(i, count)| ((chunk << GROUPING) + i, *count))
@@ -247,7 +248,7 @@ impl Histogram {
 }
 
 /// Base-128 number, low seven bits first (LEB128).
-fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -255,27 +256,29 @@ fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
+/// Takes such a number from the front; `None`: there is none, or it has more than 64 bits.
+pub(crate) fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7F).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+        shift += 7;
+    }
+}
+
 /// The buckets of a packed histogram, in ascending order.
 struct Unpacking<'a> {
-    bytes: std::slice::Iter<'a, u8>,
+    bytes: &'a [u8],
     index: usize,
 }
 
 impl<'a> Unpacking<'a> {
     fn new(packed: &'a [u8]) -> Self {
-        Self { bytes: packed.iter(), index: 0 }
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let byte = *self.bytes.next()?;
-            number |= u64::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-            shift += 7;
-        }
+        Self { bytes: packed, index: 0 }
     }
 }
 
@@ -283,8 +286,45 @@ impl Iterator for Unpacking<'_> {
     type Item = (usize, u64);
 
     fn next(&mut self) -> Option<(usize, u64)> {
-        self.index += self.number()? as usize;
-        Some((self.index, self.number()?))
+        self.index += read_number(&mut self.bytes)? as usize;
+        Some((self.index, read_number(&mut self.bytes)?))
+    }
+}
+
+/// A packed histogram in the making.
+#[derive(Default)]
+pub(crate) struct PackedBuckets {
+    bytes: Vec<u8>,
+    index: usize,
+    /// The last one that holds a value.
+    last: usize,
+    count: u64,
+}
+
+impl PackedBuckets {
+    /// The next bucket. `None`: there is no such one.
+    pub(crate) fn push(&mut self, gap: u64, count: u64) -> Option<()> {
+        let index = self.index.saturating_add(usize::try_from(gap).unwrap_or(usize::MAX));
+        if index > index_of(u64::MAX) {
+            return None;
+        }
+        self.index = index;
+        if count > 0 {
+            push_number(&mut self.bytes, (index - self.last) as u64);
+            push_number(&mut self.bytes, count);
+            self.last = index;
+        }
+        self.count = self.count.checked_add(count)?;
+        Some(())
+    }
+
+    /// The last bucket.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    pub(crate) fn finish(self, sum: u64, min: u64, max: u64) -> Histogram {
+        Histogram { chunks: Vec::new(), packed: self.bytes.into(), count: self.count, sum: u128::from(sum), min, max }
     }
 }
 
@@ -332,31 +372,17 @@ impl<'de> Deserialize<'de> for Histogram {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Histogram, A::Error> {
                 use serde::de::Error;
-                let mut histogram = Histogram::new();
-                let Some(sum) = list.next_element::<u64>()? else { return Ok(histogram) };
+                let Some(sum) = list.next_element::<u64>()? else { return Ok(Histogram::new()) };
                 let short = || A::Error::custom("a histogram ends in the middle");
                 let min = list.next_element()?.ok_or_else(short)?;
                 let max = list.next_element()?.ok_or_else(short)?;
-                let mut packed = Vec::new();
-                let (mut index, mut last) = (0usize, 0usize);
-                while let Some(gap) = list.next_element::<u64>()? {
-                    let count: u64 = list.next_element()?.ok_or_else(short)?;
-                    index = index.saturating_add(gap as usize);
-                    if index > index_of(u64::MAX) {
-                        return Err(A::Error::custom("a histogram's bucket index is out of range"));
-                    }
-                    if count > 0 {
-                        push_number(&mut packed, (index - last) as u64);
-                        push_number(&mut packed, count);
-                        last = index;
-                    }
-                    histogram.count += count;
+                let mut packed = PackedBuckets::default();
+                while let Some(gap) = list.next_element()? {
+                    let count = list.next_element()?.ok_or_else(short)?;
+                    let pushed = packed.push(gap, count);
+                    pushed.ok_or_else(|| A::Error::custom("a histogram's bucket index is out of range"))?;
                 }
-                histogram.packed = packed.into();
-                histogram.sum = u128::from(sum);
-                histogram.min = min;
-                histogram.max = max;
-                Ok(histogram)
+                Ok(packed.finish(sum, min, max))
             }
         }
         deserializer.deserialize_seq(List)

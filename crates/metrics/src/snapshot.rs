@@ -379,7 +379,8 @@ impl Snapshot {
         size_of::<Self>() + of_lists + of_histograms
     }
 
-    fn each_histogram(&mut self, mut visit: impl FnMut(&mut Histogram)) {
+    /// Always in the same order.
+    pub(crate) fn each_histogram(&mut self, mut visit: impl FnMut(&mut Histogram)) {
         let of_tags = self.tagged.iter_mut().map(|part| &mut part.series);
         self.series.iter_mut().chain(of_tags).for_each(|series| series.histograms().into_iter().for_each(&mut visit));
         self.metrics.iter_mut().for_each(|metric| metric.value.each_histogram(&mut visit));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fleet::NatsServer;
+use fleet::{EndRequest, NatsServer};
 
 use crate::context::CommandContext;
 use crate::exit::Exit;
@@ -17,7 +17,8 @@ Example:
   loadstone agent --join nats://10.0.0.5:4222
   loadstone run shop.load.ts --fleet nats://10.0.0.5:4222 --agents 8")]
 pub(crate) struct AgentArgs {
-    /// NATS server at which runs look for agents: nats://HOST:4222 or tls://…, with USER:PASSWORD@ where it asks for it.
+    /// NATS server at which runs look for agents: nats://HOST:4222 or tls://…, with USER:PASSWORD@ where it asks for it. Waited for, 60 s at most, where it
+    /// is not there yet.
     #[arg(long, value_name = "ADDRESS", env = "LOADSTONE_FLEET", hide_env_values = true)]
     join: String,
     /// Name in reports.  [default: the machine's, and the process's number]
@@ -50,20 +51,27 @@ impl AgentArgs {
                 std::process::exit(Exit::Interrupted as i32);
             })?;
         }
+        let end = EndRequest::default();
+        let asked = end.clone();
         // As the first process of a container, it would not be ended by a signal that it does not ask for.
-        std::thread::Builder::new().name("interrupt".to_owned()).spawn(|| {
+        std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
+            if interrupt::wait().is_ok() {
+                asked.ask();
+            }
+            // Whoever asks again does not want to wait for its goodbye.
             if interrupt::wait().is_ok() {
                 std::process::exit(Exit::Interrupted as i32);
             }
         })?;
-        serve(&AgentSettings {
+        let settings = AgentSettings {
             server: NatsServer::new(&self.join, authorities("--ca", self.ca.as_deref())?),
             name: self.name.as_deref(),
             workers: self.workers.unwrap_or_else(session::cores).max(1),
             labels: self.labels.iter().flatten().cloned().collect(),
             quiet: self.quiet,
-        })?;
-        Ok(Exit::Passed)
+        };
+        serve(&settings, &end)?;
+        Ok(Exit::Interrupted)
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::{AgentReport, AgentWorkers, SharedIterations, WorkerContext};
-use fleet::{AgentFacts, AgentLink, AgentNumbers, Assignment, HostListeners, NatsServer, NumberSource};
+use fleet::{AgentFacts, AgentLink, AgentNumbers, Assignment, EndRequest, HostListeners, NatsServer, NumberSource};
 use metrics::Snapshot;
 use script::{CallLeases, CommonHome, ConsoleLine, LeasedCalls, ScriptError, ScriptUsers, Sinks};
 use secrets::Secrets;
@@ -27,11 +27,11 @@ pub(crate) struct AgentSettings<'a> {
     pub(crate) quiet: bool,
 }
 
-/// Serves for ever.
+/// Serves until it is asked to end.
 ///
 /// # Errors
-/// The NATS server cannot be reached at the start.
-pub(crate) fn serve(settings: &AgentSettings<'_>) -> anyhow::Result<()> {
+/// The NATS server refuses, or is not there for too long at the start.
+pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::Result<()> {
     let hostname = session::hostname();
     let name = settings.name.map_or_else(|| format!("{hostname}/{}", std::process::id()), str::to_owned);
     let facts = AgentFacts {
@@ -53,7 +53,7 @@ pub(crate) fn serve(settings: &AgentSettings<'_>) -> anyhow::Result<()> {
             link.report(AgentReport::Broke(format!("{error:#}")));
         }
     });
-    fleet::serve(&settings.server, unique_id(), facts, run_test, &say)?;
+    fleet::serve(&settings.server, unique_id(), facts, run_test, end, &say)?;
     Ok(())
 }
 

@@ -1,10 +1,10 @@
 //! Runs over agents that are processes, and a real nats-server.
 
 use std::collections::BTreeSet;
-use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
+use crate::harness::nats::Nats;
 use crate::harness::{Ended, Folder, server};
 
 const AGENTS: &str = "4";
@@ -37,8 +37,14 @@ fn made(ended: &Ended) -> (u64, u64, usize) {
     (totals["iterations"].as_u64().expect("a number"), totals["requests"].as_u64().expect("a number"), rows.len())
 }
 
+/// Of the folder's only run.
+pub(crate) fn seconds_on_disk(folder: &Folder) -> usize {
+    let file = folder.runs().first().map(|run| run.join("snapshots.jsonl"));
+    file.and_then(|file| std::fs::read_to_string(file).ok()).map_or(0, |lines| lines.lines().count())
+}
+
 /// A test, `a.load.ts`, that makes requests of nginx by this load.
-fn got_by(load: &str) -> Folder {
+pub(crate) fn got_by(load: &str) -> Folder {
     let script = format!(
         r#"import {{ test, scenario, arrivals }} from "loadstone";
 const get = scenario("Get", async (user) => {{ await user.get("/"); }});
@@ -167,30 +173,6 @@ fn flags_that_agents_would_not_get_are_refused() {
     folder.run(&["run", "a.load.ts", "--fleet", "nats://127.0.0.1:4222"]).code(2).says("--agents");
 }
 
-/// A nats-server of a test's own.
-struct Nats {
-    child: Child,
-    address: String,
-}
-
-impl Nats {
-    fn start() -> Self {
-        let port = server::free_port("127.0.0.1");
-        let mut command = Command::new("nats-server");
-        command.args(["--addr", "127.0.0.1", "--port", &port.to_string()]).stderr(Stdio::null());
-        let child = command.spawn().expect("nats-server starts: `cargo xtask setup` installs it");
-        server::wait_until("nats-server to listen", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Self { child, address: format!("nats://127.0.0.1:{port}") }
-    }
-}
-
-impl Drop for Nats {
-    fn drop(&mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
-    }
-}
-
 /// Kills one of two agents once the run has a second on disk.
 fn with_an_agent_killed(further: &[&str]) -> Ended {
     let nats = Nats::start();
@@ -200,10 +182,7 @@ fn with_an_agent_killed(further: &[&str]) -> Ended {
     let mut arguments = vec!["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2"];
     arguments.extend(further);
     let run = folder.start(&arguments);
-    server::wait_until("two seconds on disk", || {
-        let file = folder.runs().first().map(|run| run.join("snapshots.jsonl"));
-        file.and_then(|file| std::fs::read_to_string(file).ok()).is_some_and(|lines| lines.lines().count() >= 2)
-    });
+    server::wait_until("two seconds on disk", || seconds_on_disk(&folder) >= 2);
     west.signal(Signal::KILL);
     let ended = run.ended();
     east.signal(Signal::TERM);
@@ -231,17 +210,13 @@ fn a_run_whose_controller_was_killed_is_completed_from_its_agents() {
     let agent = |name: &str| folder.start(&["agent", "--join", &nats.address, "--name", name, "--workers", "1"]);
     let agents = [agent("east"), agent("west")];
     let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2"]);
-    let on_disk = || {
-        let file = folder.runs().first().map(|run| run.join("snapshots.jsonl"));
-        file.and_then(|file| std::fs::read_to_string(file).ok()).map_or(0, |lines| lines.lines().count())
-    };
-    server::wait_until("two seconds on disk", || on_disk() >= 2);
+    server::wait_until("two seconds on disk", || seconds_on_disk(&folder) >= 2);
     folder.run(&["fleet", "collect", "latest", "--fleet", "http://x"]).code(2).says("write nats://HOST:4222");
     run.signal(Signal::KILL);
     run.ended();
-    let before = on_disk();
-    let collected = folder.run(&["fleet", "collect", "latest", "--fleet", &nats.address]).passes().says("collected from 2 of 2 agents");
-    let after = on_disk();
+    let before = seconds_on_disk(&folder);
+    let collected = folder.run(&["fleet", "collect", "latest", "--fleet", &nats.address]).code(0).says("collected from 2 of 2 agents");
+    let after = seconds_on_disk(&folder);
     assert!(after >= before + 5, "agents went on for 10 s: {before} seconds, then {after}");
     let run = folder.runs().remove(0);
     assert!(run.join("report.html").is_file(), "{}", collected.everything());

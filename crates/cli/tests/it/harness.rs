@@ -5,6 +5,8 @@
 
 mod ended;
 mod folder;
+pub(crate) mod nats;
+pub(crate) mod network_namespace;
 pub(crate) mod raw;
 pub(crate) mod server;
 

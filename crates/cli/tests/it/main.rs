@@ -16,6 +16,7 @@ mod events;
 mod exchange;
 mod experiment;
 mod fleet;
+mod fleet_faults;
 mod flows;
 mod harness;
 mod imports;

@@ -14,6 +14,8 @@ use plan::{LoadProfile, TestPlan};
 use crate::sim_bus::{MS, SimBus, SimPort};
 
 const S: Nanos = 1_000 * MS;
+/// As the process waits for it.
+const GOODBYE_MAX: Nanos = 5 * S;
 
 /// What really happened, beside what was told.
 #[derive(Debug, Default)]
@@ -36,6 +38,8 @@ pub(crate) struct SimAgent {
     ahead: Nanos,
     pub(crate) frozen_until: Nanos,
     pub(crate) crashed: bool,
+    /// It is asked to end at this instant; the process is there for some time more.
+    pub(crate) ends_at: Nanos,
     load: Option<SimLoad>,
     test: SimTest,
 }
@@ -59,7 +63,7 @@ impl SimAgent {
         let port = SimPort::new(bus, vec![agent.subject()]);
         // Machines that were started at other times.
         let ahead = Nanos::from(number) * 7_919 * MS + 13;
-        Self { agent, port, ahead, frozen_until: 0, crashed: false, load: None, test: test.clone() }
+        Self { agent, port, ahead, frozen_until: 0, crashed: false, ends_at: Nanos::MAX, load: None, test: test.clone() }
     }
 
     /// It makes load.
@@ -70,6 +74,10 @@ impl SimAgent {
     pub(crate) fn step(&mut self, now: Nanos) {
         if self.crashed || now < self.frozen_until {
             return;
+        }
+        if now >= self.ends_at {
+            self.agent.depart("it was asked to end");
+            self.crashed = self.agent.has_departed() || now >= self.ends_at + GOODBYE_MAX;
         }
         let local = now + self.ahead;
         exchange(&mut self.agent, &mut self.port, Duration::ZERO, || local);
@@ -90,6 +98,7 @@ impl SimAgent {
             let is_end = matches!(report, AgentReport::Done);
             self.agent.report(report);
             if is_end {
+                self.agent.tell_held(load.rows.second().into_iter().collect());
                 self.load = None;
                 self.agent.hold(false);
                 return;

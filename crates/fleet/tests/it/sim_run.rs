@@ -46,6 +46,11 @@ pub(crate) enum Fault {
     ControllerKilled {
         at: Nanos,
     },
+    /// It is asked to end.
+    AskedToEnd {
+        agent: usize,
+        at: Nanos,
+    },
 }
 
 /// A run to be simulated.
@@ -222,6 +227,7 @@ fn causes(asked: &Simulated, step: u64, now: Nanos, agents: &mut [SimAgent], bus
             Fault::Partition { agent, at, lasts } if reached(at) => agents[agent].port.cut(now + lasts),
             Fault::BusDown { at, lasts } if reached(at) => bus.borrow_mut().down_until = now + lasts,
             Fault::ControllerKilled { at } if reached(at) => kills = true,
+            Fault::AskedToEnd { agent, at } if reached(at) => agents[agent].ends_at = now,
             _ => {}
         }
     }

@@ -118,6 +118,18 @@ fn drawn(seed: u64) -> Simulated {
     Simulated { seed, agents, weather, faults, shares: Vec::new(), rows: ROWS }
 }
 
+/// The same, and in half of all runs an agent that is asked to end.
+fn drawn_with_farewells(seed: u64) -> Simulated {
+    let mut simulated = drawn(seed);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(!seed);
+    let mut below = |end: u64| random.next_u64() % end;
+    if below(2) == 0 {
+        let (agent, at) = (below(simulated.agents.len() as u64) as usize, S + below(11_000) * MS);
+        simulated.faults.push(Fault::AskedToEnd { agent, at });
+    }
+    simulated
+}
+
 /// Holds a run against what really happened in it.
 fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>) -> Result<(), String> {
     let ledger = &outcome.ledger;
@@ -149,6 +161,12 @@ fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>)
     let of_all: u64 = ledger.handed_over.values().sum();
     ensure(total >= of_staying, format!("{total} samples of {of_staying} arrived"))?;
     ensure(total <= of_all, format!("{total} samples arrived, {of_all} were sent"))?;
+    // Who says goodbye has handed over everything, and rows that it had not used go to others.
+    let is_farewell = |fault: &Fault| matches!(fault, Fault::AskedToEnd { .. });
+    if simulated.faults.iter().all(is_farewell) && !matches!(outcome.ending, Some(LoadEnding::Broke(_))) {
+        ensure(total == of_all, format!("{total} samples of {of_all} arrived, and whoever left said goodbye"))?;
+        ensure(ledger.without_row == 0, format!("{} arrivals found no row, and whoever left said goodbye", ledger.without_row))?;
+    }
     if lost.is_empty() && !matches!(outcome.ending, Some(LoadEnding::Broke(_))) {
         ensure(ledger.without_row == 0, format!("{} arrivals found no row, and nobody was lost", ledger.without_row))?;
         ensure(&unique == asked, format!("{} arrivals of {} were made, and nobody was lost", unique.len(), asked.len()))?;
@@ -163,7 +181,7 @@ fn check_collected(simulated: &Simulated, outcome: &Outcome) -> Result<(), Strin
     let total = counted(&outcome.seconds) + counted(&collected.seconds);
     let of_all: u64 = handed.values().sum();
     // The order of agents in the run is the one in which they came; those that crash are no more, whoever they were.
-    let has_crash = simulated.faults.iter().any(|fault| matches!(fault, Fault::Crash { .. }));
+    let has_crash = simulated.faults.iter().any(|fault| matches!(fault, Fault::Crash { .. } | Fault::AskedToEnd { .. }));
     let of_given: u64 = handed.iter().filter(|(agent, _)| collected.agents.contains(agent)).map(|(_, count)| count).sum();
     let whole = if has_crash || !outcome.lost.is_empty() { of_given } else { of_all };
     if total > of_all || total < whole {
@@ -189,7 +207,7 @@ fn nothing_is_lost_or_counted_twice_whatever_fails() {
     let asked = asked();
     let (mut failed, mut lossless, mut killed) = (Vec::new(), 0, 0);
     for seed in seeds() {
-        let simulated = drawn(seed);
+        let simulated = drawn_with_farewells(seed);
         let outcome = simulate(&simulated);
         lossless += usize::from(outcome.ending.is_some() && outcome.lost.is_empty());
         killed += usize::from(outcome.ending.is_none());
@@ -213,6 +231,21 @@ fn an_agent_that_crashes_is_named_and_the_others_go_on() {
     assert_eq!(told.count(), 1, "{marks:?}");
     assert!(marks.iter().any(|text| text.contains("rows that it held may not have been used")), "{marks:?}");
     assert_eq!(outcome.ledger.done.len(), 2);
+}
+
+#[test]
+fn an_agent_that_is_asked_to_end_hands_over_what_it_has_and_is_missed_at_once() {
+    let asked_at = 4 * S;
+    let simulated = Simulated { faults: vec![Fault::AskedToEnd { agent: 1, at: asked_at }], rows: ROWS, ..fair(&[1, 1, 1]) };
+    let outcome = simulate(&simulated);
+    assert!(matches!(outcome.ending, Some(LoadEnding::Completed)), "{:?}", outcome.ending);
+    let handed: u64 = outcome.ledger.handed_over.values().sum();
+    assert_eq!((counted(&outcome.seconds), outcome.ledger.without_row, outcome.lost.len()), (handed, 0, 1));
+    let marks: Vec<(Nanos, &str)> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| (mark.at, &*mark.text)).collect();
+    let (at, text) = marks.iter().find(|(_, text)| text.contains("was lost")).expect("it is told");
+    assert!(text.contains("agent a0001 (region=us) was lost: it was asked to end") && !text.contains("may not"), "{text}");
+    // The run's time began after that of the simulation.
+    assert!(*at < asked_at, "known at {at} ns");
 }
 
 #[test]

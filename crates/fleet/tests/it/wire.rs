@@ -32,11 +32,13 @@ fn second(slice: u32, names: usize, requests: u64, random: &mut Xoshiro256PlusPl
             .map(|name| recorder.series(&SeriesKey::new(SeriesKind::Request, "Shop", &*format!("GET /products/{name}/details"))))
             .collect();
         for number in 0..requests / 4 {
-            let began = start + random.next_u64() % S;
+            let scheduled = start + random.next_u64() % S;
+            // No generator is on time to the nanosecond: response and service times differ, and no bucket is like another.
+            let began = scheduled + response(random, MS / 10);
             let took = response(random, (5 + number % names as u64) * MS);
             let wait = took * 9 / 10;
             let sample = Sample {
-                scheduled: began,
+                scheduled,
                 started: began,
                 ended: began + took,
                 phases: Phases { wait, body: took - wait, ..Phases::default() },

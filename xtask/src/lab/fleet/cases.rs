@@ -258,7 +258,7 @@ fn second_test(user: &mut FleetUser) -> Result<Vec<Observed>> {
     let mut all = of_whole(&user.run(ROWS, SHORT)?, SHORT);
     let second = user.run("second.load.ts", SHORT)?;
     all.extend(of_whole(&second, SHORT));
-    all.push(exactly("test", "second", second.described["name"].as_str().unwrap_or_default()));
+    all.push(exactly("test", "second", second.described["plan"]["name"].as_str().unwrap_or_default()));
     Ok(all)
 }
 

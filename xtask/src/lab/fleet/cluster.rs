@@ -63,7 +63,7 @@ impl Cluster {
         let names: Vec<String> = (1..=NODES).map(node::name).collect();
         let plane = ControlPlane::start(&programs, folder, logs, &names)?;
         nodes.iter_mut().try_for_each(|node| node.join(&programs, &plane, logs))?;
-        let path = folder.join("path");
+        let path = search_path(folder);
         fs::create_dir_all(&path)?;
         symlink(programs.path("kubectl"), path.join("kubectl"))?;
         let mut cluster = Self { programs, plane, nodes, path, _lock: lock };
@@ -177,7 +177,7 @@ impl Drop for Cluster {
 }
 
 /// Always the same: what a killed lab left behind is found by it. Short, since sockets are in it.
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     std::env::temp_dir().join(GROUP)
 }
 
@@ -230,24 +230,48 @@ fn members(group: &Path) -> Vec<i32> {
     listed.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Processes that were started with something of this folder as an argument.
+/// Where commands of the lab's user find `kubectl`.
+fn search_path(folder: &Path) -> PathBuf {
+    folder.join("path")
+}
+
+/// Processes that were started with something of this folder as an argument, and those of the lab's user, whose search path begins in it.
 fn processes_of(folder: &Path) -> Vec<i32> {
-    let wanted = folder.display().to_string();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let is_ours = line.split(|byte| *byte == 0).any(|word| String::from_utf8_lossy(word).contains(&format!("{wanted}/")));
-        if is_ours && u32::try_from(pid) != Ok(std::process::id()) {
+        let of_process = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+        if is_of(folder, &of_process("cmdline"), &of_process("environ")) && u32::try_from(pid) != Ok(std::process::id()) {
             found.push(pid);
         }
     }
     found
 }
 
+/// Of a process: its arguments, and the variables that it was started with, as /proc has them.
+fn is_of(folder: &Path, arguments: &[u8], variables: &[u8]) -> bool {
+    let words = |bytes: &[u8]| bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect::<Vec<_>>();
+    let (inside, path) = (format!("{}/", folder.display()), format!("PATH={}:", search_path(folder).display()));
+    words(arguments).iter().any(|word| word.contains(&inside)) || words(variables).iter().any(|word| word.starts_with(&path))
+}
+
 fn kill(pids: &[i32]) {
     for pid in pids {
         // SAFETY: a plain system call; the numbers were read just now, of processes that are ours.
         unsafe { libc::kill(*pid, libc::SIGKILL) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_lab_left_behind_is_told_from_all_else() {
+        let folder = Path::new("/tmp/lab");
+        let nginx = b"nginx: master process nginx -p /tmp/lab/target -c /tmp/lab/target/nginx.conf\0";
+        assert!(is_of(folder, nginx, b"") && is_of(folder, b"etcd\0--data-dir\0/tmp/lab/etcd\0", b""));
+        assert!(is_of(folder, b"sh\0-c\0while :; do kubectl port-forward; done\0", b"HOME=/\0PATH=/tmp/lab/path:/bin\0"));
+        assert!(!is_of(folder, b"etcd\0--data-dir\0/tmp/lab-2/etcd\0", b"PATH=/bin:/tmp/lab/path:\0KUBECONFIG=/tmp/lab/keys/admin.json\0"));
     }
 }

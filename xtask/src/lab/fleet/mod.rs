@@ -55,7 +55,7 @@ pub(crate) fn fleet(workspace: &Workspace, options: &FleetLabOptions) -> Result<
     let (logs, runs) = (folder.join("logs"), folder.join("runs"));
     eprintln!("starting Kubernetes {}", programs.kubernetes);
     let cluster = Cluster::start(programs, &binary, &logs)?;
-    let target = Target::start(&folder.join("target"), &logs)?;
+    let target = Target::start(&cluster::folder().join("target"), &logs)?;
     let mut user = FleetUser::new(cluster, target, &binary, &workspace.root.join("labs/fleet"), (&runs, &logs))?;
     let mut rows = vec![["round", "case", "what", "expected", "seen", "right"].map(str::to_owned).to_vec()];
     let mut wrong = 0;

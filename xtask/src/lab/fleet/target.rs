@@ -59,8 +59,9 @@ fn configuration(folder: &Path, log: &Path, port: u16) -> String {
     let (folder, log) = (folder.display(), log.display());
     format!(
         r#"daemon off;
+# One process, which is found by its arguments: a worker of a master that was killed would not be.
+master_process off;
 user root;
-worker_processes 1;
 pid {folder}/nginx.pid;
 events {{ worker_connections 4096; }}
 http {{

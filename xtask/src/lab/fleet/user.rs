@@ -20,14 +20,15 @@ pub(super) const RATE: usize = 80;
 /// How long pods may take to be there.
 const READY_SECONDS: u32 = 120;
 
+/// Dropped from the first field to the last: whoever uses the cluster ends before it, whose end takes everything away.
 pub(super) struct FleetUser {
-    pub(super) cluster: Cluster,
+    forwarded: Option<Daemon>,
     pub(super) target: Target,
+    pub(super) cluster: Cluster,
     binary: PathBuf,
     tests: PathBuf,
     runs: PathBuf,
     logs: PathBuf,
-    forwarded: Option<Daemon>,
     port: u16,
 }
 

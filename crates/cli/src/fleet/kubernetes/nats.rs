@@ -39,7 +39,8 @@ impl FleetInCluster {
         pod["containers"] = json!([{
             "name": "nats", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "args": ["--config", format!("{FOLDER}/nats.conf")],
             "ports": [{ "name": "nats", "containerPort": PORT, "protocol": "TCP" }],
-            "readinessProbe": { "tcpSocket": { "port": "nats" }, "periodSeconds": 2 },
+            // Agents that find no server for 10 s are lost: one that is started anew should be found soon.
+            "readinessProbe": { "tcpSocket": { "port": "nats" }, "periodSeconds": 1 },
             "volumeMounts": [{ "name": "configuration", "mountPath": FOLDER, "readOnly": true }],
             "resources": resources(1, "512Mi"), "securityContext": container_security(),
         }]);

@@ -1,0 +1,271 @@
+//! What goes wrong with a fleet of real processes over a real nats-server, each for once, and how it ends.
+//! That of an agent that is killed, and of a controller, is in `fleet`.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::fleet::{got_by, seconds_on_disk};
+use crate::harness::nats::Nats;
+use crate::harness::network_namespace::NetworkNamespace;
+use crate::harness::{Ended, Folder, Running, server};
+
+/// Arrivals of the load that most of these tests make.
+const ASKED: u64 = 160;
+/// Beyond the time after which a silent agent is lost.
+const TOO_LONG: Duration = Duration::from_secs(12);
+
+fn load() -> Folder {
+    got_by(r#"arrivals(20).for("8s")"#)
+}
+
+/// As long as an agent takes to be lost, and more.
+fn long_load() -> Folder {
+    got_by(r#"arrivals(20).for("16s")"#)
+}
+
+fn agent(folder: &Folder, address: &str, name: &str) -> Running {
+    folder.start(&["agent", "--join", address, "--name", name, "--workers", "1"])
+}
+
+fn two_agents(folder: &Folder, nats: &Nats) -> [Running; 2] {
+    ["east", "west"].map(|name| agent(folder, &nats.address, name))
+}
+
+fn run(folder: &Folder, nats: &Nats, agents: &str) -> Running {
+    folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", agents])
+}
+
+/// The same, until it has measured for a while.
+fn run_at_work(folder: &Folder, nats: &Nats) -> Running {
+    let run = run(folder, nats, "2");
+    server::wait_until("two seconds on disk", || seconds_on_disk(folder) >= 2);
+    run
+}
+
+fn requests(ended: &Ended) -> u64 {
+    ended.summary()["totals"]["requests"].as_u64().expect("a number")
+}
+
+fn end(agents: impl IntoIterator<Item = Running>) -> Vec<Ended> {
+    let ended = |agent: Running| {
+        agent.signal(Signal::TERM);
+        agent.ended()
+    };
+    agents.into_iter().map(ended).collect()
+}
+
+/// Whatever the machine does beside: the others went on to the end, and the run says what it lacks.
+fn lacks_an_agent(ended: &Ended) {
+    let summary = ended.summary();
+    let checks = summary["verdict"]["validity"]["checks"].as_array().expect("checks").clone();
+    let check = checks.iter().find(|check| check["id"] == "agents").expect("the check of the agents");
+    assert_eq!(check["grade"], "suspect", "{}", ended.everything());
+    assert!(check["evidence"].as_str().expect("text").contains("agent west was lost, of 2, and "), "{check}");
+}
+
+#[test]
+fn an_agent_that_is_asked_to_end_says_goodbye_and_hands_over_what_it_measured() {
+    let script = format!(
+        r#"import {{ test, scenario, arrivals }} from "loadstone";
+const get = scenario("Get", async (user) => {{ await user.get("/"); console.log("row"); }});
+export default test({{ target: "{}", load: get.run(arrivals(40).for("8s")) }});"#,
+        server::nginx()
+    );
+    let (nats, folder) = (Nats::start(), Folder::new().file("a.load.ts", &script));
+    let [east, west] = two_agents(&folder, &nats);
+    let run = run_at_work(&folder, &nats);
+    west.signal(Signal::TERM);
+    west.ended().code(130).says("handing over what was measured");
+    // The load is not long enough for an agent to be lost by its silence.
+    let ended = run.ended().says("agent west was lost: it was asked to end").does_not_say("nothing was heard");
+    lacks_an_agent(&ended);
+    let (made, told) = (requests(&ended), ended.printed().len() as u64);
+    assert!((160..320).contains(&made), "the other one's half, and what this one handed over: {made}");
+    assert!(told <= made, "each request that was told of is in the report: {told} of {made}");
+    end([east]);
+}
+
+#[test]
+fn agents_wait_for_a_server_that_starts_after_them() {
+    let (mut nats, folder) = (Nats::not_yet(), got_by(r#"arrivals(20).for("1s")"#));
+    let given_up = agent(&folder, &nats.address, "west");
+    let east = agent(&folder, &nats.address, "east");
+    // Long enough to find out that there is no server.
+    thread::sleep(Duration::from_secs(2));
+    for ended in end([given_up]) {
+        ended.code(130).says("waiting for it, 60 s at most");
+    }
+    nats.come();
+    assert_eq!(requests(&run(&folder, &nats, "1").ended().passes()), 20);
+    for ended in end([east]) {
+        ended.code(130).says("agent east: no NATS server at nats://127.0.0.1:").says("waiting for a run");
+    }
+}
+
+/// Of agents that were all part of a run that lost one.
+fn next_run_has_both(nats: &Nats) {
+    let folder = got_by(r#"arrivals(20).for("1s")"#);
+    assert_eq!(requests(&run(&folder, nats, "2").ended().passes()), 20);
+}
+
+#[test]
+fn an_agent_that_stands_still_for_a_while_makes_up_for_it() {
+    let (nats, folder) = (Nats::start(), load());
+    let [east, west] = two_agents(&folder, &nats);
+    let run = run_at_work(&folder, &nats);
+    west.signal(Signal::STOP);
+    // Beyond the time after which its seconds are not waited for, and short of that after which it is lost.
+    thread::sleep(Duration::from_secs(5));
+    west.signal(Signal::CONT);
+    // Its arrivals were late, which may make the measurement invalid, and rightly so.
+    let ended = run.ended().does_not_say("was lost");
+    assert_eq!(requests(&ended), ASKED, "every arrival is made once, late or not: {}", ended.everything());
+    ended.says("1 of 2 agents were silent");
+    end([east, west]);
+}
+
+#[test]
+fn an_agent_that_stands_still_for_too_long_is_lost_and_serves_the_next_run() {
+    let (nats, folder) = (Nats::start(), long_load());
+    let [east, west] = two_agents(&folder, &nats);
+    let run = run_at_work(&folder, &nats);
+    west.signal(Signal::STOP);
+    thread::sleep(TOO_LONG);
+    west.signal(Signal::CONT);
+    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    lacks_an_agent(&ended);
+    let made = requests(&ended);
+    assert!((160..320).contains(&made), "the other one's half, and what this one handed over: {made}");
+    next_run_has_both(&nats);
+    for ended in end([west, east]) {
+        ended.code(130).says("the run has ended");
+    }
+}
+
+#[test]
+fn an_agent_that_is_cut_off_for_too_long_stops_by_itself_and_serves_the_next_run() {
+    let (nats, folder) = (Nats::start(), long_load());
+    let way = nats.way();
+    let agents = [agent(&folder, &nats.address, "east"), agent(&folder, &way.address, "west")];
+    let run = run_at_work(&folder, &nats);
+    way.cut(true);
+    thread::sleep(TOO_LONG);
+    way.cut(false);
+    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    lacks_an_agent(&ended);
+    next_run_has_both(&nats);
+    let [_, west] = end(agents).try_into().unwrap_or_else(|_| panic!("two agents"));
+    west.code(130).says("the run has ended: nothing was heard of the controller for 10 s");
+}
+
+#[test]
+fn an_agent_that_is_cut_off_for_a_while_costs_nothing() {
+    let (nats, folder) = (Nats::start(), load());
+    let way = nats.way();
+    let agents = [agent(&folder, &nats.address, "east"), agent(&folder, &way.address, "west")];
+    let run = run_at_work(&folder, &nats);
+    way.cut(true);
+    thread::sleep(Duration::from_secs(5));
+    way.cut(false);
+    let ended = run.ended().passes().does_not_say("was lost").says("1 of 2 agents were silent");
+    assert_eq!(requests(&ended), ASKED, "{}", ended.everything());
+    end(agents);
+}
+
+#[test]
+fn a_nats_server_that_is_killed_and_comes_back_costs_nothing() {
+    let (mut nats, folder) = (Nats::start(), load());
+    let agents = two_agents(&folder, &nats);
+    let run = run_at_work(&folder, &nats);
+    nats.kill();
+    thread::sleep(Duration::from_secs(2));
+    nats.come();
+    let ended = run.ended().passes().does_not_say("was lost");
+    assert_eq!(requests(&ended), ASKED, "{}", ended.everything());
+    end(agents);
+}
+
+/// As many rows as arrivals, of a target that the controller has: all of it is in one network.
+fn rows_in_one_network() -> Folder {
+    let script = r#"import { test, scenario, arrivals, csv, stub } from "loadstone";
+const rows = csv("numbers.csv").queue();
+const target = stub.http({ listen: "127.0.0.1:0", name: "target" });
+target.on("GET /", () => {}, { status: 200 });
+const take = scenario("Take", async (user) => {
+  const { n } = rows.next();
+  await user.get(`${target.url}/`);
+  console.log("row", n);
+});
+export default test({ load: take.run(arrivals(50).for("8s")) });"#;
+    let numbers: String = std::iter::once("n\n".to_owned()).chain((0..400).map(|n| format!("{n}\n"))).collect();
+    Folder::new().file("a.load.ts", script).file("numbers.csv", &numbers)
+}
+
+#[test]
+fn a_network_that_loses_packets_loses_nothing_of_the_run() {
+    let Some(mut network) = NetworkNamespace::new() else { return };
+    let (folder, port) = (rows_in_one_network(), 4222);
+    network.lose(port, 0.05);
+    let ports = folder.path().join("ports");
+    std::fs::create_dir(&ports).expect("creating a folder");
+    let mut nats = Command::new("nats-server");
+    network.start(nats.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--ports_file_dir"]).arg(&ports));
+    server::wait_until("nats-server to listen", || std::fs::read_dir(&ports).is_ok_and(|files| files.count() > 0));
+    let address = format!("nats://127.0.0.1:{port}");
+    let started = |arguments: &[&str]| folder.start_command(network.inside(&folder.command(arguments)));
+    let agents = ["a", "b", "c", "d"].map(|name| started(&["agent", "--join", &address, "--name", name, "--workers", "1"]));
+    let ended = started(&["run", "a.load.ts", "--fleet", &address, "--agents", "4"]).ended().passes().does_not_say("was lost");
+    assert_eq!(requests(&ended), 400, "{}", ended.everything());
+    let rows: BTreeSet<String> = ended.printed().into_iter().collect();
+    assert_eq!((rows.len(), ended.printed().len()), (400, 400), "each row once");
+    assert!(network.lost() > 0, "packets were lost");
+    end(agents);
+}
+
+#[test]
+fn agents_that_come_late_are_waited_for_or_serve_the_next_run() {
+    let (nats, folder) = (Nats::start(), got_by(r#"arrivals(20).for("2s")"#));
+    let east = agent(&folder, &nats.address, "east");
+    let first = run(&folder, &nats, "2");
+    thread::sleep(Duration::from_secs(1));
+    assert!(folder.runs().is_empty(), "nothing begins with one agent of two");
+    let west = agent(&folder, &nats.address, "west");
+    server::wait_until("a second on disk", || seconds_on_disk(&folder) >= 1);
+    let north = agent(&folder, &nats.address, "north");
+    assert_eq!(requests(&first.ended().passes()), 40);
+    let agents = |number: usize| {
+        let described = std::fs::read_to_string(folder.runs()[number].join("run.json")).expect("run.json");
+        let described: serde_json::Value = serde_json::from_str(&described).expect("JSON");
+        let mut names: Vec<String> =
+            described["agents"].as_array().expect("agents").iter().map(|agent| agent["name"].to_string()).collect();
+        names.sort();
+        names.join(" ")
+    };
+    assert_eq!(agents(0), r#""east" "west""#);
+    assert_eq!(requests(&run(&folder, &nats, "3").ended().passes()), 40);
+    assert_eq!(agents(1), r#""east" "north" "west""#);
+    end([east, west, north]);
+}
+
+/// A command whose files take no byte: to it, the disk is full.
+fn without_room(of: &Command) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]).arg(of.get_program()).args(of.get_args());
+    command.current_dir(of.get_current_dir().expect("it is in a folder"));
+    command
+}
+
+#[test]
+fn an_agent_without_room_for_the_test_is_named_before_any_load() {
+    let (nats, folder) = (Nats::start(), load());
+    let east = agent(&folder, &nats.address, "east");
+    let command = folder.command(&["agent", "--join", &nats.address, "--name", "west", "--workers", "1"]);
+    let west = folder.start_command(without_room(&command));
+    let ended = run(&folder, &nats, "2").ended().code(1);
+    ended.says("agent west: cannot write").says("a.load.ts");
+    end([east, west]);
+}
