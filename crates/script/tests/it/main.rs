@@ -19,6 +19,8 @@ mod redis;
 mod running;
 mod sockets;
 mod sql;
+mod stub_grpc;
+mod stub_tcp;
 mod tags;
 mod tcp;
 mod udp;
