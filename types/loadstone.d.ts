@@ -75,7 +75,11 @@ declare module "loadstone" {
     redirects?: number;
     /** Whether a user keeps its connections open between requests and iterations. Default: true. */
     keepAlive?: boolean;
-    /** Most connections of one user to one origin; further parallel requests wait, as the phase `queue` of their time. Default: 6. */
+    /**
+     * Most connections of one user to one origin. Over HTTP/1.1, further parallel requests wait, as the phase `queue` of their time. Over HTTP/2 and in gRPC,
+     * many requests share each connection: a request goes over the one with the fewest under way, and another connection is opened only where each has some.
+     * Default: 6 over HTTP/1.1, 1 over HTTP/2 and in gRPC.
+     */
     connectionsPerUser?: number;
     /**
      * Whether a request is sent once more that met the close of an idle connection: the server had closed the connection before a byte of the
@@ -1090,7 +1094,7 @@ declare module "loadstone" {
   // ───────────────────────────────────────────────────────────────────────────
   // # gRPC
   // Calls go to the target over HTTP/2, without TLS to `http://`, with it to `https://`; all calls of a user to one server share a connection, also
-  // when they are under way at the same time. The test's and the scenario's `headers` and `auth` go along as metadata.
+  // when they are under way at the same time, unless `connectionsPerUser` allows more. The test's and the scenario's `headers` and `auth` go along as metadata.
   //
   // Messages are plain objects, by the JSON mapping of Protocol Buffers: fields in camel case (a request may use the names of the file, too),
   // 64-bit integers as text (a request takes numbers and `bigint`, too), bytes as base64 (a request takes a `Uint8Array`, too), enums by name,

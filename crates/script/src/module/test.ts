@@ -108,7 +108,7 @@ export function test(definition: any): Test {
     auth: auth(definition.auth, "auth"),
     redirects: whole(options.redirects ?? 10, "redirects"),
     keep_alive: options.keepAlive ?? true,
-    connections_per_user: whole(options.connectionsPerUser ?? 6, "connectionsPerUser", 1),
+    connections_per_user: options.connectionsPerUser === undefined ? null : whole(options.connectionsPerUser, "connectionsPerUser", 1),
     retry_idle_close: options.retryIdleClose === undefined ? true : flag(options.retryIdleClose, "retryIdleClose"),
     insecure: options.insecure ?? false,
     roots: options.roots ?? [],

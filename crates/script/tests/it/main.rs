@@ -17,6 +17,7 @@ mod modules;
 mod mysql;
 mod redis;
 mod running;
+mod shared_connections;
 mod sockets;
 mod sql;
 mod stub_grpc;
