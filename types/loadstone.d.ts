@@ -682,8 +682,9 @@ declare module "loadstone" {
     sql(url: string, options?: SqlOptions): Sql;
 
     /**
-     * Names a Kafka cluster by one of its brokers: `kafka://host:port`, or `kafkas://user:password@host:port` with TLS and a login by SASL/PLAIN. The user's
-     * first records connect to the leaders of their partitions; all further ones share the connections.
+     * Names a Kafka cluster by one of its brokers: `kafka://host:port`, or `kafkas://user:password@host:port` with TLS and a login by SASL/PLAIN;
+     * behind it `?mechanism=SCRAM-SHA-256` or `?mechanism=SCRAM-SHA-512` for a login by SCRAM. The user's first records connect to the
+     * leaders of their partitions; all further ones share the connections.
      *
      * @example
      * const kafka = user.kafka("kafka://127.0.0.1:9092");

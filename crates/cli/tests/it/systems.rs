@@ -101,6 +101,20 @@ fn seats_are_booked_in_mariadb() {
 }
 
 #[test]
+fn orders_are_written_to_kafka_and_read_again() {
+    let broker = format!("broker=kafka://{}", server::kafka());
+    let tried = Folder::new().run(&["try", server::examples().join("kafka.load.ts").to_str().unwrap(), "-p", &broker]);
+    tried.code(0).says("KAFKA").says("topic orders: 1 record consumed");
+    let ended = run("kafka.load.ts", &[broker, "perSecond=20".to_owned(), "runTime=2s".to_owned()]);
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    let summary = ended.summary();
+    let (totals, flow) = (&summary["totals"], &summary["flows"][0]);
+    assert_eq!((&totals["requests_failed"], &totals["checks_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
+    assert!(totals["requests"].as_u64() >= Some(30) && totals["requests"] == totals["iterations"], "{}", ended.everything());
+    assert_eq!((&flow["started"], &flow["finished"]), (&totals["iterations"], &totals["iterations"]), "{}", ended.everything());
+}
+
+#[test]
 fn a_user_who_begins_has_a_test_that_runs() {
     let folder = Folder::new();
     folder.run(&["init", "--target", server::nginx()]).code(0).says("first.load.ts");
