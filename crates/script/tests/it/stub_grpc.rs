@@ -261,12 +261,12 @@ fn what_does_not_fit_is_told_where_it_is_written() {
         ),
         ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { dealy: \"1s\" });", "t.load.ts:3:45", "(did you mean `delay`?)"),
         ("stub.grpc({ listen: \"here\" });", "t.load.ts:3:6", "stub.grpc(…) listen: "),
-        ("stub.grpc({ metadata: { \"x-a\": new Uint8Array([1]) } });", "t.load.ts:3:6", "only names that end in -bin hold bytes"),
+        ("stub.grpc({ metadata: { \"x-a\": new Uint8Array([1]) } });", "t.load.ts:3:36", "only names that end in -bin hold bytes"),
         ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { delay: \"soon\" });", "", "stub.grpc(…), stub number 1: "),
         ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { message: {}, status: \"ABORTED\" });", "", "comes without a message"),
         (
             "stub.grcp();",
-            "t.load.ts:3:6",
+            "t.load.ts:3:1",
             "there is no `stub.grcp` (did you mean `stub.grpc`?); there is: stub.http, stub.grpc, stub.tcp, stub.dns",
         ),
     ] {
