@@ -1125,7 +1125,8 @@ declare module "loadstone" {
   }
 
   /** Types of requests and responses by method: `loadstone types shop.proto` writes a file that adds yours. */
-  export interface GrpcMethods {}
+  export interface GrpcMethods {
+  }
 
   /** One of the types of a method; whatever, where the file was written before there was this one. */
   export type Typed<M extends keyof GrpcMethods, Part extends string> = GrpcMethods[M] extends { [part in Part]: infer Type } ? Type : any;
@@ -2066,7 +2067,7 @@ declare module "loadstone" {
     readonly address: string;
   }
 
-  /** A simulated server: where it listens, and how it answers what its routes leave unsaid. */
+  /** A simulated server: where it listens ({@link StubServer}), and how it answers what its routes leave unsaid ({@link StubAnswerOptions}). */
   export interface StubOptions extends StubAnswerOptions, StubServer {
     /**
      * Speak TLS: `true` with a certificate made for the occasion, which callers must not verify, or with your own: PEM files of a certificate
@@ -2075,7 +2076,7 @@ declare module "loadstone" {
     tls?: boolean | { certificate: string; key: string };
   }
 
-  /** How an endpoint answers. A request passes in this order: limits, fault, function, delay, answer. */
+  /** How an endpoint answers, and behaves ({@link StubBehaviour}). */
   export interface StubAnswerOptions extends StubBehaviour {
     /** Default: 200. */
     status?: number;
@@ -2195,10 +2196,14 @@ declare module "loadstone" {
     seed?: number;
   }
 
-  /** A simulated server of gRPC: where it listens, and how it answers what its methods leave unsaid. */
-  export interface GrpcStubOptions extends StubServer, GrpcStubEnding, GrpcStubBehaviour {}
+  /**
+   * A simulated server of gRPC: where it listens ({@link StubServer}), and how it answers what its methods leave unsaid ({@link GrpcStubEnding},
+   * {@link GrpcStubBehaviour}).
+   */
+  export interface GrpcStubOptions extends StubServer, GrpcStubEnding, GrpcStubBehaviour {
+  }
 
-  /** How a method of gRPC behaves; statuses are those of gRPC. */
+  /** How a method of gRPC behaves: as any endpoint ({@link StubBehaviour}); statuses are those of gRPC. */
   export interface GrpcStubBehaviour extends StubBehaviour {
     /** What goes wrong with a share of the calls: a status, a reset of the stream, or no response at all. */
     faults?: GrpcStubFault | readonly GrpcStubFault[];
@@ -2250,10 +2255,14 @@ declare module "loadstone" {
     every?: Duration;
   }
 
-  /** How a method answers. */
-  export interface GrpcStubMethodOptions<Answer = object> extends GrpcStubMessages<Answer>, GrpcStubEnding, GrpcStubBehaviour {}
+  /** How a method answers ({@link GrpcStubMessages}, {@link GrpcStubEnding}) and behaves ({@link GrpcStubBehaviour}). */
+  export interface GrpcStubMethodOptions<Answer = object> extends GrpcStubMessages<Answer>, GrpcStubEnding, GrpcStubBehaviour {
+  }
 
-  /** What the function of a method answers, in place of what its options say of messages, status and trailers. */
+  /**
+   * What the function of a method answers ({@link GrpcStubMessages}, {@link GrpcStubEnding}), in place of what its options say of messages, status and
+   * trailers.
+   */
   export interface GrpcStubAnswer<Answer = object> extends GrpcStubMessages<Answer>, GrpcStubEnding {
     /** In place of the method's. */
     delay?: Delay;
@@ -2301,7 +2310,7 @@ declare module "loadstone" {
     header(name: string): string | undefined;
   }
 
-  /** A simulated server of TCP: where it listens, where requests end, and what it answers. */
+  /** A simulated server of TCP: where it listens ({@link StubServer}), how it behaves ({@link StubBehaviour}), where requests end, and what it answers. */
   export interface TcpStubOptions extends StubServer, StubBehaviour {
     /** A request ends behind this text or these bytes. Without `until` and `length`, it is what has arrived together. */
     until?: string | Uint8Array;
