@@ -75,7 +75,11 @@ declare module "loadstone" {
     redirects?: number;
     /** Whether a user keeps its connections open between requests and iterations. Default: true. */
     keepAlive?: boolean;
-    /** Most connections of one user to one origin; further parallel requests wait, as the phase `queue` of their time. Default: 6. */
+    /**
+     * Most connections of one user to one origin. Over HTTP/1.1, further parallel requests wait, as the phase `queue` of their time. Over HTTP/2 and in gRPC,
+     * many requests share each connection: a request goes over the one with the fewest under way, and another connection is opened only where each has some.
+     * Default: 6 over HTTP/1.1, 1 over HTTP/2 and in gRPC.
+     */
     connectionsPerUser?: number;
     /**
      * Whether a request is sent once more that met the close of an idle connection: the server had closed the connection before a byte of the
@@ -678,8 +682,9 @@ declare module "loadstone" {
     sql(url: string, options?: SqlOptions): Sql;
 
     /**
-     * Names a Kafka cluster by one of its brokers: `kafka://host:port`, or `kafkas://user:password@host:port` with TLS and a login by SASL/PLAIN. The user's
-     * first records connect to the leaders of their partitions; all further ones share the connections.
+     * Names a Kafka cluster by one of its brokers: `kafka://host:port`, or `kafkas://user:password@host:port` with TLS and a login by SASL/PLAIN;
+     * behind it `?mechanism=SCRAM-SHA-256` or `?mechanism=SCRAM-SHA-512` for a login by SCRAM. The user's first records connect to the
+     * leaders of their partitions; all further ones share the connections.
      *
      * @example
      * const kafka = user.kafka("kafka://127.0.0.1:9092");
@@ -1090,7 +1095,7 @@ declare module "loadstone" {
   // ───────────────────────────────────────────────────────────────────────────
   // # gRPC
   // Calls go to the target over HTTP/2, without TLS to `http://`, with it to `https://`; all calls of a user to one server share a connection, also
-  // when they are under way at the same time. The test's and the scenario's `headers` and `auth` go along as metadata.
+  // when they are under way at the same time, unless `connectionsPerUser` allows more. The test's and the scenario's `headers` and `auth` go along as metadata.
   //
   // Messages are plain objects, by the JSON mapping of Protocol Buffers: fields in camel case (a request may use the names of the file, too),
   // 64-bit integers as text (a request takes numbers and `bigint`, too), bytes as base64 (a request takes a `Uint8Array`, too), enums by name,
@@ -1120,7 +1125,11 @@ declare module "loadstone" {
   }
 
   /** Types of requests and responses by method: `loadstone types shop.proto` writes a file that adds yours. */
-  export interface GrpcMethods {}
+  export interface GrpcMethods {
+  }
+
+  /** One of the types of a method; whatever, where the file was written before there was this one. */
+  export type Typed<M extends keyof GrpcMethods, Part extends string> = GrpcMethods[M] extends { [part in Part]: infer Type } ? Type : any;
 
   /** The name of a status. */
   export type GrpcStatus =
@@ -1988,6 +1997,24 @@ declare module "loadstone" {
      */
     http(options?: StubOptions): HttpStub;
     /**
+     * A server of gRPC beside the load, for services that {@link proto} has declared. Declare it at the top level of the file. Beside its methods it has server
+     * reflection and the health check (`grpc.health.v1.Health/Check`, SERVING); other methods are UNIMPLEMENTED. `loadstone types shop.proto` types its
+     * messages.
+     *
+     * @example
+     * const ledger = stub.grpc({ name: "ledger", delay: "lognormal(8ms, 4ms)", faults: { share: "1%", fault: "UNAVAILABLE" } });
+     */
+    grpc(options?: GrpcStubOptions): GrpcStub;
+    /**
+     * A server of TCP beside the load: it answers bytes with bytes. Requests of a connection are answered one after the other; the connection stays open. The
+     * function runs beside the stub, as those of {@link HttpStub.on}. Declare it at the top level of the file.
+     *
+     * @example
+     * const cache = stub.tcp({ until: "\r\n", delay: "1ms" }, (request) => (request.text === "PING\r\n" ? "+PONG\r\n" : "-ERR\r\n"));
+     * stub.tcp({ listen: "127.0.0.1:9100", length: 8, answer: new Uint8Array([0]), faults: { share: "1%", fault: "reset" } });
+     */
+    tcp(options?: TcpStubOptions, handle?: (request: TcpStubRequest) => TcpStubAnswer | string | Uint8Array | void): TcpStub;
+    /**
      * A name server (UDP and TCP, records A and AAAA) beside the load. Names that it does not list do not exist (NXDOMAIN). Its signals are those of any stub,
      * and `lookups{name=…}` and `address_number{name=…}` of each name. Have the system ask it: in a container or a mount namespace with an
      * `/etc/resolv.conf` of its own (docs/decisions.md), which can only name port 53.
@@ -2040,31 +2067,17 @@ declare module "loadstone" {
     readonly address: string;
   }
 
-  /** A simulated server: where it listens, and how it answers what its routes leave unsaid. */
-  export interface StubOptions extends StubAnswerOptions {
-    /** Address and port. Default: 127.0.0.1 and any free port, see {@link HttpStub.url}. */
-    listen?: string;
-    /** Name of its signals. Default: the port, or its number among the file's stubs when that is any free one. */
-    name?: string;
+  /** A simulated server: where it listens ({@link StubServer}), and how it answers what its routes leave unsaid ({@link StubAnswerOptions}). */
+  export interface StubOptions extends StubAnswerOptions, StubServer {
     /**
      * Speak TLS: `true` with a certificate made for the occasion, which callers must not verify, or with your own: PEM files of a certificate
      * chain and its key, relative to the test file. Default: false.
      */
     tls?: boolean | { certificate: string; key: string };
-    /** Seed of its draws. Default: 1. */
-    seed?: number;
   }
 
-  /** How an endpoint answers. A request passes in this order: limits, fault, function, delay, answer. */
-  export interface StubAnswerOptions {
-    /** Time until the response. Default: none. */
-    delay?: Delay;
-    /** Measured delays in milliseconds, instead of `delay`: drawn by interpolation between them. */
-    delaysMs?: readonly number[];
-    /** A file of them, one per line; of a line with commas the first field counts. */
-    delaysFrom?: string;
-    /** Delays that change with the stub's age, instead of `delay`; the last stage goes on. */
-    stages?: readonly { until: Duration; delay: Delay }[];
+  /** How an endpoint answers, and behaves ({@link StubBehaviour}). */
+  export interface StubAnswerOptions extends StubBehaviour {
     /** Default: 200. */
     status?: number;
     /** Header lines of the response. */
@@ -2157,6 +2170,194 @@ declare module "loadstone" {
     header(name: string): string | undefined;
     /** The body as bytes. */
     readonly bytes: Uint8Array;
+  }
+
+  /** How any endpoint may behave, whatever it speaks. A request passes in this order: limits, fault, function, delay, answer. */
+  export interface StubBehaviour {
+    /** Time until the response. Default: none. */
+    delay?: Delay;
+    /** Measured delays in milliseconds, instead of `delay`: drawn by interpolation between them. */
+    delaysMs?: readonly number[];
+    /** A file of them, one per line; of a line with commas the first field counts. */
+    delaysFrom?: string;
+    /** Delays that change with the stub's age, instead of `delay`; the last stage goes on. */
+    stages?: readonly { until: Duration; delay: Delay }[];
+  }
+
+  /** Where a stub listens, and what it is called. */
+  export interface StubServer {
+    /** Address and port. Default: 127.0.0.1 and any free port. */
+    listen?: string;
+    /** Name of its signals. Default: the port, or its number among the file's stubs when that is any free one. */
+    name?: string;
+    /** Speak TLS, as {@link StubOptions.tls}. Default: false. */
+    tls?: boolean | { certificate: string; key: string };
+    /** Seed of its draws. Default: 1. */
+    seed?: number;
+  }
+
+  /**
+   * A simulated server of gRPC: where it listens ({@link StubServer}), and how it answers what its methods leave unsaid ({@link GrpcStubEnding},
+   * {@link GrpcStubBehaviour}).
+   */
+  export interface GrpcStubOptions extends StubServer, GrpcStubEnding, GrpcStubBehaviour {
+  }
+
+  /** How a method of gRPC behaves: as any endpoint ({@link StubBehaviour}); statuses are those of gRPC. */
+  export interface GrpcStubBehaviour extends StubBehaviour {
+    /** What goes wrong with a share of the calls: a status, a reset of the stream, or no response at all. */
+    faults?: GrpcStubFault | readonly GrpcStubFault[];
+    /** Bounds on rate and concurrency. Default: none. */
+    limit?: GrpcStubLimit;
+  }
+
+  /** A share of calls, and what goes wrong with them. */
+  export interface GrpcStubFault {
+    /** How many of the calls: 0.01 or `"1%"`. */
+    share: Share;
+    /** A status, a reset of the stream, or no response at all. */
+    fault: GrpcStatus | "reset" | "silence";
+  }
+
+  /** Bounds that a real server would have; each method has its own. */
+  export interface GrpcStubLimit {
+    /** Calls per second; those above it are rejected. */
+    rate?: Rate;
+    /** Calls that may come at once after a pause. Default: 1. */
+    burst?: number;
+    /** Calls served at once; the rest wait in line. */
+    concurrent?: number;
+    /** Calls that may wait; more are rejected. Default: any number may. */
+    queue?: number;
+    /** Status of the rejected. Default: RESOURCE_EXHAUSTED above the rate, UNAVAILABLE where the line is full. */
+    reject?: GrpcStatus;
+  }
+
+  /** What stands around the messages of an answer. */
+  export interface GrpcStubEnding {
+    /** Default: OK. Another one comes without a message where the server does not stream. */
+    status?: GrpcStatus;
+    /** Words beside the status. */
+    details?: string;
+    /** Metadata before the messages: text, a list of texts, or bytes for names that end in `-bin`. */
+    metadata?: { readonly [name: string]: string | readonly string[] | Uint8Array };
+    /** Metadata behind them. */
+    trailers?: { readonly [name: string]: string | readonly string[] | Uint8Array };
+  }
+
+  /** The messages of an answer. */
+  export interface GrpcStubMessages<Answer = object> {
+    /** The message, or the only one of a stream. Default: one without fields; of a stream: none. */
+    message?: Answer;
+    /** Where the server streams: all that it sends. */
+    messages?: readonly Answer[];
+    /** Time between one message and the next. Default: none. */
+    every?: Duration;
+  }
+
+  /** How a method answers ({@link GrpcStubMessages}, {@link GrpcStubEnding}) and behaves ({@link GrpcStubBehaviour}). */
+  export interface GrpcStubMethodOptions<Answer = object> extends GrpcStubMessages<Answer>, GrpcStubEnding, GrpcStubBehaviour {
+  }
+
+  /**
+   * What the function of a method answers ({@link GrpcStubMessages}, {@link GrpcStubEnding}), in place of what its options say of messages, status and
+   * trailers.
+   */
+  export interface GrpcStubAnswer<Answer = object> extends GrpcStubMessages<Answer>, GrpcStubEnding {
+    /** In place of the method's. */
+    delay?: Delay;
+  }
+
+  /** A simulated server of gRPC. */
+  export interface GrpcStub {
+    /** `http://127.0.0.1:50051`, also where any free port was asked for; `https://` with TLS. */
+    readonly url: string;
+    /**
+     * Adds a method: `"package.Service/Method"`. It answers when all messages of a call are there. Where both sides stream, each message is answered as it
+     * comes, and is a call of its own to faults, limits and signals. The function runs beside the stub, as those of {@link HttpStub.on}.
+     *
+     * @example
+     * ledger.on("shop.v1.Shop/GetProduct", (call) => ({ message: { id: call.message.productId, name: "Lamp" } }), { delay: "20ms" })
+     *   .on("shop.v1.Shop/Order", { status: "ALREADY_EXISTS", details: "ordered before" })
+     *   .on("shop.v1.Shop/Watch", { messages: [{ cents: 995 }, { cents: 990 }], every: "100ms" });
+     */
+    on<M extends keyof GrpcMethods>(
+      method: M,
+      handle: (call: GrpcStubCall<Typed<M, "received">>) => GrpcStubAnswer<Typed<M, "answer">> | void,
+      options?: GrpcStubMethodOptions<Typed<M, "answer">>,
+    ): GrpcStub;
+    on<M extends string>(
+      method: M extends keyof GrpcMethods ? never : M,
+      handle: (call: GrpcStubCall) => GrpcStubAnswer | void,
+      options?: GrpcStubMethodOptions,
+    ): GrpcStub;
+    /** Adds a method without a function. */
+    on<M extends keyof GrpcMethods>(method: M, options?: GrpcStubMethodOptions<Typed<M, "answer">>): GrpcStub;
+    on<M extends string>(method: M extends keyof GrpcMethods ? never : M, options?: GrpcStubMethodOptions): GrpcStub;
+  }
+
+  /** A call that a stub received. Its first message, as JSON, is the body that values are taken out of. */
+  export interface GrpcStubCall<Message = any> extends Extractable {
+    /** As declared. */
+    readonly method: string;
+    /** The message, or the first of several; `undefined` where none came. */
+    readonly message: Message;
+    /** All of them. */
+    readonly messages: readonly Message[];
+    /** Metadata and other header fields of the call, names in lower case; values of names in `-bin` are base64. */
+    readonly metadata: Headers;
+    /** A field of the metadata, whatever the case of its name; `undefined` when it is missing. */
+    header(name: string): string | undefined;
+  }
+
+  /** A simulated server of TCP: where it listens ({@link StubServer}), how it behaves ({@link StubBehaviour}), where requests end, and what it answers. */
+  export interface TcpStubOptions extends StubServer, StubBehaviour {
+    /** A request ends behind this text or these bytes. Without `until` and `length`, it is what has arrived together. */
+    until?: string | Uint8Array;
+    /** A request has so many bytes. */
+    length?: number;
+    /** What is said to whoever connects, at once. Default: nothing. */
+    greeting?: string | Uint8Array;
+    /** What every request is answered with. Default: nothing. */
+    answer?: string | Uint8Array;
+    /** Answer with the request. */
+    echo?: boolean;
+    /** Close the connection behind each answer. Default: false. */
+    close?: boolean;
+    /** What goes wrong with a share of the requests: a reset of the connection, or no answer, to this one and to those behind it. */
+    faults?: TcpStubFault | readonly TcpStubFault[];
+    /** Bounds on rate and concurrency; what is rejected is closed without an answer. Default: none. */
+    limit?: { rate?: Rate; burst?: number; concurrent?: number; queue?: number };
+  }
+
+  /** A share of requests, and what goes wrong with them. */
+  export interface TcpStubFault {
+    /** How many of the requests: 0.01 or `"1%"`. */
+    share: Share;
+    /** A reset of the connection, or no answer at all. */
+    fault: "reset" | "silence";
+  }
+
+  /** A simulated server of TCP. */
+  export interface TcpStub {
+    /** `127.0.0.1:9100`, also where any free port was asked for. */
+    readonly address: string;
+  }
+
+  /** A request that a TCP stub received, with what ends it. */
+  export interface TcpStubRequest extends Extractable {
+    /** The bytes. */
+    readonly bytes: Uint8Array;
+  }
+
+  /** What the function of a TCP stub answers. */
+  export interface TcpStubAnswer {
+    /** Default: as the options say. */
+    answer?: string | Uint8Array;
+    /** In place of the stub's. */
+    delay?: Delay;
+    /** Close the connection behind the answer. Default: as the options say. */
+    close?: boolean;
   }
 
   /** What the function of a route answers. */

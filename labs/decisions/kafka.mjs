@@ -36,11 +36,17 @@ share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 `;
 
+/** Logins by SCRAM are kept by the cluster, and made with it. */
+const scramLogins = ({ user, password }) =>
+  ["SCRAM-SHA-256", "SCRAM-SHA-512"].flatMap((mechanism) => ["--add-scram", `${mechanism}=[name=${user},password=${password}]`]);
+
 /** A listener with TLS, for whoever logs in. */
 const security = ({ pem, user, password }) => `
 ssl.keystore.type=PEM
 ssl.keystore.location=${pem}
-sasl.enabled.mechanisms=PLAIN
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_${user}="${password}";
 `;
 
@@ -61,7 +67,7 @@ export function installKafka() {
 
 /**
  * Starts a broker with a topic on `port` (0: any free one), each flush `flushMs` longer than this disk's. With `parts` it ends with them, also when they
- * end before it is up. `secured`, a key and its certificate in a file and whose login is taken, adds a listener with TLS and SASL/PLAIN.
+ * end before it is up. `secured`, a key and its certificate in a file and whose login is taken, adds a listener with TLS and SASL (PLAIN and SCRAM).
  */
 export async function startKafka({ port: wanted, flushMs, topic, parts, secured: wantedSecured }) {
   const [port, controller] = [wanted || (await freePort()), await freePort()];
@@ -71,7 +77,7 @@ export async function startKafka({ port: wanted, flushMs, topic, parts, secured:
   writeFileSync(configuration, settings(port, controller, folder, secured));
   // One collector thread and a small heap: the machine belongs to the system under test.
   const java = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", join(LIBRARIES, "*")];
-  execFileSync("java", [...java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", configuration], { stdio: ["ignore", "ignore", 2] });
+  execFileSync("java", [...java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", configuration, ...(secured ? scramLogins(secured) : [])], { stdio: ["ignore", "ignore", 2] });
   const options = { env: { ...process.env, ...slowFlush(flushMs) }, stdio: ["ignore", "ignore", "ignore"], detached: true };
   const server = spawn("java", [...java, "kafka.Kafka", configuration], options);
   const stop = () => stopServer(server, "SIGKILL", folder);

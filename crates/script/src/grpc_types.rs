@@ -30,13 +30,23 @@ enum Direction {
 
 fn declarations(pool: &DescriptorPool, name: &str) -> String {
     let mut out = format!(
-        "// Types of {name} for `user.grpc` and `user.grpcStream`. Written by `loadstone types`.\n\ndeclare module \"loadstone\" {{\n"
+        "// Types of {name} for `user.grpc`, `user.grpcStream` and `stub.grpc`. Written by `loadstone types`.\n\ndeclare module \"loadstone\" {{\n"
     );
     out.push_str("  interface GrpcMethods {\n");
     for method in pool.services().flat_map(|service| service.methods().collect::<Vec<_>>()) {
-        let (request, response) = (of_message(&method.input(), Direction::Sent), of_message(&method.output(), Direction::Received));
+        let (input, output) = (method.input(), method.output());
         let service = method.parent_service();
-        let _ = writeln!(out, "    \"{}/{}\": {{ request: {request}; response: {response} }};", service.full_name(), method.name());
+        let _ = writeln!(out, "    \"{}/{}\": {{", service.full_name(), method.name());
+        // Of calls, then of stubs.
+        for (name, message, direction) in [
+            ("request", &input, Direction::Sent),
+            ("response", &output, Direction::Received),
+            ("received", &input, Direction::Received),
+            ("answer", &output, Direction::Sent),
+        ] {
+            let _ = writeln!(out, "      {name}: {};", of_message(message, direction));
+        }
+        out.push_str("    };\n");
     }
     out.push_str("  }\n}\n");
     let mut packages: BTreeMap<String, String> = BTreeMap::new();
@@ -141,7 +151,11 @@ mod tests {
     fn what_is_sent_and_what_comes_back_have_their_own_types() {
         let text = grpc_types(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc/shop.proto")), &[]).unwrap();
         for line in [
-            "    \"shop.v1.Shop/GetProduct\": { request: shop.v1.ProductRequestInput; response: shop.v1.Product };",
+            "    \"shop.v1.Shop/GetProduct\": {",
+            "      request: shop.v1.ProductRequestInput;",
+            "      response: shop.v1.Product;",
+            "      received: shop.v1.ProductRequest;",
+            "      answer: shop.v1.ProductInput;",
             "export namespace shop.v1 {",
             "  interface Product {",
             "    state: \"UNKNOWN\" | \"IN_STOCK\" | \"SOLD_OUT\";",

@@ -20,6 +20,7 @@ use crate::loaded::Loaded;
 use crate::module;
 use crate::natives::{self, unix_path};
 use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
+use crate::protocols::grpc::services::Services;
 use crate::protocols::kafka::DeclaredConsumer;
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::{Http2Use, Settings};
@@ -74,7 +75,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         for (number, server) in interventions.name_servers.iter().enumerate() {
             server.check().map_err(|problem| ScriptError::new(format!("stub.dns(…) number {}: {problem}", number + 1)))?;
         }
-        let stubs = DeclaredStub::all(&plan, &addresses, &program.folder)?;
+        let stubs = DeclaredStub::all(&plan, &addresses, &program.folder, &realm.enter(Services::declared))?;
         Ok((plan, settings, network, stubs, interventions, consumers))
     };
     let (plan, settings, network, stubs, interventions, consumers) = resolved().map_err(|error| error.hiding(&secrets))?;

@@ -2,6 +2,7 @@
 //! of it is written to a run directory.
 
 use plan::Secrets;
+use protocol::http::ClientOptions;
 use serde::Deserialize;
 
 /// Credentials as the script gave them.
@@ -83,7 +84,8 @@ pub(crate) struct Settings {
     pub(crate) auth: Option<Auth>,
     pub(crate) redirects: u32,
     pub(crate) keep_alive: bool,
-    pub(crate) connections_per_user: usize,
+    /// To one origin, whatever the version of HTTP; `None`: 6 of HTTP/1.1, and 1 of HTTP/2.
+    pub(crate) connections_per_user: Option<usize>,
     pub(crate) retry_idle_close: bool,
     pub(crate) insecure: bool,
     pub(crate) roots: Vec<String>,
@@ -104,6 +106,17 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// How a user's connections of HTTP behave.
+    pub(crate) fn connections(&self) -> ClientOptions {
+        let defaults = ClientOptions::default();
+        ClientOptions {
+            keep_alive: self.keep_alive,
+            connections_max: self.connections_per_user.unwrap_or(defaults.connections_max),
+            shared_connections_max: self.connections_per_user.unwrap_or(defaults.shared_connections_max),
+            retry_idle_close: self.retry_idle_close,
+        }
+    }
+
     /// Everything in them that no output may show.
     pub(crate) fn tell_secrets(&self, secrets: &mut Secrets) {
         let scenarios = &self.scenarios;

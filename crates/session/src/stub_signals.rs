@@ -119,7 +119,7 @@ fn points<'a>(
 pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
     let sentence = |(name, recording): &(String, Recording)| {
         let calls = units::counted(recording.unmatched, "call");
-        format!("stub:{name} had {calls} that none of its routes matched; they were answered with 404")
+        format!("stub:{name} had {calls} that none of its routes matched; they were answered with 404, those of gRPC with UNIMPLEMENTED")
     };
     recordings.iter().filter(|(_, recording)| recording.unmatched > 0).map(sentence).collect()
 }

@@ -2,7 +2,8 @@
 
 use tokio::sync::mpsc;
 
-use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, PlaceCount, RateLimit, Wait};
+use crate::grpc::GRPC_STATUS_MAX;
+use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, GrpcContent, PlaceCount, RateLimit, Wait};
 
 /// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
 /// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
@@ -12,6 +13,8 @@ pub struct Behaviour {
     /// Added to every response, in this order; names may repeat.
     pub headers: Vec<(String, String)>,
     pub body: BodySource,
+    /// In place of the body: the endpoint is a method of gRPC, and every status here is one of its codes (0 to 16).
+    pub grpc: Option<GrpcContent>,
     /// Receives every request that no limit rejects and no fault hits, and may choose the response. When the channel is full, the
     /// request waits for room.
     pub calls: Option<mpsc::Sender<Call>>,
@@ -40,9 +43,9 @@ pub enum ContentEncoding {
 /// What goes wrong with a share of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// After the wait, this status and no body.
+    /// After the wait, this status and no body; gRPC: this code.
     Status(u16),
-    /// After the wait, the connection is reset (HTTP/2: the stream).
+    /// After the wait, the connection is reset (HTTP/2 and gRPC: the stream).
     Reset,
     /// The request never gets a response.
     Silence,
@@ -60,6 +63,7 @@ impl Behaviour {
             status: 200,
             headers: Vec::new(),
             body: BodySource::Empty,
+            grpc: None,
             calls: None,
             wait: Wait::None,
             faults: Vec::new(),
@@ -95,6 +99,12 @@ impl Behaviour {
     pub fn body(mut self, body: BodySource) -> Self {
         self.body = body;
         self
+    }
+
+    /// Makes it a method of gRPC, with the status OK.
+    pub fn grpc(mut self, content: GrpcContent) -> Self {
+        self.grpc = Some(content);
+        self.status(0)
     }
 
     /// A [`Wait`], or a [`crate::Delay`] as people write it: `"loguniform(100ms, 2s)".parse()?`.
@@ -146,7 +156,8 @@ impl Behaviour {
     pub(crate) fn check(&self) -> Result<(), BehaviourError> {
         let statuses = [Some(self.status), self.rate.map(|rate| rate.status), self.concurrency.map(|limit| limit.status)];
         let faulty = self.faults.iter().filter_map(|(_, fault)| if let Fault::Status(status) = fault { Some(*status) } else { None });
-        if let Some(status) = statuses.into_iter().flatten().chain(faulty).find(|status| !(200..=999).contains(status)) {
+        let allowed = if self.grpc.is_some() { 0..=GRPC_STATUS_MAX } else { 200..=999 };
+        if let Some(status) = statuses.into_iter().flatten().chain(faulty).find(|status| !allowed.contains(status)) {
             return Err(BehaviourError::Status(u64::from(status)));
         }
         let shares: f64 = self.faults.iter().map(|(share, _)| share).sum();

@@ -1,17 +1,24 @@
 //! What an answer's body is, and how it leaves.
 
-use std::convert::Infallible;
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+use hyper::header::HeaderMap;
+use tokio::sync::mpsc;
 
 use crate::clock::now_ns;
 use crate::limit::Link;
 use crate::timer::DeadlineTimer;
 use crate::{StubRequest, StubResponse};
+
+/// Ends the connection, or the stream of HTTP/2, without a response or before its end.
+#[derive(Debug, thiserror::Error)]
+#[error("the stub resets this connection on purpose")]
+pub(crate) struct Reset;
 
 /// `bytes` at once, then a pause of `pause_ns`, and so on. The first piece leaves at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +71,22 @@ pub(crate) struct OutgoingBody<H> {
 enum Leaving {
     Whole(Option<Bytes>),
     Paced(Box<Paced>),
+    Messages(Box<MessagesLeaving>),
+    /// Whatever somebody else sends, to its end.
+    Passed(mpsc::Receiver<PassedFrame>),
+}
+
+/// A part of a body that somebody else makes.
+pub(crate) type PassedFrame = Result<Frame<Bytes>, Reset>;
+
+/// Messages with pauses between them, and fields behind them.
+struct MessagesLeaving {
+    left: VecDeque<Bytes>,
+    pause_ns: u64,
+    trailers: Option<HeaderMap>,
+    timer: DeadlineTimer,
+    sent_any: bool,
+    wait: Option<Departure>,
 }
 
 /// A body that leaves in pieces at the pace of its behaviour or of the link it shares.
@@ -90,6 +113,35 @@ impl<H> OutgoingBody<H> {
             Leaving::Paced(Box::new(Paced { left: bytes, pace, link, timer: timer.clone(), sent_any: false, next: None }))
         };
         Self { leaving, _held: held }
+    }
+
+    /// Messages, each behind the other by `pause_ns`, and fields that follow the last at once.
+    pub(crate) fn messages(messages: VecDeque<Bytes>, pause_ns: u64, trailers: HeaderMap, timer: &DeadlineTimer, held: H) -> Self {
+        let (timer, trailers) = (timer.clone(), Some(trailers));
+        let leaving = MessagesLeaving { left: messages, pause_ns, trailers, timer, sent_any: false, wait: None };
+        Self { leaving: Leaving::Messages(Box::new(leaving)), _held: held }
+    }
+
+    pub(crate) fn passed(frames: mpsc::Receiver<PassedFrame>, held: H) -> Self {
+        Self { leaving: Leaving::Passed(frames), _held: held }
+    }
+}
+
+impl MessagesLeaving {
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        if self.left.is_empty() {
+            return Poll::Ready(self.trailers.take().map(Frame::trailers));
+        }
+        if self.sent_any && self.pause_ns > 0 {
+            let wait = self.wait.get_or_insert_with(|| {
+                let (timer, until_ns) = (self.timer.clone(), now_ns().saturating_add(self.pause_ns));
+                Box::pin(async move { timer.sleep_until(until_ns).await })
+            });
+            std::task::ready!(wait.as_mut().poll(context));
+            self.wait = None;
+        }
+        self.sent_any = true;
+        Poll::Ready(self.left.pop_front().map(Frame::data))
     }
 }
 
@@ -121,12 +173,14 @@ impl Paced {
 
 impl<H: Unpin> hyper::body::Body for OutgoingBody<H> {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Reset;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<PassedFrame>> {
         let piece = match &mut self.leaving {
             Leaving::Whole(bytes) => bytes.take(),
             Leaving::Paced(paced) => std::task::ready!(paced.poll_piece(context)),
+            Leaving::Messages(messages) => return messages.poll_frame(context).map(|frame| frame.map(Ok)),
+            Leaving::Passed(frames) => return frames.poll_recv(context),
         };
         Poll::Ready(piece.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -135,13 +189,17 @@ impl<H: Unpin> hyper::body::Body for OutgoingBody<H> {
         match &self.leaving {
             Leaving::Whole(bytes) => bytes.is_none(),
             Leaving::Paced(paced) => paced.left.is_empty() && paced.next.is_none(),
+            Leaving::Messages(messages) => messages.left.is_empty() && messages.trailers.is_none(),
+            Leaving::Passed(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(match &self.leaving {
+        let exactly = match &self.leaving {
             Leaving::Whole(bytes) => bytes.as_ref().map_or(0, Bytes::len),
             Leaving::Paced(paced) => paced.left.len() + paced.next.as_ref().map_or(0, |(piece, _)| piece.len()),
-        } as u64)
+            Leaving::Messages(_) | Leaving::Passed(_) => return SizeHint::default(),
+        };
+        SizeHint::with_exact(exactly as u64)
     }
 }

@@ -1,4 +1,4 @@
-//! One client connection: TLS or not, HTTP/1.1 or HTTP/2, and how it ends.
+//! One client connection: TLS or not, HTTP/1.1, HTTP/2 or bytes, and how it ends.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -16,7 +16,9 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use crate::serve::{ServerState, serve};
+use crate::serve::serve;
+use crate::tcp;
+use crate::visit::ServerState;
 
 /// Serves the connection until either side ends it. Problems of one connection concern nobody else, so they are not returned.
 pub(crate) async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, state: Rc<ServerState>, mut stop: watch::Receiver<bool>) {
@@ -25,6 +27,7 @@ pub(crate) async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, state:
     let reset = Rc::new(Cell::new(false));
     let socket = StubSocket { tcp: stream, reset: Rc::clone(&reset) };
     match tls {
+        None if state.tcp.is_some() => speak(socket, false, state, reset, stop).await,
         None => {
             let http2 = tokio::select! {
                 http2 = opens_http2(&socket.tcp) => http2,
@@ -61,6 +64,12 @@ async fn speak<S>(stream: S, http2: bool, state: Rc<ServerState>, reset: Rc<Cell
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
+    if let Some(talk) = &state.tcp {
+        return tokio::select! {
+            () = tcp::talk(stream, talk, &state, &reset) => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        };
+    }
     let service = service_fn(move |request| serve(Rc::clone(&state), request, Rc::clone(&reset)));
     let io = TokioIo::new(stream);
     if http2 {

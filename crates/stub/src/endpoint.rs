@@ -13,10 +13,12 @@ use tokio::sync::{mpsc, oneshot};
 use crate::behaviour::ContentEncoding;
 use crate::body::filler;
 use crate::limit::{Gate, Link, TokenBucket};
+use crate::recording::GRPC_STATUS_BASE;
 use crate::route::RoutePattern;
 use crate::template::BodyTemplate;
 use crate::{
-    Behaviour, BehaviourError, BodyPace, BodySource, Call, Fault, RateLimit, Reply, SeededRandom, StubRequest, StubResponse, Wait,
+    Behaviour, BehaviourError, BodyPace, BodySource, Call, Fault, GrpcContent, RateLimit, Reply, SeededRandom, StubRequest, StubResponse,
+    Wait,
 };
 
 pub(crate) struct Endpoint {
@@ -24,6 +26,8 @@ pub(crate) struct Endpoint {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) content: PreparedBody,
+    /// In place of the content.
+    pub(crate) grpc: Option<GrpcContent>,
     pub(crate) calls: Option<mpsc::Sender<Call>>,
     pub(crate) wait: RefCell<Wait>,
     faults: Vec<(f64, Fault)>,
@@ -68,6 +72,7 @@ impl Endpoint {
             status: behaviour.status,
             headers,
             content,
+            grpc: behaviour.grpc,
             calls: behaviour.calls,
             wait: RefCell::new(behaviour.wait),
             faults: behaviour.faults,
@@ -77,6 +82,20 @@ impl Endpoint {
             gate: behaviour.concurrency.map(|limit| (limit.status, Gate::new(limit, behaviour.places))),
             encoding: behaviour.encoding,
         })
+    }
+
+    /// Whether anybody looks at the request; if not, none is built.
+    pub(crate) fn reads_request(&self) -> bool {
+        let by_content = match &self.grpc {
+            Some(grpc) => grpc.source.reads_request(),
+            None => !matches!(self.content, PreparedBody::Fixed(..)),
+        };
+        self.calls.is_some() || by_content
+    }
+
+    /// A status as the recording has it.
+    pub(crate) fn recorded(&self, status: u16) -> u16 {
+        if self.grpc.is_some() { GRPC_STATUS_BASE + status } else { status }
     }
 
     /// Hands the request to whoever receives the calls, and waits for the reply.
@@ -105,11 +124,6 @@ impl Endpoint {
 }
 
 impl PreparedBody {
-    /// Whether it looks at the request at all; if not, none is built.
-    pub(crate) fn reads_request(&self) -> bool {
-        !matches!(self, PreparedBody::Fixed(..))
-    }
-
     /// The response to a request: status, own headers, body.
     pub(crate) fn answer(&self, status: u16, request: StubRequest, random: &RefCell<SeededRandom>) -> StubResponse {
         match self {

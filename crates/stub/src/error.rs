@@ -45,6 +45,8 @@ pub enum BehaviourError {
     Fault(Value),
     #[error("cannot answer with status {0}: expected 200 to 999")]
     Status(u64),
+    #[error("{0} is no fault of TCP: expected \"reset\" or \"silence\"")]
+    TcpFault(u16),
     #[error("each fault's share must be from 0 to 1, and all shares together at most 1")]
     FaultShares,
     #[error("a rate limit must be above zero")]

@@ -1,7 +1,8 @@
 //! Simulated endpoints: servers whose behaviour is a value.
 //!
 //! Read [`Server`] first (routes to behaviours, on a thread of its own), then [`Behaviour`] (how long, what, how often it
-//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`] is all of it as plain data. [`TcpProxy`] passes bytes
+//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`], [`GrpcSpec`] and [`TcpSpec`]
+//! are all of it as plain data. [`TcpProxy`] passes bytes
 //! on to a server that is not simulated, later or fewer. [`DnsServer`] is a name server. [`demo`] is a
 //! small shop with two planted limits, [`truth`] a server whose response times are known in closed form, [`raw`] a scripted socket for
 //! bytes that no proper server sends. Deliberately absent: clients, load, verdicts, and every other crate of this project but `units`,
@@ -16,6 +17,8 @@ pub mod demo;
 mod dns;
 mod endpoint;
 mod error;
+mod exchange;
+mod grpc;
 mod held;
 mod limit;
 mod message;
@@ -28,10 +31,12 @@ mod seconds;
 mod serve;
 mod server;
 mod spec;
+mod tcp;
 mod template;
 mod timer;
 mod tls;
 pub mod truth;
+mod visit;
 mod wait;
 
 pub use behaviour::{Behaviour, ContentEncoding, Fault};
@@ -40,6 +45,7 @@ pub use clock::now_ns;
 pub use delay::{Delay, DelayError};
 pub use dns::{DnsMove, DnsName, DnsServer, DnsSpec, NameSecond};
 pub use error::{BehaviourError, StubError};
+pub use grpc::{GRPC_STATUSES, GrpcAnswer, GrpcContent, GrpcFunction, GrpcMethodSpec, GrpcResponseSpec, GrpcSource, GrpcSpec, GrpcTurns};
 pub use limit::{Concurrency, PlaceCount, RateLimit};
 pub use message::{Call, Reply, StubRequest, StubResponse};
 pub use proxy::{ProxyEffects, ProxySpec, TcpProxy};
@@ -48,5 +54,6 @@ pub use recording::{Bin, Recording, RouteCounts};
 pub use seconds::SecondCounts;
 pub use server::{Server, ServerBuilder};
 pub use spec::{CertificateFiles, FaultSpec, LimitSpec, ResponseSpec, RouteSpec, SlowSpec, StageSpec, StubSpec, StubWiring, TlsSpec};
+pub use tcp::{RequestEnd, TcpSpec, TcpTalk};
 pub use tls::{CertificateState, OwnCertificate, TlsOptions};
 pub use wait::{Empirical, Wait};

@@ -5,6 +5,8 @@
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
+use crate::GrpcAnswer;
+
 /// A request, read completely.
 #[derive(Debug, Clone)]
 pub struct StubRequest {
@@ -18,6 +20,8 @@ pub struct StubRequest {
     /// Names in lower case, in the order received.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
+    /// Of gRPC, in place of the body: encoded, not compressed.
+    pub messages: Vec<Bytes>,
     /// When the head had been read: CLOCK_MONOTONIC, nanoseconds.
     pub arrived_ns: u64,
     /// When the wait of its behaviour was to end: CLOCK_MONOTONIC, nanoseconds. The response is made then or shortly after.
@@ -76,6 +80,10 @@ pub struct Reply {
     /// In place of the behaviour's of the same names.
     pub headers: Vec<(String, String)>,
     pub body: Option<Bytes>,
+    /// Of gRPC, in place of the behaviour's.
+    pub grpc: Option<GrpcAnswer>,
+    /// Of TCP: the connection is closed behind the body.
+    pub closes: bool,
     /// In place of the behaviour's wait. Nanoseconds.
     pub delay_ns: Option<u64>,
 }

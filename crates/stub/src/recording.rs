@@ -4,12 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::GRPC_STATUSES;
 use crate::seconds::{CallEnding, SecondCounts, Seconds};
 
 /// Bins kept; when they are full, neighbours are merged and the bin width doubles, so that any run fits.
 const BINS_MAX: usize = 4096;
 /// Width at the start. Nanoseconds.
 const BIN_NS: u64 = 100_000_000;
+
+/// Statuses of gRPC are counted as their codes from here on, those of HTTP as they are.
+pub(crate) const GRPC_STATUS_BASE: u16 = 1000;
+/// TCP has no statuses.
+pub(crate) const TCP_ANSWERED: u16 = 1;
+pub(crate) const TCP_CLOSED: u16 = 2;
 
 /// What a server saw since it started. Times in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -42,7 +49,7 @@ pub struct Bin {
 pub struct RouteCounts {
     pub route: String,
     pub requests: u64,
-    /// Responses by status; resets count as 0.
+    /// Responses by status; resets count as 0, TCP's answers as 1 and closed connections as 2, codes of gRPC from 1000 on. See [`RouteCounts::endings`].
     pub statuses: BTreeMap<u16, u64>,
     /// Requests whose client went away before the response.
     pub abandoned: u64,
@@ -69,6 +76,23 @@ impl RouteCounts {
 
     pub fn answered(&self) -> u64 {
         self.statuses.values().sum()
+    }
+
+    /// How its requests ended, by status, in words: `12 × 200`, `3 × UNAVAILABLE`, `1 reset`.
+    pub fn endings(&self) -> impl Iterator<Item = String> {
+        self.statuses.iter().map(|(status, count)| {
+            let times = units::counted(*count, "time");
+            let count = units::count(*count);
+            match status {
+                0 => format!("{count} reset"),
+                &TCP_ANSWERED => times,
+                &TCP_CLOSED => format!("{count} closed"),
+                status => match status.checked_sub(GRPC_STATUS_BASE).and_then(|code| GRPC_STATUSES.get(usize::from(code))) {
+                    Some(name) => format!("{count} × {name}"),
+                    None => format!("{count} × {status}"),
+                },
+            }
+        })
     }
 }
 

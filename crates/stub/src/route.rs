@@ -42,6 +42,17 @@ impl RoutePattern {
         Ok(Self { text: text.trim().to_owned(), method: method.to_owned(), parts })
     }
 
+    /// A method of gRPC: `package.Service/Method`.
+    pub(crate) fn of_method(name: &str) -> Self {
+        let parts = name.split('/').map(|part| RouteSegment::Literal(part.to_owned())).collect();
+        Self { text: name.to_owned(), method: "POST".to_owned(), parts }
+    }
+
+    /// Whatever comes over TCP.
+    pub(crate) fn any() -> Self {
+        Self { text: "TCP".to_owned(), method: "*".to_owned(), parts: vec![RouteSegment::Rest] }
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

@@ -19,9 +19,9 @@ use crate::connection::converse;
 use crate::endpoint::Endpoint;
 use crate::recording::CallRecorder;
 use crate::route::RoutePattern;
-use crate::serve::ServerState;
 use crate::timer::DeadlineTimer;
-use crate::{Behaviour, Recording, SecondCounts, SeededRandom, StubError, TlsOptions, tls};
+use crate::visit::ServerState;
+use crate::{Behaviour, Recording, SecondCounts, SeededRandom, StubError, TcpTalk, TlsOptions, tls};
 
 /// How long answered connections may take to say goodbye.
 const CLOSING: Duration = Duration::from_millis(200);
@@ -31,7 +31,9 @@ const CLOSING: Duration = Duration::from_millis(200);
 pub struct ServerBuilder {
     listen: SocketAddr,
     listener: Option<std::net::TcpListener>,
-    routes: Vec<(String, Behaviour)>,
+    routes: Vec<(Route, Behaviour)>,
+    /// In place of HTTP.
+    tcp: Option<TcpTalk>,
     tls: Option<TlsOptions>,
     seed: u64,
     drain: Duration,
@@ -47,6 +49,13 @@ pub struct Server {
     certificate_pem: Option<String>,
     control: Option<mpsc::Sender<ServerOrder>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Of an endpoint: as it was written, or made already.
+#[derive(Debug)]
+enum Route {
+    Pattern(String),
+    Known(RoutePattern),
 }
 
 enum ServerOrder {
@@ -71,7 +80,20 @@ impl ServerBuilder {
 
     /// Adds an endpoint: `"GET /products/:id"`, `"* /health"`, `"POST /files/*"`. The first that matches serves.
     pub fn route(mut self, route: &str, behaviour: Behaviour) -> Self {
-        self.routes.push((route.to_owned(), behaviour));
+        self.routes.push((Route::Pattern(route.to_owned()), behaviour));
+        self
+    }
+
+    /// Adds a method of gRPC, `package.Service/Method`, see [`Behaviour::grpc`].
+    pub fn grpc_method(mut self, method: &str, behaviour: Behaviour) -> Self {
+        self.routes.push((Route::Known(RoutePattern::of_method(method)), behaviour));
+        self
+    }
+
+    /// Speaks TCP, or TLS, with nothing above it: each request is answered with the behaviour's body. It has no routes then.
+    pub fn tcp(mut self, talk: TcpTalk, behaviour: Behaviour) -> Self {
+        self.tcp = Some(talk);
+        self.routes = vec![(Route::Known(RoutePattern::any()), behaviour)];
         self
     }
 
@@ -135,6 +157,7 @@ impl Server {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             listener: None,
             routes: Vec::new(),
+            tcp: None,
             tls: None,
             seed: 1,
             drain: Duration::from_millis(200),
@@ -233,15 +256,22 @@ fn run(
 fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<ServerState>, SocketAddr), StubError> {
     let started_ns = now_ns();
     let mut endpoints = Vec::with_capacity(builder.routes.len());
-    for (text, behaviour) in builder.routes {
-        let endpoint = RoutePattern::parse(&text).and_then(|route| Endpoint::new(route, behaviour, started_ns));
+    for (route, behaviour) in builder.routes {
+        let (text, pattern) = match route {
+            Route::Known(pattern) => (pattern.text().to_owned(), Ok(pattern)),
+            Route::Pattern(text) => {
+                let pattern = RoutePattern::parse(&text);
+                (text, pattern)
+            }
+        };
+        let endpoint = pattern.and_then(|pattern| Endpoint::new(pattern, behaviour, started_ns));
         endpoints.push(endpoint.map_err(|problem| StubError::Endpoint { route: text, problem })?);
     }
     let recorder = RefCell::new(CallRecorder::new(started_ns, endpoints.iter().map(|endpoint| endpoint.route.text().to_owned())));
     let timer = DeadlineTimer::new(builder.spin_ns).map_err(StubError::Thread)?;
     let random = RefCell::new(SeededRandom::from_seed(builder.seed));
     let held = Rc::default();
-    let state = Rc::new(ServerState { endpoints, recorder, random, timer, held, started_ns, number: builder.number });
+    let state = Rc::new(ServerState { endpoints, recorder, random, timer, held, started_ns, number: builder.number, tcp: builder.tcp });
     if let Some(listener) = builder.listener {
         let taken = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
         let taken = taken.and_then(|listener| listener.local_addr().map(|address| (listener, address)));

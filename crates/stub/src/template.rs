@@ -117,6 +117,7 @@ mod tests {
             parameters: vec![("id".to_owned(), "7".to_owned())],
             headers: vec![("x-run".to_owned(), "42".to_owned())],
             body: r#"{"items":[{"sku":"A1","count":2}]}"#.into(),
+            messages: Vec::new(),
             arrived_ns: 0,
             due_ns: 0,
             sequence: 3,

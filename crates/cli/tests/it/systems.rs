@@ -101,6 +101,20 @@ fn seats_are_booked_in_mariadb() {
 }
 
 #[test]
+fn orders_are_written_to_kafka_and_read_again() {
+    let broker = format!("broker=kafka://{}", server::kafka());
+    let tried = Folder::new().run(&["try", server::examples().join("kafka.load.ts").to_str().unwrap(), "-p", &broker]);
+    tried.code(0).says("KAFKA").says("topic orders: 1 record consumed");
+    let ended = run("kafka.load.ts", &[broker, "perSecond=20".to_owned(), "runTime=2s".to_owned()]);
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    let summary = ended.summary();
+    let (totals, flow) = (&summary["totals"], &summary["flows"][0]);
+    assert_eq!((&totals["requests_failed"], &totals["checks_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
+    assert!(totals["requests"].as_u64() >= Some(30) && totals["requests"] == totals["iterations"], "{}", ended.everything());
+    assert_eq!((&flow["started"], &flow["finished"]), (&totals["iterations"], &totals["iterations"]), "{}", ended.everything());
+}
+
+#[test]
 fn a_user_who_begins_has_a_test_that_runs() {
     let folder = Folder::new();
     folder.run(&["init", "--target", server::nginx()]).code(0).says("first.load.ts");
@@ -125,4 +139,24 @@ fn the_demo_finds_what_was_planted() {
     assert!(ended.summary()["totals"]["requests"].as_u64().unwrap() > 50, "{}", ended.everything());
     assert!(folder.runs()[0].join("report.html").is_file());
     ended.says("loadstone experiment demo").says("loadstone capacity demo");
+}
+
+#[test]
+fn stand_ins_of_grpc_and_tcp_are_called_and_seen() {
+    let example = server::examples().join("stubs.load.ts");
+    let (example, folder) = (example.to_str().unwrap(), Folder::new());
+    let ended = folder.run(&["run", example, "-p", "perSecond=20", "-p", "runTime=3s"]);
+    assert!(matches!(ended.status.code(), Some(0 | 3 | 4)), "{}", ended.everything());
+    let summary = ended.summary();
+    let totals = &summary["totals"];
+    assert_eq!((&totals["requests_failed"], &totals["iterations_failed"]), (&0.into(), &0.into()), "{}", ended.everything());
+    assert_eq!((&totals["checks_failed"], &summary["errors"]), (&0.into(), &serde_json::json!([])), "{}", ended.everything());
+    let (iterations, flow) = (&totals["iterations"], &summary["flows"][0]);
+    // The ledger's function hears of each call, and finishes its journey.
+    assert!(iterations.as_u64() >= Some(40), "{}", ended.everything());
+    assert_eq!((&flow["name"], &flow["started"], &flow["finished"]), (&"Asked".into(), iterations, iterations), "{}", ended.everything());
+    let signals = fs::read_to_string(folder.runs()[0].join("signals.jsonl")).unwrap();
+    assert!(["stub:ledger/calls", "stub:ledger/hold", "stub:cache/calls"].iter().all(|name| signals.contains(name)), "{signals}");
+    let tried = folder.run(&["try", example]).code(0);
+    tried.says("stub:ledger ledger.v1.Ledger/Balance: 1 call, answered 1 × OK").says("stub:cache TCP: 1 call, answered 1 time");
 }

@@ -1,4 +1,4 @@
-//! One user's connection to each server, and its unary calls.
+//! One user's connections to each server, and its unary calls.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::http::{Client, ClientOptions, Exchange, Origin, Response, Versions};
 use crate::network::Network;
 
-/// One virtual user's gRPC client: all its calls to one origin share a connection of HTTP/2, with TLS where the origin has it.
+/// One virtual user's gRPC client: all its calls to one origin share a connection of HTTP/2, or as many as the options say, with TLS where the origin has it.
 #[derive(Debug)]
 pub struct GrpcClient {
     http: Client,

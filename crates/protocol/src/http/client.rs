@@ -7,11 +7,11 @@ use metrics::{Nanos, Outcome};
 
 use super::carried::Carried;
 use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
-use super::h2::{self, Http2Attempt, OpenStream};
+use super::h2::{self, Http2Attempt, OpenStream, SharedConnections};
 use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, FAILED_FROM, Origin, Request};
-use super::pool::ConnectionPool;
+use super::pool::{ConnectionPool, OriginPool};
 use super::state::{HttpState, Versions};
 use super::wire::{AddedLines, PreparedRequest, Traits, write_head};
 use crate::failure::Failure;
@@ -23,15 +23,17 @@ use crate::network::Network;
 pub struct ClientOptions {
     /// Keep connections open between requests (and iterations).
     pub keep_alive: bool,
-    /// Most connections to one origin at once; further parallel requests wait, in order.
+    /// Most connections of HTTP/1.1 to one origin at once; further parallel requests wait, in order.
     pub connections_max: usize,
+    /// The same of HTTP/2. A request goes over the one with the fewest streams; another is opened only where each has some.
+    pub shared_connections_max: usize,
     /// Send a request once more that provably met the close of an idle connection.
     pub retry_idle_close: bool,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { keep_alive: true, connections_max: 6, retry_idle_close: true }
+        Self { keep_alive: true, connections_max: 6, shared_connections_max: 1, retry_idle_close: true }
     }
 }
 
@@ -109,7 +111,7 @@ impl Client {
         Self { versions: state.versions, state, network, options, pool: ConnectionPool::default() }
     }
 
-    /// Instead of the network's versions. With HTTP/2, all requests of a user to one origin share one connection.
+    /// Instead of the network's versions. With HTTP/2, all requests of a user to one origin share a connection, or a few.
     pub fn with_versions(mut self, versions: Versions) -> Self {
         self.versions = versions;
         self
@@ -143,7 +145,7 @@ impl Client {
         let pool = self.pool.to(&request.origin);
         let mut exchange = begin_at(self.network.clock().now());
         let carried = Carried::by(request, self.state.traces.as_ref());
-        let stream = h2::open(&self.network, &pool, request, carried, &mut exchange).await;
+        let stream = h2::open(&self.shared(&pool), request, carried, &mut exchange).await;
         (exchange, stream)
     }
 
@@ -154,7 +156,7 @@ impl Client {
 
     /// Waits for the right to open a connection, where the network limits their rate and none to this origin lies ready.
     pub async fn admit(&self, origin: &Rc<Origin>) {
-        if self.network.limits_connections() && !self.pool.to(origin).is_ready() {
+        if self.network.limits_connections() && !self.pool.to(origin).is_ready(self.options.shared_connections_max) {
             self.network.admit().await;
         }
     }
@@ -164,13 +166,18 @@ impl Client {
         self.pool.close();
     }
 
+    fn shared<'a>(&'a self, pool: &'a Rc<OriginPool>) -> SharedConnections<'a> {
+        SharedConnections { network: &self.network, pool, most: self.options.shared_connections_max }
+    }
+
     async fn perform(&self, form: RequestForm<'_>, traits: Traits, now: Option<Nanos>) -> Exchange {
         let pool = self.pool.to(form.origin());
         let mut exchange = begin_at(now.unwrap_or_else(|| self.network.clock().now()));
         if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && form.origin().tls {
             let always = self.versions == Versions::Http2Always;
             let carried = Carried::by(form.request(), self.state.traces.as_ref());
-            match Box::pin(h2::send(&self.network, &pool, form.request(), carried, always, self.options.retry_idle_close, exchange)).await {
+            let over = self.shared(&pool);
+            match Box::pin(h2::send(&over, form.request(), carried, always, self.options.retry_idle_close, exchange)).await {
                 Http2Attempt::Http2(exchange) => return exchange,
                 Http2Attempt::Http1(begun) => exchange = begun,
             }

@@ -53,11 +53,17 @@ pub(crate) enum Http2Attempt {
     Http1(Exchange),
 }
 
-/// Sends a request over the shared connection to its origin, opening it first where there is none.
+/// The connections of a user to an origin, of which there may be `most`.
+pub(crate) struct SharedConnections<'a> {
+    pub(crate) network: &'a Rc<Network>,
+    pub(crate) pool: &'a Rc<OriginPool>,
+    pub(crate) most: usize,
+}
+
+/// Sends a request over a shared connection to its origin, opening it first where there is none.
 /// The exchange has begun; what it takes to be sent a second time is part of its time.
 pub(crate) async fn send(
-    network: &Rc<Network>,
-    pool: &Rc<OriginPool>,
+    over: &SharedConnections<'_>,
     request: &Request,
     carried: Carried,
     always: bool,
@@ -65,11 +71,12 @@ pub(crate) async fn send(
     mut exchange: Exchange,
 ) -> Http2Attempt {
     let traits = Traits::of(request);
+    let network = over.network;
     exchange.trace = carried.parent().map(Box::new);
     let timer = network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
-        let multiplex = match join(network, pool, request, &traits, always, &mut exchange).await {
+        let multiplex = match join(over, request, &traits, always, &mut exchange).await {
             Joined::Connection(multiplex) => multiplex,
             Joined::Failed => return Http2Attempt::Http2(exchange),
             Joined::Http1 => return Http2Attempt::Http1(exchange),
@@ -93,15 +100,9 @@ enum Joined {
     Http1,
 }
 
-/// The shared connection. While one request opens it, the others wait for that.
-async fn join(
-    network: &Rc<Network>,
-    pool: &Rc<OriginPool>,
-    request: &Request,
-    traits: &Traits,
-    always: bool,
-    exchange: &mut Exchange,
-) -> Joined {
+/// The shared connection with the fewest streams. While one request opens another, the others wait for that.
+async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, always: bool, exchange: &mut Exchange) -> Joined {
+    let SharedConnections { network, pool, most } = *over;
     let mut shared = match pool.shared.try_lock() {
         Ok(shared) => shared,
         Err(_) => match queue(network, pool.shared.lock(), QUEUE, traits.timeout_ns, exchange).await {
@@ -112,10 +113,15 @@ async fn join(
             }
         },
     };
-    match &*shared {
+    match &mut *shared {
         SharedConnection::Http1 => return Joined::Http1,
-        SharedConnection::Http2(multiplex) if multiplex.is_usable() => return Joined::Connection(Rc::clone(multiplex)),
-        _ => {}
+        SharedConnection::Http2(open) => {
+            open.retain(|multiplex| multiplex.is_usable());
+            if let Some(multiplex) = Multiplex::least_used(open, most) {
+                return Joined::Connection(Rc::clone(multiplex));
+            }
+        }
+        SharedConnection::Unknown => {}
     }
     if let Err(failure) = check(request) {
         fail(network, exchange, failure);
@@ -146,7 +152,10 @@ async fn join(
             // Errors of the connection reach every request on it; here there is nobody to tell.
             tokio::spawn(connection.map(drop));
             let multiplex = Rc::new(Multiplex::new(sender, counted));
-            *shared = SharedConnection::Http2(Rc::clone(&multiplex));
+            match &mut *shared {
+                SharedConnection::Http2(open) => open.push(Rc::clone(&multiplex)),
+                other => *other = SharedConnection::Http2(vec![Rc::clone(&multiplex)]),
+            }
             Joined::Connection(multiplex)
         }
         Err(failure) => {
@@ -257,25 +266,19 @@ async fn begin_stream(
 
 /// Opens a stream whose body and response are the caller's to send and to read; the request's own body is not sent, and its time limit holds
 /// for the opening. `None`: the exchange says why there is no stream.
-pub(crate) async fn open(
-    network: &Rc<Network>,
-    pool: &Rc<OriginPool>,
-    request: &Request,
-    carried: Carried,
-    exchange: &mut Exchange,
-) -> Option<OpenStream> {
+pub(crate) async fn open(over: &SharedConnections<'_>, request: &Request, carried: Carried, exchange: &mut Exchange) -> Option<OpenStream> {
     let traits = Traits::of(request);
     exchange.trace = carried.parent().map(Box::new);
-    let timer = network.clock().timer();
+    let timer = over.network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
-        let Joined::Connection(multiplex) = join(network, pool, request, &traits, true, exchange).await else { return None };
+        let Joined::Connection(multiplex) = join(over, request, &traits, true, exchange).await else { return None };
         match begin_stream(&multiplex, request, carried.added(), false, &timer, exchange).await {
             Ok(stream) => return Some(stream),
             // The connection had ended before: no byte of the request has left.
             Err(broken) if broken.unprocessed && !exchange.connected && exchange.retried == 0 => exchange.retried = 1,
             Err(broken) => {
-                fail(network, exchange, broken.failure);
+                fail(over.network, exchange, broken.failure);
                 return None;
             }
         }

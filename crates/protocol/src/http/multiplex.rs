@@ -23,6 +23,12 @@ impl Multiplex {
         Self { sender, counted, places: Places::default() }
     }
 
+    /// That of the connections over which the next request goes; `None` where another is to be opened first, of which there may be `most`.
+    pub(super) fn least_used(open: &[Rc<Self>], most: usize) -> Option<&Rc<Self>> {
+        let least = open.iter().min_by_key(|multiplex| multiplex.places.taken())?;
+        (open.len() >= most || least.places.none_taken()).then_some(least)
+    }
+
     pub(super) fn is_usable(&self) -> bool {
         !matches!(self.sender.clone().ready().now_or_never(), Some(Err(_)))
     }

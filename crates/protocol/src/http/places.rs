@@ -65,7 +65,11 @@ impl Places {
     }
 
     pub(super) fn none_taken(&self) -> bool {
-        self.taken.get() == 0
+        self.taken() == 0
+    }
+
+    pub(super) fn taken(&self) -> usize {
+        self.taken.get()
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) enum SharedConnection {
     Unknown,
     /// ALPN chose HTTP/1.1.
     Http1,
-    Http2(Rc<Multiplex>),
+    /// At least one.
+    Http2(Vec<Rc<Multiplex>>),
 }
 
 /// The connections of one user to one origin.
@@ -35,7 +36,7 @@ pub(crate) struct OriginPool {
     #[expect(clippy::vec_box, reason = "connections move in and out of requests' futures, which should stay small")]
     idle: RefCell<Vec<Box<Connection>>>,
     places: Places,
-    /// The one connection of HTTP/2, where it is spoken.
+    /// The connections of HTTP/2, where it is spoken.
     pub(crate) shared: tokio::sync::Mutex<SharedConnection>,
 }
 
@@ -84,9 +85,13 @@ impl OriginPool {
         ConnectionPermit { pool: Rc::clone(self) }
     }
 
-    /// A connection lies idle, or is shared by all requests.
-    pub(crate) fn is_ready(&self) -> bool {
-        !self.idle.borrow().is_empty() || self.shared.try_lock().is_ok_and(|shared| matches!(*shared, SharedConnection::Http2(_)))
+    /// A connection lies idle, or is to be shared where there may be `most` of them.
+    pub(crate) fn is_ready(&self, most: usize) -> bool {
+        let is_shared = |shared: &SharedConnection| match shared {
+            SharedConnection::Http2(open) => Multiplex::least_used(open, most).is_some(),
+            _ => false,
+        };
+        !self.idle.borrow().is_empty() || self.shared.try_lock().is_ok_and(|shared| is_shared(&shared))
     }
 
     pub(crate) fn keep(&self, connection: Box<Connection>) {

@@ -1,8 +1,9 @@
-//! `kafka://user:password@host:port`, or `kafkas://…` for TLS.
+//! `kafka://user:password@host:port?mechanism=…`, or `kafkas://…` for TLS.
 
 use thiserror::Error;
 use url::Url;
 
+use super::scram::KafkaMechanism;
 use crate::credentials::percent_decoded;
 use crate::raw::RawTarget;
 
@@ -13,8 +14,9 @@ const PORT: u16 = 9092;
 pub struct KafkaAddress {
     /// Whom to ask for the others, which are reached as it says.
     pub target: RawTarget,
-    /// Name and password, for SASL/PLAIN.
+    /// Name and password, and how they are proven.
     pub login: Option<(String, String)>,
+    pub mechanism: KafkaMechanism,
 }
 
 /// Why a text names no broker. Says nothing of its credentials.
@@ -26,8 +28,14 @@ pub enum KafkaAddressError {
     Scheme(String),
     #[error("it names no host: write it as kafka://127.0.0.1:9092")]
     Host,
-    #[error("it has a path or options: write it as kafka://127.0.0.1:9092, topics are named where they are used")]
+    #[error(
+        "it has a path or options: write it as kafka://127.0.0.1:9092, topics are named where they are used; its only option is `mechanism`"
+    )]
     Path,
+    #[error("its mechanism is {0}: expected PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")]
+    Mechanism(String),
+    #[error("it has a mechanism and no login: write it as kafka://user:password@host:9092?mechanism=SCRAM-SHA-512")]
+    NoLogin,
     #[error("it has a user without a password, or a password without a user: write both, as kafka://user:password@host:9092")]
     Login,
 }
@@ -45,17 +53,33 @@ impl KafkaAddress {
             other => return Err(KafkaAddressError::Scheme(other.to_owned())),
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(KafkaAddressError::Host)?;
-        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        let options: Vec<_> = url.query_pairs().collect();
+        let written = match options.as_slice() {
+            [] => None,
+            [(name, mechanism)] if name == "mechanism" => Some(mechanism),
+            _ => return Err(KafkaAddressError::Path),
+        };
+        if !matches!(url.path(), "" | "/") || url.query() == Some("") || url.fragment().is_some() {
             return Err(KafkaAddressError::Path);
         }
+        let mechanism = match written {
+            None => KafkaMechanism::Plain,
+            Some(name) => {
+                let known = KafkaMechanism::ALL.into_iter().find(|known| known.name() == name);
+                known.ok_or_else(|| KafkaAddressError::Mechanism(name.to_string()))?
+            }
+        };
         let decoded = |text: &str| String::from_utf8_lossy(&percent_decoded(text)).into_owned();
         let login = match (url.username(), url.password()) {
             ("", None) => None,
             (user, Some(password)) if !user.is_empty() => Some((decoded(user), decoded(password))),
             _ => return Err(KafkaAddressError::Login),
         };
+        if written.is_some() && login.is_none() {
+            return Err(KafkaAddressError::NoLogin);
+        }
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Ok(Self { target: RawTarget { host, port: url.port().unwrap_or(PORT), tls }, login })
+        Ok(Self { target: RawTarget { host, port: url.port().unwrap_or(PORT), tls }, login, mechanism })
     }
 
     /// Without credentials, for people.
@@ -74,6 +98,9 @@ mod tests {
         let full = KafkaAddress::parse("kafkas://app:p%40ss@[::1]:7000").unwrap();
         assert_eq!(full.target, RawTarget { host: "::1".to_owned(), port: 7000, tls: true });
         assert_eq!((full.login.clone(), full.shown()), (Some(("app".to_owned(), "p@ss".to_owned())), "kafkas://[::1]:7000".to_owned()));
+        assert_eq!(full.mechanism, KafkaMechanism::Plain);
+        let scram = KafkaAddress::parse("kafka://app:p@broker?mechanism=SCRAM-SHA-512").unwrap();
+        assert_eq!((scram.mechanism, scram.shown()), (KafkaMechanism::ScramSha512, "kafka://broker:9092".to_owned()));
         let short = KafkaAddress::parse("kafka://broker").unwrap();
         assert_eq!((short.target.port, short.login), (9092, None));
     }
@@ -87,6 +114,9 @@ mod tests {
             ("kafka://app:hidden@h/orders", "it has a path"),
             ("kafka://:hidden@h", "a password without a user"),
             ("kafka:///orders", "it names no host"),
+            ("kafka://app:hidden@h?acks=1", "its only option is `mechanism`"),
+            ("kafka://app:hidden@h?mechanism=GSSAPI", "its mechanism is GSSAPI"),
+            ("kafka://h?mechanism=PLAIN", "a mechanism and no login"),
         ] {
             let told = KafkaAddress::parse(text).unwrap_err().to_string();
             assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");

@@ -180,17 +180,17 @@ pub(super) fn read_fetched(answer: &[u8]) -> KafkaRead<Vec<FetchedPartition<'_>>
     })
 }
 
-/// That the connection is to be used by whoever proves himself in the clear.
-pub(super) fn sasl_handshake() -> KafkaCall {
+/// That somebody is about to log in by this mechanism.
+pub(super) fn sasl_handshake(mechanism: &str) -> KafkaCall {
     let mut call = KafkaCall::new(17, 1);
-    call.body.text("PLAIN");
+    call.body.text(mechanism);
     call
 }
 
-/// Name and password (RFC 4616).
-pub(super) fn sasl_plain(name: &str, password: &str) -> KafkaCall {
+/// A message of the mechanism.
+pub(super) fn sasl_authenticate(message: &[u8]) -> KafkaCall {
     let mut call = KafkaCall::new(36, 0);
-    call.body.block(format!("\0{name}\0{password}").as_bytes());
+    call.body.block(message);
     call
 }
 
@@ -200,10 +200,10 @@ pub(super) fn read_sasl_handshake(answer: &[u8]) -> KafkaRead<(i16, Vec<String>)
     Ok((answer.int16()?, answer.list(KafkaReader::text)?))
 }
 
-/// Error code, and what the broker says of it.
-pub(super) fn read_sasl_authenticate(answer: &[u8]) -> KafkaRead<(i16, String)> {
+/// Error code, what the broker says of it, and its message of the mechanism.
+pub(super) fn read_sasl_authenticate(answer: &[u8]) -> KafkaRead<(i16, String, Vec<u8>)> {
     let mut answer = KafkaReader::new(answer);
-    Ok((answer.int16()?, answer.text()?))
+    Ok((answer.int16()?, answer.text()?, answer.block()?.to_vec()))
 }
 
 /// The partitions of the one topic that was asked for.

@@ -6,8 +6,9 @@ use bytes::{Buf, Bytes};
 use metrics::Nanos;
 
 use super::address::KafkaAddress;
-use super::calls::{KafkaCall, read_sasl_authenticate, read_sasl_handshake, sasl_handshake, sasl_plain};
+use super::calls::{KafkaCall, read_sasl_authenticate, read_sasl_handshake, sasl_authenticate, sasl_handshake};
 use super::refusal::{KafkaProblem, KafkaRefusal};
+use super::scram::{KafkaMechanism, Scram, ScramProblem, nonce};
 use super::wire::KafkaWriter;
 use crate::failure::Failure;
 use crate::network::Network;
@@ -50,7 +51,7 @@ impl BrokerLink {
         if let Some((name, password)) = &address.login {
             let begun = network.clock().now();
             let mut login = RawTimes::from(begun);
-            let result = link.log_in(name, password, limits.due, &mut login).await;
+            let result = link.log_in(address.mechanism, (name, password), limits.due, &mut login).await;
             times.phases.connect += network.clock().now().saturating_sub(begun);
             times.bytes_sent += login.bytes_sent;
             times.bytes_received += login.bytes_received;
@@ -59,18 +60,38 @@ impl BrokerLink {
         Ok(link)
     }
 
-    async fn log_in(&mut self, name: &str, password: &str, due: Nanos, times: &mut RawTimes) -> Result<(), KafkaProblem> {
+    async fn log_in(
+        &mut self,
+        mechanism: KafkaMechanism,
+        (name, password): (&str, &str),
+        due: Nanos,
+        times: &mut RawTimes,
+    ) -> Result<(), KafkaProblem> {
         let limits = KafkaLimits { due, bytes_max: LOGIN_BYTES_MAX };
-        let answer = self.call(&sasl_handshake(), limits, times).await?;
+        let answer = self.call(&sasl_handshake(mechanism.name()), limits, times).await?;
         let (error, known) = read_sasl_handshake(&answer).map_err(Failure::from)?;
         if error != 0 {
-            let about = format!("the broker lets nobody log in by PLAIN (it knows: {})", known.join(", "));
+            let about = format!("the broker lets nobody log in by {} (it knows: {})", mechanism.name(), known.join(", "));
             return Err(KafkaRefusal::new(error, about).into());
         }
-        let answer = self.call(&sasl_plain(name, password), limits, times).await?;
+        let Some(hash) = mechanism.hash() else {
+            // RFC 4616.
+            return self.say(format!("\0{name}\0{password}").as_bytes(), limits, times).await.map(drop);
+        };
+        let broken = |problem: ScramProblem| Failure::protocol(format!("logging in by {}: {problem}", mechanism.name()));
+        let mut scram = Scram::new(hash, name, password, nonce());
+        let challenge = self.say(scram.first().as_bytes(), limits, times).await?;
+        let proof = scram.prove(&challenge).map_err(broken)?;
+        let last = self.say(proof.as_bytes(), limits, times).await?;
+        Ok(scram.verify(&last).map_err(broken)?)
+    }
+
+    /// Sends a message of a login, and returns the broker's.
+    async fn say(&mut self, message: &[u8], limits: KafkaLimits, times: &mut RawTimes) -> Result<Vec<u8>, KafkaProblem> {
+        let answer = self.call(&sasl_authenticate(message), limits, times).await?;
         match read_sasl_authenticate(&answer).map_err(Failure::from)? {
-            (0, _) => Ok(()),
-            (error, said) => Err(KafkaRefusal::new(error, if said.is_empty() { "logging in".to_owned() } else { said }).into()),
+            (0, _, message) => Ok(message),
+            (error, said, _) => Err(KafkaRefusal::new(error, if said.is_empty() { "logging in".to_owned() } else { said }).into()),
         }
     }
 

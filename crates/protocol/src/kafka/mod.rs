@@ -13,6 +13,7 @@ mod packing;
 mod partitioning;
 mod records;
 mod refusal;
+mod scram;
 mod tail;
 mod wire;
 
@@ -21,6 +22,7 @@ pub use calls::KafkaAcks;
 pub use client::{KafkaClient, KafkaExchange, KafkaPlace};
 pub use records::KafkaRecord;
 pub use refusal::{KafkaProblem, KafkaRefusal};
+pub use scram::KafkaMechanism;
 pub use tail::{KafkaReadRecord, KafkaTail};
 
 #[cfg(any(test, feature = "fuzzing"))]

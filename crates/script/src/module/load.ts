@@ -1,5 +1,5 @@
 // Load profiles and the load tree. What is built here is the data of `plan::Load` as it serialises.
-import { name as nameOf, nanoseconds, number, perSecond, show, strict, whole, known, knownIn } from "loadstone:values";
+import { members, name as nameOf, nanoseconds, number, perSecond, show, strict, whole, known, knownIn } from "loadstone:values";
 import { iterationCount } from "loadstone:thresholds";
 
 interface StepRange { from: number; to: number; by: number }
@@ -86,7 +86,7 @@ function levels(of: readonly unknown[] | StepRange, what: string, read: (value: 
   return Array.from({ length: count + 1 }, (_, k) => (k === count ? to : from + sign * by * k));
 }
 
-export const arrivals = Object.assign(
+export const arrivals = members("arrivals", Object.assign(
   (perSecondRate: number | string) => {
     const at = perSecond(perSecondRate, "arrivals(…)");
     return new OpenShape((ns, timing) => [rate(at, at, ns, timing)]);
@@ -113,7 +113,7 @@ export const arrivals = Object.assign(
       });
     },
   },
-);
+));
 
 export const once = () => new OpenProfile([{ burst: { count: 1 } }]);
 export const atOnce = (count: number) => new OpenProfile([{ burst: { count: whole(count, "atOnce(…)", 1) } }]);
@@ -143,7 +143,7 @@ class ClosedShape {
 
 const level = (from: number, to: number, duration_ns: number) => ({ from, to, duration_ns: Math.round(duration_ns) });
 
-export const users = Object.assign(
+export const users = members("users", Object.assign(
   (count: number) => {
     const at = whole(count, "users(…)");
     return new ClosedShape((ns) => [level(at, at, ns)]);
@@ -158,7 +158,7 @@ export const users = Object.assign(
       return new ClosedShape((ns) => all.map((at) => level(at, at, ns / all.length)), all.length);
     },
   },
-);
+));
 
 class IterationsProfile extends Profile {
   readonly kind = "iterations";

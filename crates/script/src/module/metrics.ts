@@ -1,6 +1,6 @@
 // Metrics of the test's own: `metric.trend(…)` and its likes. What is built here is the data of `plan::DeclaredMetric`; values go to Rust.
 import { Metric, SpreadMetric } from "loadstone:thresholds";
-import { known, name as nameOf, number, perSecond, share, show, tags as tagsOf, whole } from "loadstone:values";
+import { known, members, name as nameOf, number, perSecond, share, show, tags as tagsOf, whole } from "loadstone:values";
 
 type Kind = "trend" | "counter" | "gauge" | "rate";
 interface Spec { name: string; kind: Kind; unit: string }
@@ -83,9 +83,9 @@ function declare<M>(kind: Kind, make: new (spec: Spec, place: number) => M) {
   };
 }
 
-export const metric = {
+export const metric = members("metric", {
   trend: declare("trend", Trend),
   counter: declare("counter", Counter),
   gauge: declare("gauge", Gauge),
   rate: declare("rate", Rate),
-};
+});

@@ -14,11 +14,13 @@ const INDEX: &str = include_str!("index.ts");
 
 /// Module ids and their sources, the index apart.
 const SOURCES: &[(&str, &str)] = &[
+    ("loadstone:answers", include_str!("answers.ts")),
     ("loadstone:commonjs", include_str!("commonjs.ts")),
     ("loadstone:data", include_str!("data.ts")),
     ("loadstone:encoding", include_str!("encoding.ts")),
     ("loadstone:extract", include_str!("extract.ts")),
     ("loadstone:flows", include_str!("flows.ts")),
+    ("loadstone:grpc-stubs", include_str!("grpc-stubs.ts")),
     ("loadstone:knobs", include_str!("knobs.ts")),
     ("loadstone:lenient", include_str!("lenient.ts")),
     ("loadstone:load", include_str!("load.ts")),
@@ -26,6 +28,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("loadstone:names", include_str!("names.ts")),
     ("loadstone:proxies", include_str!("proxies.ts")),
     ("loadstone:stubs", include_str!("stubs.ts")),
+    ("loadstone:tcp-stubs", include_str!("tcp-stubs.ts")),
     ("loadstone:test", include_str!("test.ts")),
     ("loadstone:thresholds", include_str!("thresholds.ts")),
     ("loadstone:values", include_str!("values.ts")),

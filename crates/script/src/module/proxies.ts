@@ -1,5 +1,5 @@
 // Loadstone's own TCP proxies: between the system and what it depends on. What is built here is the data of `stub::proxy::ProxySpec`; the proxy is Rust's.
-import { known, nanoseconds, share, show, strict, whole } from "loadstone:values";
+import { known, members, nanoseconds, share, show, strict, whole } from "loadstone:values";
 
 const EFFECTS = ["delay", "bandwidth", "resets"];
 const OPTIONS = ["to", "listen", ...EFFECTS];
@@ -27,7 +27,7 @@ function address(value: unknown, what: string): string {
   return value;
 }
 
-export const proxy = {
+export const proxy = members("proxy", {
   tcp(options: any) {
     known(options, OPTIONS, "proxy.tcp(…)");
     const to = address(options.to, "proxy.tcp(…) to"), listen = address(options.listen, "proxy.tcp(…) listen");
@@ -35,7 +35,7 @@ export const proxy = {
     proxies.push(made);
     return made;
   },
-};
+});
 
 /** What a knob does to a proxy. */
 export function proxyChange(change: any, what: string): any {

@@ -1,35 +1,20 @@
 // Stubs: simulated endpoints. What is built here is the data of `stub::StubSpec`, with the vocabulary of `loadstone stub`; the servers are
 // Rust's, and functions of routes are called through `__loadstone.handle` in a realm of their own.
+import { BEHAVIOUR, SERVER, behaviour, listens, replied, stubs, unsealed } from "loadstone:answers";
+import { grpc } from "loadstone:grpc-stubs";
 import { dns } from "loadstone:names";
-import { known, knownIn, show, strict } from "loadstone:values";
+import { tcp } from "loadstone:tcp-stubs";
+import { known, knownIn, members, show, strict } from "loadstone:values";
 
-const ANSWER = ["delay", "delaysMs", "delaysFrom", "stages", "status", "headers", "body", "json", "template", "size", "echo", "gzip",
-  "faults", "limit", "bandwidth", "slow"];
-const STUB = ["listen", "name", "tls", "seed", ...ANSWER];
-const LIMIT = ["rate", "burst", "concurrent", "queue", "reject", "retryAfter"];
+const ANSWER = [...BEHAVIOUR, "status", "headers", "body", "json", "template", "size", "echo", "gzip", "bandwidth", "slow"];
 const REPLY = ["status", "headers", "body", "json", "delay"];
 
 type Handler = (request: any) => any;
 
 function answer(options: any, allowed: string[], what: string): any {
-  if (options === null || typeof options !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(options)}`);
-  known(options, allowed, what);
-  const { faults, headers, ...rest } = options;
-  knownIn(rest.limit, LIMIT, `${what} limit`);
+  const { headers, ...rest } = behaviour(options, allowed, what);
   knownIn(rest.slow, ["bytes", "every"], `${what} slow`);
-  for (const stage of listed(rest.stages)) knownIn(stage, ["until", "delay"], `${what} stages`);
-  for (const fault of listed(faults)) knownIn(fault, ["share", "fault"], `${what} faults`);
-  return {
-    ...rest,
-    ...(headers === undefined ? {} : { headers: pairs(headers, what) }),
-    ...(faults === undefined ? {} : { faults: Array.isArray(faults) ? faults : [faults] }),
-  };
-}
-
-/** What may be one object, a list of them, or left out. Texts and numbers are left to whoever reads them. */
-function listed(value: any): any[] {
-  const list = Array.isArray(value) ? value : [value];
-  return list.filter((item) => item !== null && typeof item === "object");
+  return { ...rest, ...(headers === undefined ? {} : { headers: pairs(headers, what) }) };
 }
 
 function pairs(headers: any, what: string): [string, string][] {
@@ -37,48 +22,38 @@ function pairs(headers: any, what: string): [string, string][] {
   return Object.entries(headers).map(([name, value]) => [name, String(value)]);
 }
 
-export class HttpStub {
-  readonly #routes: { route: string; handler: boolean; options: any; handle: Handler | undefined }[] = [];
-  readonly #options: any;
+class HttpStub {
+  readonly #routes: { route: string; options: any; handle: Handler | undefined }[] = [];
 
   constructor(readonly url: string, options: any) {
-    this.#options = options;
+    stubs.push({
+      plan: () => ({ ...options, routes: this.#routes.map(({ route, options, handle }) => ({ route, handler: handle !== undefined, ...options })) }),
+      handle: (route, request) => replied(this.#routes[route]!.handle!(request), (value) => reply(request.route, value)),
+    });
   }
 
   on(route: string, handle?: Handler | object, options: object = {}) {
     if (typeof route !== "string") throw new TypeError(`on(…): ${show(route)} is not a route: write it as "POST /webhook"`);
-    if (__loadstone.declared?.sealed) throw new Error(`on("${route}"): declare routes at the top level of the test, outside scenarios`);
+    unsealed(`on("${route}")`);
     const given = typeof handle === "function" ? options : (handle ?? options);
     const own = answer(given, ANSWER, `on("${route}")`);
-    this.#routes.push({ route, handler: typeof handle === "function", options: own, handle: typeof handle === "function" ? handle as Handler : undefined });
+    this.#routes.push({ route, options: own, handle: typeof handle === "function" ? handle as Handler : undefined });
     return this;
-  }
-
-  static plan(of: HttpStub): any {
-    return { ...of.#options, routes: of.#routes.map(({ route, handler, options }) => ({ route, handler, ...options })) };
-  }
-  static handler(of: HttpStub, route: number): Handler | undefined {
-    return of.#routes[route]?.handle;
   }
 }
 
 strict(HttpStub);
 
-/** All stubs of the file, in the order of their declaration. */
-export const stubs: HttpStub[] = [];
-
-export const stub = {
+export const stub = members("stub", {
   http(options: any = {}) {
-    const given = answer(options, STUB, "stub.http(…)");
-    if (given.listen !== undefined && typeof given.listen !== "string") {
-      throw new TypeError(`stub.http(…) listen: ${show(given.listen)} is not an address: write it as "127.0.0.1:9099"`);
-    }
-    const made = new HttpStub(__loadstone.stub(stubs.length, given.listen ?? "", given.tls !== undefined && given.tls !== false), given);
-    stubs.push(made);
-    return made;
+    const what = "stub.http(…)";
+    const given = answer(options, [...SERVER, ...ANSWER], what);
+    return new HttpStub(listens(given, what, "127.0.0.1:9099"), given);
   },
+  grpc,
+  tcp,
   dns,
-};
+});
 
 function reply(route: string, value: any): any {
   if (value === undefined || value === null) return undefined;
@@ -89,9 +64,3 @@ function reply(route: string, value: any): any {
   const body = value.json !== undefined ? JSON.stringify(value.json) : value.body === undefined ? undefined : String(value.body);
   return { status: value.status, headers, body, delay: value.delay };
 }
-
-/** What the function of a route makes of a request; called by the host. */
-__loadstone.handle = (number: number, route: number, request: any) => {
-  const made = HttpStub.handler(stubs[number]!, route)!(request);
-  return made instanceof Promise ? made.then((value) => reply(request.route, value)) : reply(request.route, made);
-};

@@ -2,13 +2,13 @@
 import { Flow, flows } from "loadstone:flows";
 import { consumers } from "loadstone:kafka";
 import { knobs } from "loadstone:knobs";
+import { stubs } from "loadstone:answers";
 import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
 import { metrics } from "loadstone:metrics";
 import { nameServers } from "loadstone:names";
 import { proxies } from "loadstone:proxies";
-import { HttpStub, stubs } from "loadstone:stubs";
 import { Threshold, withImplied } from "loadstone:thresholds";
-import { known, knownIn, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
+import { known, knownIn, members, name as nameOf, nanoseconds, perSecond, show, whole } from "loadstone:values";
 
 const PARTS = ["name", "target", "load", "thresholds", "headers", "auth", "options", "observe"];
 const OPTIONS = ["seed", "requestTimeout", "gracefulStop", "seriesMax", "bodyBytesMax", "redirects", "keepAlive", "connectionsPerUser",
@@ -108,7 +108,7 @@ export function test(definition: any): Test {
     auth: auth(definition.auth, "auth"),
     redirects: whole(options.redirects ?? 10, "redirects"),
     keep_alive: options.keepAlive ?? true,
-    connections_per_user: whole(options.connectionsPerUser ?? 6, "connectionsPerUser", 1),
+    connections_per_user: options.connectionsPerUser === undefined ? null : whole(options.connectionsPerUser, "connectionsPerUser", 1),
     retry_idle_close: options.retryIdleClose === undefined ? true : flag(options.retryIdleClose, "retryIdleClose"),
     insecure: options.insecure ?? false,
     roots: options.roots ?? [],
@@ -134,7 +134,7 @@ export function test(definition: any): Test {
       plan: {
         name: definition.name ?? file, target, parameters: [], scenarios: order.map(({ name }) => ({ name })),
         load: numbered(tree, place), tear_down: tearDown === undefined ? null : numbered(tearDown, place).run, thresholds, observers, options: planOptions,
-        flows: flows.map(Flow.plan), metrics, stubs: stubs.map(HttpStub.plan),
+        flows: flows.map(Flow.plan), metrics, stubs: stubs.map((made) => made.plan()),
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
       interventions: { knobs: knobs.map((made) => made.plan), proxies: proxies.map((made) => made.plan), name_servers: nameServers.map((made) => made.plan) },
@@ -165,7 +165,7 @@ export function secret<T extends string>(value: T): T {
   return value;
 }
 
-export const param = {
+export const param = members("param", {
   number: declare("number", ["min", "max"]),
   string: declare("string"),
   boolean: declare("boolean"),
@@ -176,7 +176,7 @@ export const param = {
     known(more, PARAMETER, `parameter "${name}"`);
     return __loadstone.parameter("choice", name, JSON.stringify({ ...more, options }));
   },
-};
+});
 
 class Observer {
   readonly kind = "observer";

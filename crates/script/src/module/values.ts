@@ -91,21 +91,44 @@ export function knownIn(value: any, keys: readonly string[], what: string) {
 
 /** Ends the prototype chain of classes: a name that their objects do not have is an error where it is read, not `undefined` that is called. */
 export function strict(...classes: (abstract new (...given: any[]) => object)[]) {
-  for (const { prototype } of classes) refuse(prototype, () => true);
+  for (const { prototype } of classes) refuse(prototype, (name, of) => missing(name, nearest(name, of)));
+}
+
+/** An object that stands for a module's part, such as `stub`: a name that it does not have is told with those that it has. */
+export function members<T extends object>(what: string, of: T): T {
+  const names = Object.keys(of);
+  refuse(of, (name) => {
+    const near = __loadstone.nearest(name, names);
+    const meant = near === "" ? "" : ` (did you mean \`${what}.${near}\`?)`;
+    return `there is no \`${what}.${name}\`${meant}; there is: ${names.map((known) => `${what}.${known}`).join(", ")}`;
+  });
+  return of;
 }
 
 /** The same for objects that scripts may give properties of their own: only a name that is nearly one of theirs is an error. */
 export function lenient(prototype: object) {
-  refuse(prototype, (near) => near !== "");
+  refuse(prototype, (name, of) => {
+    const near = nearest(name, of);
+    return near === "" ? undefined : missing(name, near);
+  });
 }
 
-function refuse(prototype: object, isWrong: (near: string) => boolean) {
-  const end = new Proxy({}, {
+function missing(name: string, near: string): string {
+  return `there is no \`${name}\` here${near === "" ? "" : ` (did you mean \`${near}\`?)`}`;
+}
+
+function nearest(name: string, of: object): string {
+  return __loadstone.nearest(name, namesOf(of));
+}
+
+/** `problem`: what is wrong with a name that an object does not have; `undefined` where nothing is. */
+function refuse(prototype: object, problem: (name: string, of: object) => string | undefined) {
+  const end = new Proxy(Object.create(Object.getPrototypeOf(prototype)), {
     get(target, name, receiver) {
       // `then` and `toJSON` are asked of any value, by `await` and `JSON.stringify`.
       if (typeof name === "string" && !(name in target) && name !== "then" && name !== "toJSON") {
-        const near = __loadstone.nearest(name, namesOf(receiver));
-        if (isWrong(near)) throw new TypeError(`there is no \`${name}\` here${near === "" ? "" : ` (did you mean \`${near}\`?)`}`);
+        const text = problem(name, receiver);
+        if (text !== undefined) throw new TypeError(text);
       }
       return Reflect.get(target, name, receiver);
     },

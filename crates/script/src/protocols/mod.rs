@@ -6,7 +6,7 @@
 //! waits for it). Deliberately absent: bytes on the wire, which are the `protocol` crate's.
 
 mod clients;
-mod grpc;
+pub(crate) mod grpc;
 mod host_and_port;
 mod http;
 pub(crate) mod kafka;

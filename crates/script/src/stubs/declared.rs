@@ -10,14 +10,16 @@ use plan::TestPlan;
 use rquickjs::{Ctx, Exception, Function, Object};
 use stub::StubSpec;
 
+use super::kind::StubKind;
 use crate::data::files::FileBytes;
 use crate::error::ScriptError;
+use crate::protocols::grpc::services::Services;
 use crate::realm::Realm;
 
 /// A stub of a test file.
 #[derive(Debug)]
 pub(crate) struct DeclaredStub {
-    pub(crate) spec: StubSpec,
+    pub(crate) kind: StubKind,
     /// Without a slash at its end.
     url: String,
     /// Of a stub on any free port: it listens from the moment that its address is known.
@@ -37,25 +39,26 @@ impl DeclaredStub {
 
     /// As its signals are called: `stub:NAME`.
     pub(crate) fn name(&self, number: usize) -> String {
-        let port = self.spec.address().map_or(0, |address| address.port());
-        self.spec.name.clone().unwrap_or_else(|| if port > 0 { port.to_string() } else { (number + 1).to_string() })
+        let port = self.kind.address().map_or(0, |address| address.port());
+        self.kind.name().unwrap_or_else(|| if port > 0 { port.to_string() } else { (number + 1).to_string() })
     }
 
     /// The stubs of a plan, checked.
     ///
     /// # Errors
     /// Names the stub and the part that makes no sense.
-    pub(crate) fn all(plan: &TestPlan, addresses: &Addresses, folder: &Path) -> Result<Vec<Self>, ScriptError> {
+    pub(crate) fn all(plan: &TestPlan, addresses: &Addresses, folder: &Path, services: &Services) -> Result<Vec<Self>, ScriptError> {
         let mut all: Vec<Self> = Vec::new();
         for (number, (description, (url, listener))) in plan.stubs.iter().zip(addresses.borrow_mut().drain(..)).enumerate() {
-            let wrong = |problem: String| ScriptError::new(format!("stub.http(…) number {}: {problem}", number + 1));
-            let mut spec = StubSpec::try_from(description.clone()).map_err(wrong)?;
+            let said = StubKind::said(description);
+            let wrong = |problem: String| ScriptError::new(format!("{said}, stub number {}: {problem}", number + 1));
+            let mut kind = StubKind::read(description, services).map_err(wrong)?;
             let read = |file: &str| {
                 let content = FileBytes::read(&folder.join(file)).map_err(|error| error.to_string())?;
                 content.text().map(str::to_owned).ok_or_else(|| format!("{file} is not text"))
             };
-            spec.read_files(read).and_then(|()| spec.check()).map_err(|problem| wrong(problem.to_string()))?;
-            let declared = Self { spec, url, listener: Mutex::new(listener) };
+            kind.read_files(read).and_then(|()| kind.check()).map_err(|problem| wrong(problem.to_string()))?;
+            let declared = Self { kind, url, listener: Mutex::new(listener) };
             let name = declared.name(number);
             if all.iter().enumerate().any(|(earlier, other)| other.name(earlier) == name) {
                 return Err(wrong(format!("another stub is called \"{name}\" as well: give it a `name`")));
@@ -79,13 +82,13 @@ pub(crate) fn install_for_planning<'js>(
     let addresses = Addresses::default();
     let known = Rc::clone(&addresses);
     let elsewhere = elsewhere.clone();
-    let place = move |ctx: Ctx<'js>, number: usize, listen: String, tls: bool| -> rquickjs::Result<String> {
+    let place = move |ctx: Ctx<'js>, number: usize, listen: String, tls: bool, what: String| -> rquickjs::Result<String> {
         if let Some(urls) = &elsewhere {
             let known_url = urls.get(number).cloned().unwrap_or_default();
             known.borrow_mut().push((known_url.clone(), None));
             return Ok(known_url);
         }
-        let wrong = |problem: String| Exception::throw_message(&ctx, &format!("stub.http(…) listen: {problem}"));
+        let wrong = |problem: String| Exception::throw_message(&ctx, &format!("{what} listen: {problem}"));
         let spec = StubSpec { listen, ..StubSpec::default() };
         let mut address: SocketAddr = spec.address().map_err(|problem| wrong(problem.to_string()))?;
         let listener = match address.port() {
@@ -125,7 +128,7 @@ pub(crate) fn install_for_running<'js>(
     let stubs = Arc::clone(stubs);
     let url = move |ctx: Ctx<'js>, number: usize| {
         let found = stubs.get(number).map(|stub| stub.url.clone());
-        found.ok_or_else(|| Exception::throw_message(&ctx, "stub.http(…): declare stubs at the top level of the test, outside scenarios"))
+        found.ok_or_else(|| Exception::throw_message(&ctx, "declare stubs at the top level of the test, outside scenarios"))
     };
     native.set("stub", Function::new(ctx.clone(), url)?)
 }

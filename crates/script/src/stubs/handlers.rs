@@ -12,19 +12,20 @@ use std::thread::JoinHandle;
 use metrics::clock::{Clock, Monotonic};
 use metrics::{FlowEvent, FlowKey};
 use rquickjs::promise::PromiseState;
-use rquickjs::{Class, Ctx, Exception, Function, Object, Promise, Value};
-use stub::{Call, Delay, Reply, SeededRandom};
+use rquickjs::{Class, Ctx, Function, Object, Promise, Value};
+use stub::{Call, Reply, SeededRandom};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::Receiver;
 
 use super::StubConsole;
+use super::answered::AnsweredEndpoint;
 use super::declared;
-use super::request::StubRequestObject;
 use crate::error::ScriptError;
 use crate::extract::cache::Compiled;
 use crate::globals::console::ConsoleLevel;
 use crate::loaded::Loaded;
 use crate::natives;
+use crate::protocols::grpc::services::Services;
 use crate::protocols::kafka::ConsumedRecordObject;
 use crate::protocols::kafka::consumers::ConsumerNews;
 use crate::realm::{Realm, caught};
@@ -121,7 +122,8 @@ struct Handlers {
     state: Rc<HandlerState>,
     console: Rc<StubConsole>,
     compiled: Rc<RefCell<Compiled>>,
-    routes: Vec<Vec<Rc<str>>>,
+    /// By stub.
+    endpoints: Vec<Vec<AnsweredEndpoint>>,
     /// Of consumers.
     topics: Vec<Rc<str>>,
     random: RefCell<SeededRandom>,
@@ -146,9 +148,7 @@ impl Handlers {
         let for_flows = Rc::clone(&state);
         let (realm, scope, ()) = Realm::new(Rc::new(loaded.world()), Rc::new(print), |ctx, native| {
             user::install(ctx, native)?;
-            if let Some(request) = Class::<StubRequestObject>::prototype(ctx)? {
-                Natives { native: native.clone(), users: UserObject::prototype(ctx)? }.extractable(request)?;
-            }
+            AnsweredEndpoint::install(ctx, &Natives { native: native.clone(), users: UserObject::prototype(ctx)? })?;
             natives::install(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
             declared::install_for_running(ctx, native, &loaded.stubs, &loaded.plan)?;
             let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
@@ -159,14 +159,14 @@ impl Handlers {
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
         declared::seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
-        let route = |route: &stub::RouteSpec| Rc::from(route.route.as_str());
+        let services = realm.enter(Services::declared);
         Ok(Self {
             realm,
             loaded: Arc::clone(loaded),
             state,
             console,
             compiled: Rc::default(),
-            routes: loaded.stubs.iter().map(|stub| stub.spec.routes.iter().map(route).collect()).collect(),
+            endpoints: loaded.stubs.iter().map(|stub| AnsweredEndpoint::all(&stub.kind, &services)).collect(),
             topics: loaded.consumers.iter().map(|consumer| Rc::from(consumer.topic.as_str())).collect(),
             random: RefCell::new(SeededRandom::from_seed(loaded.plan.options.seed)),
             shown: RefCell::default(),
@@ -277,38 +277,17 @@ impl Handlers {
 
     fn reply(&self, server: usize, route: usize, request: stub::StubRequest) -> Result<Reply, ScriptError> {
         let program = &self.loaded.program;
-        let name = self.routes.get(server).and_then(|routes| routes.get(route)).map_or_else(|| Rc::from("?"), Rc::clone);
+        let Some(endpoint) = self.endpoints.get(server).and_then(|endpoints| endpoints.get(route)) else { return Ok(Reply::default()) };
         self.realm.enter(|ctx| {
             let call = || -> rquickjs::Result<Value<'_>> {
                 let native: Object<'_> = ctx.globals().get("__loadstone")?;
                 let handle: Function<'_> = native.get("handle")?;
-                let received = Class::instance(ctx.clone(), StubRequestObject::new(request, Rc::clone(&name), Rc::clone(&self.compiled)))?;
-                handle.call((server, route, received))
+                handle.call((server, route, endpoint.received(ctx, request, &self.compiled)?))
             };
             let returned = call().map_err(|error| caught(ctx, program, error))?;
-            let what = || format!("the function of \"{name}\"");
+            let what = || format!("the function of \"{}\"", endpoint.name());
             let value = self.settled(ctx, returned, what, "functions of stubs answer at once; give the answer a `delay`")?;
-            self.read(ctx, value).map_err(|error| caught(ctx, program, error))
-        })
-    }
-
-    /// What `module/stubs.ts` made of the function's answer.
-    fn read<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Reply> {
-        let Some(object) = value.as_object() else { return Ok(Reply::default()) };
-        let status = object.get::<_, Option<f64>>("status")?;
-        if let Some(status) = status.filter(|status| !(200.0..=999.0).contains(status) || status.fract() != 0.0) {
-            return Err(Exception::throw_range(ctx, &format!("a status of {status} cannot be answered: use 200 to 999")));
-        }
-        let delay: Option<Delay> = match object.get::<_, Option<String>>("delay")? {
-            Some(text) => Some(text.parse().map_err(|error: stub::DelayError| Exception::throw_range(ctx, &error.to_string()))?),
-            None => None,
-        };
-        let headers: Vec<Vec<String>> = object.get("headers")?;
-        Ok(Reply {
-            status: status.map(|status| status as u16),
-            headers: headers.into_iter().filter_map(|pair| <[String; 2]>::try_from(pair).ok()).map(Into::into).collect(),
-            body: object.get::<_, Option<String>>("body")?.map(Into::into),
-            delay_ns: delay.map(|delay| delay.sample_ns(|| self.random.borrow_mut().next_u64())),
+            endpoint.read(ctx, &value, || self.random.borrow_mut().next_u64()).map_err(|error| caught(ctx, program, error))
         })
     }
 

@@ -4,9 +4,15 @@
 //! Read [`Stubs`] (all of a run), then `handlers` (the realm in which functions run). The servers are the `stub` crate's, what consumers read is their
 //! protocol's.
 
+mod answered;
 pub(crate) mod declared;
+mod grpc;
 mod handlers;
+mod kind;
+mod reflection;
+mod reply;
 mod request;
+mod tcp;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -60,7 +66,7 @@ impl Stubs {
         let origin_ns = Arc::new(AtomicU64::new(0));
         let (calls, requests) = mpsc::channel(CALLS_MAX);
         let (batches, events) = sync_channel(BATCHES_MAX);
-        let any_function = loaded.stubs.iter().flat_map(|stub| &stub.spec.routes).any(|route| route.handler);
+        let any_function = loaded.stubs.iter().any(|stub| stub.kind.has_functions());
         let consuming = (!loaded.consumers.is_empty()).then(|| KafkaConsumers::start(loaded)).transpose()?;
         let (consumers, records) = consuming.unzip();
         let consumed: Arc<[AtomicU64]> = loaded.consumers.iter().map(|_| AtomicU64::default()).collect();
@@ -69,8 +75,14 @@ impl Stubs {
         let handlers = is_needed.then(|| handlers::start(loaded, work, batches, Arc::clone(&origin_ns), console)).transpose()?;
         let mut servers = Vec::new();
         for (number, declared) in loaded.stubs.iter().enumerate() {
-            let place = StubWiring { listener: declared.listener(), calls: Some(calls.clone()), number, drain: Some(DRAIN) };
-            let server = declared.spec.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
+            let place = StubWiring {
+                listener: declared.listener(),
+                calls: Some(calls.clone()),
+                number,
+                drain: Some(DRAIN),
+                ..StubWiring::default()
+            };
+            let server = declared.kind.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
             servers.push((declared.name(number), server));
         }
         let start = |spec: &stub::DnsSpec| Ok((spec.name.clone(), spec.start().map_err(|error| ScriptError::new(error.to_string()))?));

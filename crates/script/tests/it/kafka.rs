@@ -230,6 +230,24 @@ fn tls_and_a_login_and_the_wrong_one() {
 }
 
 #[test]
+fn users_log_in_by_scram_and_wrong_words_are_told() {
+    let (end, lines, _) = once_with(
+        r#"
+        for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
+          const sent = await user.kafka(`kafkas://app:s3cret-word@${secured}?mechanism=${mechanism}`).produce("orders", { value: "x" });
+          user.log(sent.ok, sent.error);
+          const wrong = await user.kafka(`kafkas://app:wrong-word@${secured}?mechanism=${mechanism}`).produce("orders", { value: "x" });
+          user.log(wrong.code, wrong.error.includes("wrong-word"));
+        }
+        "#,
+        "roots: [\"root.pem\"]",
+        &[("root.pem", &BROKER.root)],
+    );
+    assert_eq!(end, FAILED);
+    assert_eq!(lines, ["true undefined", "SASL_AUTHENTICATION_FAILED false"].repeat(2));
+}
+
+#[test]
 fn what_is_no_record_is_refused_where_it_is_given() {
     for (given, said) in [
         ("'x'", "a record is an object"),

@@ -19,6 +19,30 @@ fn place_of(text: &str, word: &str) -> (u32, u32) {
 }
 
 #[test]
+fn members_that_do_not_exist_are_told_with_those_that_do() {
+    for (line, place, said) in [
+        ("const n = param.integer('n');", (2, 11), "there is no `param.integer`; there is: param.number, param.string, param.boolean, "),
+        ("const n = param.numbre('n');", (2, 11), "there is no `param.numbre` (did you mean `param.number`?); there is: "),
+        ("  stub.htpp({});", (2, 3), "(did you mean `stub.http`?); there is: stub.http, stub.grpc, stub.tcp, stub.dns"),
+        (
+            "metric.histogram('m');",
+            (2, 1),
+            "there is no `metric.histogram`; there is: metric.trend, metric.counter, metric.gauge, metric.rate",
+        ),
+        ("kafka.produce('t');", (2, 1), "there is: kafka.consume"),
+        ("proxy.http({});", (2, 1), "there is: proxy.tcp"),
+        ("const load = arrivals.rmap(1, 2);", (2, 14), "(did you mean `arrivals.ramp`?)"),
+        ("const load = users.step(1);", (2, 14), "(did you mean `users.steps`?)"),
+    ] {
+        let head = "import { arrivals, kafka, metric, once, param, proxy, scenario, stub, test, users } from \"loadstone\";";
+        let error = load_error(&format!("{head}\n{line}\nexport default test({{ load: scenario('S', () => {{}}).run(once()) }});\n"));
+        assert!(error.message.contains(said), "{line}: {}", error.render());
+        let found = error.place.clone().unwrap();
+        assert_eq!((found.line, found.column), place, "{}", error.render());
+    }
+}
+
+#[test]
 fn what_is_written_out_is_marked_before_anything_runs() {
     for (body, word, said) in [
         ("  await user.get('/', { nmae: 'A', expect: {} });", "nmae", "a request has no option `nmae` (did you mean `name`?)"),

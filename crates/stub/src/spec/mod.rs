@@ -19,7 +19,7 @@ pub use tls::{CertificateFiles, TlsSpec};
 
 use crate::endpoint::Endpoint;
 use crate::route::RoutePattern;
-use crate::{BehaviourError, Call, Empirical, Server, StubError, tls as certificates};
+use crate::{Behaviour, BehaviourError, Call, Server, ServerBuilder, StubError, tls as certificates};
 
 /// A server. Without routes, its own response serves every request; with routes, it fills in what they leave out.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -53,6 +53,8 @@ pub struct StubWiring {
     pub listener: Option<TcpListener>,
     /// Takes the calls to routes with a function.
     pub calls: Option<mpsc::Sender<Call>>,
+    /// Methods of gRPC beside those of the description, where it has none of the same name.
+    pub grpc_methods: Vec<(String, Behaviour)>,
     /// What [`Call::server`] says.
     pub number: usize,
     /// See [`ServerBuilder::drain`](crate::ServerBuilder::drain); its own where there is none.
@@ -69,23 +71,16 @@ impl StubSpec {
     /// # Errors
     /// As [`StubSpec::start`].
     pub fn start_at(&self, wiring: StubWiring) -> Result<Server, StubError> {
-        let mut builder = Server::builder().seed(self.seed.max(1)).number(wiring.number);
-        builder = match wiring.listener {
-            Some(listener) => builder.listener(listener),
-            None => builder.listen(self.address()?),
-        };
+        let calls = wiring.calls.clone();
+        let mut builder = wiring.builder(|| self.address())?.seed(self.seed.max(1));
         if let Some(options) = self.tls.options()? {
             builder = builder.tls(options);
-        }
-        if let Some(drain) = wiring.drain {
-            builder = builder.drain(drain);
         }
         for RouteSpec { route, response, handler } in &self.routes {
             let wrong = |problem| StubError::Endpoint { route: route.clone(), problem };
             let mut behaviour = response.over(&self.response).behaviour().map_err(wrong)?;
             if *handler {
-                let calls = wiring.calls.clone().ok_or_else(|| wrong(BehaviourError::NoTestFile))?;
-                behaviour.calls = Some(calls);
+                behaviour.calls = Some(calls.clone().ok_or_else(|| wrong(BehaviourError::NoTestFile))?);
             }
             builder = builder.route(route, behaviour);
         }
@@ -118,10 +113,7 @@ impl StubSpec {
     /// # Errors
     /// [`StubError::Address`]
     pub fn address(&self) -> Result<SocketAddr, StubError> {
-        if self.listen.is_empty() {
-            return Ok(SocketAddr::from(([127, 0, 0, 1], 0)));
-        }
-        self.listen.parse().map_err(|_| StubError::Address { listen: self.listen.clone() })
+        listen_address(&self.listen)
     }
 
     /// Replaces every `delaysFrom` by the delays in the file: one per line, in milliseconds; and the files of a certificate by what is in
@@ -133,14 +125,34 @@ impl StubSpec {
         self.tls.read_files(&read)?;
         let responses = std::iter::once(&mut self.response).chain(self.routes.iter_mut().map(|route| &mut route.response));
         for response in responses {
-            if let Some(file) = response.delays_from.take() {
-                let text = read(&file).map_err(|problem| StubError::File { problem: problem.to_string() })?;
-                let wrong = |problem| StubError::Description(BehaviourError::DelayFile { file: file.clone(), problem: Box::new(problem) });
-                response.delays_ms = Empirical::values_ms(&text).map_err(wrong)?;
-            }
+            response.read_file(&read)?;
         }
         Ok(())
     }
+}
+
+impl StubWiring {
+    /// What it says of a server that listens here where no socket does yet.
+    pub(crate) fn builder(self, listen: impl FnOnce() -> Result<SocketAddr, StubError>) -> Result<ServerBuilder, StubError> {
+        let mut builder = Server::builder().number(self.number);
+        builder = match self.listener {
+            Some(listener) => builder.listener(listener),
+            None => builder.listen(listen()?),
+        };
+        Ok(match self.drain {
+            Some(drain) => builder.drain(drain),
+            None => builder,
+        })
+    }
+}
+
+/// # Errors
+/// [`StubError::Address`]
+pub(crate) fn listen_address(listen: &str) -> Result<SocketAddr, StubError> {
+    if listen.is_empty() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], 0)));
+    }
+    listen.parse().map_err(|_| StubError::Address { listen: listen.to_owned() })
 }
 
 impl TryFrom<Value> for StubSpec {
@@ -173,6 +185,6 @@ impl TryFrom<Value> for RouteSpec {
     }
 }
 
-fn part<T: serde::de::DeserializeOwned>(name: &str, value: Value) -> Result<T, String> {
+pub(crate) fn part<T: serde::de::DeserializeOwned>(name: &str, value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|problem| format!("{name}: {problem}"))
 }

@@ -6,7 +6,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use units::duration;
 
-use crate::{Behaviour, BehaviourError, BodyPace, BodySource, Concurrency, ContentEncoding, Delay, Empirical, Fault, RateLimit, Wait};
+use crate::{
+    Behaviour, BehaviourError, BodyPace, BodySource, Concurrency, ContentEncoding, Delay, Empirical, Fault, RateLimit, StubError, Wait,
+};
 
 /// How an endpoint responds. Everything may be left out: status 200 at once, without a body.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -125,6 +127,19 @@ impl ResponseSpec {
         merged.slow = self.slow.clone().or_else(|| base.slow.clone());
         merged.gzip |= base.gzip;
         merged
+    }
+
+    /// Replaces a file of delays by the delays in it.
+    ///
+    /// # Errors
+    /// What `read` gives, or the line that is not a delay.
+    pub(crate) fn read_file<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
+        if let Some(file) = self.delays_from.take() {
+            let text = read(&file).map_err(|problem| StubError::File { problem: problem.to_string() })?;
+            let wrong = |problem| StubError::Description(BehaviourError::DelayFile { file: file.clone(), problem: Box::new(problem) });
+            self.delays_ms = Empirical::values_ms(&text).map_err(wrong)?;
+        }
+        Ok(())
     }
 
     /// The behaviour described, to which a caller may add what data cannot describe.

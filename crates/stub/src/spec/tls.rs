@@ -30,7 +30,7 @@ impl Default for TlsSpec {
 
 impl TlsSpec {
     /// Puts the content of its files in their place.
-    pub(super) fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
+    pub(crate) fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         if let Self::Own(files) = self {
             let read = |file: &str| read(file).map_err(|problem| StubError::File { problem: problem.to_string() });
             *self = Self::Read(OwnCertificate { certificate_pem: read(&files.certificate)?, key_pem: read(&files.key)? });
@@ -39,7 +39,7 @@ impl TlsSpec {
     }
 
     /// For the server; `None` without TLS.
-    pub(super) fn options(&self) -> Result<Option<TlsOptions>, StubError> {
+    pub(crate) fn options(&self) -> Result<Option<TlsOptions>, StubError> {
         match self {
             Self::Made(false) => Ok(None),
             Self::Made(true) => Ok(Some(TlsOptions::default())),

@@ -52,11 +52,7 @@ pub(super) fn summary(recording: &Recording, served_ns: u64) -> String {
 
 fn describe(route: &RouteCounts, seconds: f64) -> String {
     let mut parts = vec![units::counted(route.requests, "call"), units::rate(route.requests as f64 / seconds.max(1e-9))];
-    let status = |(status, count): (&u16, &u64)| match status {
-        0 => format!("{} reset", units::count(*count)),
-        status => format!("{} × {status}", units::count(*count)),
-    };
-    parts.extend(route.statuses.iter().map(status));
+    parts.extend(route.endings());
     if route.abandoned > 0 {
         parts.push(format!("{} given up by their caller", units::count(route.abandoned)));
     }

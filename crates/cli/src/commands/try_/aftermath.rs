@@ -79,11 +79,7 @@ fn calls(stubs: &Stubs) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, recording) in stubs.recordings() {
         for route in recording.routes.iter().filter(|route| route.requests > 0) {
-            let answers = route.statuses.iter().map(|(status, count)| match status {
-                0 => format!("{count} reset"),
-                status => format!("{count} × {status}"),
-            });
-            let mut ends: Vec<String> = answers.collect();
+            let mut ends: Vec<String> = route.endings().collect();
             if route.abandoned > 0 {
                 ends.push(format!("{} abandoned by the caller", route.abandoned));
             }
@@ -91,7 +87,7 @@ fn calls(stubs: &Stubs) -> Vec<String> {
         }
         if recording.unmatched > 0 {
             let unmatched = units::counted(recording.unmatched, "call");
-            lines.push(format!("stub:{name}: {unmatched} that none of its routes matched, answered 404"));
+            lines.push(format!("stub:{name}: {unmatched} that none of its routes matched, answered 404 (gRPC: UNIMPLEMENTED)"));
         }
     }
     let consumed = |(topic, records): (String, u64)| format!("topic {topic}: {} consumed", units::counted(records, "record"));

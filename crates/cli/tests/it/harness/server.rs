@@ -43,6 +43,16 @@ pub(crate) fn shop() -> &'static Shop {
     })
 }
 
+/// The Kafka of `crates/observe/tests`, with a topic `orders`; its address.
+pub(crate) fn kafka() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let mut command = Command::new("node");
+        command.arg(examples().join("../crates/observe/tests/it/kafka.mjs"));
+        start(command, &["kafka: "]).remove(0)
+    })
+}
+
 /// The webhook lab, healthy.
 pub(crate) struct Webhooks {
     pub(crate) payments: String,

@@ -9,8 +9,8 @@ use protocol::http::{Headers, Response};
 use rquickjs::{Class, Ctx, Value};
 
 use super::build::address;
-use super::codec::decode;
 use super::expect::GrpcExpectation;
+use super::json::decode;
 use super::methods::GrpcMethod;
 use super::response::GrpcResponseObject;
 use crate::protocols::http::conclude::{sample, traced};

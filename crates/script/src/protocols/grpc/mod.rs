@@ -1,22 +1,24 @@
 //! gRPC: `user.grpc(…)` for calls with one message and one response, `user.grpcStream(…)` for the others, and what they give.
 //!
-//! Read `methods` (which calls there are), `codec` (objects to messages and back), `call` (a unary call) and `conclude` (its response is judged
-//! and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or
-//! described by the server (`reflection`, by way of `lookup`). Deliberately absent: the format on
-//! the wire (`protocol::grpc`).
+//! Read `methods` (which calls there are), `codec` and `json` (objects to messages and back), `call` (a unary call) and `conclude` (its response is judged
+//! and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or described by the server (`reflection`, by way of
+//! `lookup`). What stubs answer is checked here (`answers`) and sent by `stubs::grpc`. Deliberately absent: the format on the wire (`protocol::grpc`).
 
+mod answers;
 mod build;
 mod call;
 mod codec;
 mod conclude;
 mod expect;
-mod known;
+pub(crate) mod json;
+pub(crate) mod known;
 mod lookup;
 mod methods;
 mod misfit;
 mod options;
 mod reflection;
 mod response;
+pub(crate) mod services;
 mod state;
 mod stream;
 mod words;
@@ -40,6 +42,7 @@ impl Capability for Grpc {
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
+        answers::install(ctx, &natives.native)?;
         verb::install::<call::CallUnary>(ctx, &natives.users)?;
         verb::install::<stream::open::OpenGrpcStream>(ctx, &natives.users)?;
         if let Some(prototype) = Class::<GrpcResponseObject>::prototype(ctx)? {

@@ -65,7 +65,7 @@ impl GrpcOptions {
 }
 
 /// Names and values; bytes where the name ends in `-bin` (specification, "Custom-Metadata").
-fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {
+pub(super) fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {
     let object = value.as_object().ok_or_else(|| wrong(ctx, "metadata: expected an object of names and values"))?;
     let mut lines = Vec::new();
     for property in object.props::<String, Value<'js>>() {

@@ -9,7 +9,7 @@ use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, JsLifetime, Object, Value};
 
-use super::codec::decode;
+use super::json::decode;
 use super::methods::GrpcMethod;
 use crate::body::BodyReader;
 use crate::protocols::http::response::{fields, times};

@@ -3,12 +3,11 @@
 use std::rc::Rc;
 
 use protocol::grpc::GrpcClient;
-use protocol::http::ClientOptions;
 
 use crate::runtime::parts::{KeptState, UserPart};
 use crate::runtime::user::UserState;
 
-/// Connections of one user, one to each server.
+/// Connections of one user, to each server one or a few.
 pub(super) struct GrpcUser {
     pub(super) client: GrpcClient,
 }
@@ -16,7 +15,7 @@ pub(super) struct GrpcUser {
 impl GrpcUser {
     pub(super) fn of(user: &UserState) -> Rc<Self> {
         user.part(|user| {
-            let options = ClientOptions { retry_idle_close: user.worker.loaded.settings.retry_idle_close, ..ClientOptions::default() };
+            let options = user.worker.loaded.settings.connections();
             Self { client: GrpcClient::new(Rc::clone(&user.worker.network), options) }
         })
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::http::{BodyUse, Client, ClientOptions, HttpSession, Origin, SessionOptions, resolve};
+use protocol::http::{BodyUse, Client, HttpSession, Origin, SessionOptions, resolve};
 use rquickjs::{Class, Ctx, Object, Persistent};
 use url::Url;
 
@@ -26,13 +26,7 @@ impl HttpUser {
     }
 
     fn new(user: &UserState) -> Self {
-        let settings = &user.worker.loaded.settings;
-        let options = ClientOptions {
-            keep_alive: settings.keep_alive,
-            connections_max: settings.connections_per_user,
-            retry_idle_close: settings.retry_idle_close,
-        };
-        let client = Client::new(Rc::clone(&user.worker.network), options);
+        let client = Client::new(Rc::clone(&user.worker.network), user.worker.loaded.settings.connections());
         let scenario = HttpScenario::of(user);
         let options = SessionOptions {
             timeout_ns: user.scenario.timeout_ns,

@@ -2,16 +2,14 @@
 
 use std::rc::Rc;
 
-use metrics::{FailureSample, Outcome};
 use protocol::redis::{RedisClient, RedisExchange, RedisPart, RedisReplies, error_code};
 use rquickjs::{Class, Ctx, Value};
 
 use super::reply::RedisReplyObject;
 use super::value;
-use crate::protocols::raw_exchange::{ShownEnd, sample, show};
+use crate::protocols::raw_exchange::StepEnd;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
-use crate::sinks::TracedRequest;
 
 /// What is known of commands under way.
 pub(super) struct IssuedCommands {
@@ -37,29 +35,13 @@ pub(super) fn conclude<'js>(
         .as_ref()
         .ok()
         .and_then(|bytes| RedisReplies::of(bytes).find_map(|part| if let RedisPart::Error(error) = part { Some(error) } else { None }));
-    let (outcome, message) = match (&result, refused) {
-        (Err(failure), _) => (failure.outcome, Some(failure.message.clone())),
-        (Ok(_), Some(error)) => (Outcome::Status, Some(format!("error {}", error_code(error)))),
-        (Ok(_), None) => (Outcome::Passed, None),
-    };
-    let sample = sample(&step, &times, outcome);
-    match (refused, &message) {
-        (Some(error), Some(message)) => {
-            step.record_failed(user, &sample, message, || FailureSample::new(0, std::iter::empty(), error));
-        }
-        _ => step.record(user, &sample, message.as_deref()),
-    }
+    let end = refused.map_or_else(|| StepEnd::of(&result), |error| StepEnd::refused(error_code(error), error));
+    let sample = end.record(user, &step, &times);
     if let Some(shown) = shown {
-        let request = TracedRequest {
-            method: "REDIS".to_owned(),
-            address: client.address().shown(),
-            body: shown.into_bytes(),
-            ..TracedRequest::default()
-        };
         let answer = result.as_ref().ok().map(|bytes| value::shown(bytes).into_bytes());
-        show(user, &step, &times, request, ShownEnd { outcome, error: message.as_deref(), answer });
+        end.show(user, &step, &times, ("REDIS", client.address().shown(), shown.into_bytes()), answer);
     }
-    let error = refused.map(|error| String::from_utf8_lossy(error).into_owned()).or(message);
+    let error = refused.map(|error| String::from_utf8_lossy(error).into_owned()).or(end.error);
     let reply = RedisReplyObject { bytes: result.ok(), sample, error, as_bytes, is_single };
     Class::instance(ctx.clone(), reply).map(Class::into_value)
 }

@@ -2,17 +2,16 @@
 
 use std::rc::Rc;
 
-use metrics::{FailureSample, Outcome, Sample};
+use metrics::Sample;
 use protocol::sql::SqlExchange;
 use rquickjs::{Class, Ctx, Value};
 
 use super::result::SqlResultObject;
 use super::state::{SqlFailure, SqlHandle};
 use super::value;
-use crate::protocols::raw_exchange::{ShownEnd, sample, show};
+use crate::protocols::raw_exchange::StepEnd;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
-use crate::sinks::TracedRequest;
 
 /// What is known of a statement under way.
 pub(super) struct IssuedStatement {
@@ -42,36 +41,16 @@ pub(super) fn conclude<'js>(
 pub(super) fn judge(user: &UserState, issued: &IssuedStatement, exchange: &SqlExchange) -> (Sample, Option<SqlFailure>) {
     let SqlExchange { times, result } = exchange;
     let step = &issued.step;
-    // Texts differ from case to case; the code tells them apart.
-    let (outcome, message, failure) = match result {
-        Err(failure) => {
-            let error = failure.message.clone();
-            (failure.outcome, Some(error.clone()), Some(SqlFailure { error, code: None }))
-        }
-        Ok(answer) => match &answer.refusal {
-            None => (Outcome::Passed, None, None),
-            Some(refusal) => {
-                let failure = SqlFailure { error: refusal.text.clone(), code: Some(refusal.code.clone()) };
-                (Outcome::Status, Some(format!("error {}", refusal.code)), Some(failure))
-            }
-        },
-    };
-    let sample = sample(step, times, outcome);
-    match (&message, &failure) {
-        (Some(message), Some(SqlFailure { error, code: Some(_) })) => {
-            step.record_failed(user, &sample, message, || FailureSample::new(0, std::iter::empty(), error.as_bytes()));
-        }
-        _ => step.record(user, &sample, message.as_deref()),
-    }
+    let refusal = result.as_ref().ok().and_then(|answer| answer.refusal.as_ref());
+    let end = refusal.map_or_else(|| StepEnd::of(result), |refusal| StepEnd::refused(&refusal.code, refusal.text.as_bytes()));
+    let sample = end.record(user, step, times);
     if let Some(shown) = &issued.shown {
-        let request = TracedRequest {
-            method: "SQL".to_owned(),
-            address: issued.on.client.address().shown(),
-            body: shown.clone().into_bytes(),
-            ..TracedRequest::default()
-        };
         let answer = result.as_ref().ok().map(|answer| value::answer_shown(answer).into_bytes());
-        show(user, step, times, request, ShownEnd { outcome, error: message.as_deref(), answer });
+        end.show(user, step, times, ("SQL", issued.on.client.address().shown(), shown.clone().into_bytes()), answer);
     }
+    let failure = match refusal {
+        Some(refusal) => Some(SqlFailure { error: refusal.text.clone(), code: Some(refusal.code.clone()) }),
+        None => end.error.map(|error| SqlFailure { error, code: None }),
+    };
     (sample, failure)
 }

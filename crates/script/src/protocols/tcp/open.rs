@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use metrics::Outcome;
 use protocol::Failure;
 use protocol::raw::{RawConnection, RawTarget, RawTimes};
 use rquickjs::{Class, Ctx, Value};
@@ -12,12 +11,11 @@ use super::object::TcpObject;
 use super::options::TcpOptions;
 use crate::protocols::host_and_port;
 use crate::protocols::options::text;
-use crate::protocols::raw_exchange::{ShownEnd, sample, show};
+use crate::protocols::raw_exchange::StepEnd;
 use crate::runtime::object::UserObject;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 use crate::runtime::verb::{Verb, VerbArguments};
-use crate::sinks::TracedRequest;
 
 /// `user.tcp(address, options)`.
 pub(super) struct OpenTcp;
@@ -75,12 +73,10 @@ fn conclude<'js>(
     (times, opened): (RawTimes, Result<RawConnection, Failure>),
     kept: bool,
 ) -> rquickjs::Result<Value<'js>> {
-    let failure = opened.as_ref().err();
-    let (outcome, error) = failure.map_or((Outcome::Passed, None), |failure| (failure.outcome, Some(&*failure.message)));
-    step.record(user, &sample(step, &times, outcome), error);
-    let request = || TracedRequest { method: "CONNECT".to_owned(), address: address.to_string(), ..TracedRequest::default() };
+    let end = StepEnd::of(&opened);
+    end.record(user, step, &times);
     if user.worker.sinks.exchanges.is_some() {
-        show(user, step, &times, request(), ShownEnd { outcome, error, answer: opened.is_ok().then(Vec::new) });
+        end.show(user, step, &times, ("CONNECT", address.to_string(), Vec::new()), opened.is_ok().then(Vec::new));
     }
     let connection = UserConnection::new(user, (step.name(user), step.series), address, opened, kept);
     Class::instance(ctx.clone(), TcpObject { connection }).map(Class::into_value)

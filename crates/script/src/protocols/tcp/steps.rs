@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::Outcome;
 use protocol::Failure;
 use protocol::raw::{RawTimes, ReadUntil};
 use protocol::ws::Payload;
@@ -16,10 +15,9 @@ use crate::protocols::http::state::HttpScenario;
 use crate::protocols::messages::inbox::ArrivedMessage;
 use crate::protocols::messages::message::MessageObject;
 use crate::protocols::messages::receive::AWAIT;
-use crate::protocols::raw_exchange::{ShownEnd, sample, show};
+use crate::protocols::raw_exchange::StepEnd;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
-use crate::sinks::TracedRequest;
 
 fn data_of(ctx: &Ctx<'_>, data: &Value<'_>) -> rquickjs::Result<Vec<u8>> {
     bytes_of(data).ok_or_else(|| Exception::throw_type(ctx, "expected what to send as a string or bytes (Uint8Array)"))
@@ -157,15 +155,12 @@ fn conclude<'js>(
     exchanged: Exchanged,
 ) -> rquickjs::Result<Value<'js>> {
     let Exchanged { times, result, question } = exchanged;
-    let failure = result.as_ref().err();
-    let (outcome, error) = failure.map_or((Outcome::Passed, None), |failure| (failure.outcome, Some(&*failure.message)));
-    step.record(user, &sample(step, &times, outcome), error);
+    let end = StepEnd::of(&result);
+    end.record(user, step, &times);
     if user.worker.sinks.exchanges.is_some() {
         let method = if question.is_empty() { "READ" } else { "TCP" };
-        let request =
-            TracedRequest { method: method.to_owned(), address: with.address.to_string(), body: question, ..TracedRequest::default() };
         let answer = result.as_ref().ok().map(|bytes| bytes.to_vec());
-        show(user, step, &times, request, ShownEnd { outcome, error, answer });
+        end.show(user, step, &times, (method, with.address.to_string(), question), answer);
     }
     let content = result.map(|bytes| ArrivedMessage { payload: Payload::Binary(bytes), at: times.ended, labels: None });
     let message = MessageObject::new(&user.worker, &step.name(user), content.map_err(|failure| failure.message));

@@ -23,7 +23,7 @@ impl FileResolver for OwnFiles {
 }
 
 /// Compiled when first needed.
-pub(super) fn pool() -> &'static DescriptorPool {
+pub(crate) fn pool() -> &'static DescriptorPool {
     static POOL: OnceLock<DescriptorPool> = OnceLock::new();
     POOL.get_or_init(|| {
         let mut compiler = Compiler::with_file_resolver(OwnFiles);

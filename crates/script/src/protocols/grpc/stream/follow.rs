@@ -8,7 +8,7 @@ use protocol::grpc::{GrpcReceiver, ReceivedGrpc};
 use protocol::ws::Payload;
 
 use super::running::{ReceivedSoFar, RunningCall};
-use crate::protocols::grpc::codec::decode;
+use crate::protocols::grpc::json::decode;
 use crate::protocols::messages::channel::{ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
 use crate::protocols::messages::inbox::ArrivedMessage;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
