@@ -109,7 +109,7 @@ fn size(row: &ComparedRow) -> f64 {
     row.change.map_or(0.0, |change| if row.metric.is_difference() { change.abs() } else { change.ln().abs() })
 }
 
-/// `p95 of "Buy" is 12.1 % higher (8.30 % to 16.0 %)`.
+/// `p95 of "Buy" is 12.1 % higher (8.30 % to 16.0 %)`, `rate of "Buy" is 12.1 % lower (−16.0 % to −8.30 %)`.
 pub(super) fn row_in_words(subject: &ComparedSubject, row: &ComparedRow) -> String {
     let of = if subject.kind == SubjectKind::All { "all requests".to_owned() } else { format!("\"{}\"", subject.name) };
     let name = row.metric.name();
@@ -118,11 +118,11 @@ pub(super) fn row_in_words(subject: &ComparedSubject, row: &ComparedRow) -> Stri
         let (old, new) = (row.baseline.unwrap_or(0.0), row.candidate.unwrap_or(0.0));
         return format!("{name} of {of} went from {} to {}", percent(old), percent(new));
     }
-    let (way, turned) = if change >= 1.0 { ("higher", 1.0) } else { ("lower", -1.0) };
-    let size = |ratio: f64| turned * (ratio - 1.0);
-    let interval = row.low.zip(row.high).map(|(low, high)| if turned > 0.0 { (low, high) } else { (high, low) });
-    let interval = interval.map_or_else(String::new, |(from, to)| format!(" ({} to {})", percent(size(from)), percent(size(to))));
-    format!("{name} of {of} is {} {way}{interval}", percent(size(change)))
+    let way = if change >= 1.0 { "higher" } else { "lower" };
+    // With the signs of the table, which stands beside it.
+    let interval = row.low.zip(row.high);
+    let interval = interval.map_or_else(String::new, |(from, to)| format!(" ({} to {})", percent(from - 1.0), percent(to - 1.0)));
+    format!("{name} of {of} is {} {way}{interval}", percent((change - 1.0).abs()))
 }
 
 #[cfg(test)]
@@ -186,5 +186,21 @@ mod tests {
         let (verdict, sentence) = told(&[late, request(RowVerdict::Same, None), request(RowVerdict::CannotTell, None)]);
         assert_eq!(verdict, ComparisonVerdict::CannotTell);
         assert!(sentence.starts_with("cannot tell: the generator was late"), "{sentence}");
+    }
+
+    #[test]
+    fn intervals_have_the_signs_of_the_table() {
+        let told = |change: f64, low: f64, high: f64| {
+            let row = ComparedRow {
+                change: Some(change),
+                low: Some(low),
+                high: Some(high),
+                ..row(ComparedMetric::Rate, RowVerdict::Worse, None)
+            };
+            row_in_words(&request(RowVerdict::Worse, None), &row)
+        };
+        assert_eq!(told(0.88, 0.84, 0.92), "rate of \"Buy\" is 12.0 % lower (−16.0 % to −8.00 %)");
+        assert_eq!(told(0.98, 0.95, 1.01), "rate of \"Buy\" is 2.00 % lower (−5.00 % to 1.00 %)");
+        assert_eq!(told(1.12, 1.08, 1.16), "rate of \"Buy\" is 12.0 % higher (8.00 % to 16.0 %)");
     }
 }

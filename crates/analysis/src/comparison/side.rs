@@ -6,6 +6,7 @@ use metrics::{Histogram, SeriesKey, SeriesKind};
 use run_directory::Run;
 
 use crate::Summary;
+use crate::facts::load_stretches;
 
 /// One of the two runs.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +25,8 @@ pub(super) struct SeriesSecond {
     pub(super) failed: f64,
     /// Of all response times. Seconds.
     pub(super) time: f64,
+    /// What the plan has for it, all load together; 1 where that is of two kinds.
+    pub(super) planned: f64,
 }
 
 pub(super) struct RunSide<'a> {
@@ -41,20 +44,24 @@ impl<'a> RunSide<'a> {
         let ComparedInput { run, summary, .. } = input;
         let mut seconds: HashMap<&SeriesKey, Vec<(usize, SeriesSecond)>> = HashMap::new();
         let mut histories: HashMap<&SeriesKey, Vec<&Histogram>> = HashMap::new();
-        let mut requests = vec![SeriesSecond::default(); run.slices.len()];
+        let planned = load_stretches::planned_in_all(run).unwrap_or_else(|| vec![1.0; run.slices.len()]);
+        let of_plan = |planned: &f64| SeriesSecond { planned: *planned, ..SeriesSecond::default() };
+        let mut requests: Vec<SeriesSecond> = planned.iter().map(of_plan).collect();
         for (index, slice) in run.slices.iter().enumerate() {
             for series in slice.series.iter().filter(|series| series.key.kind != SeriesKind::Check && series.count > 0) {
                 let time = series.response.sum() as f64 / 1e9;
-                let second = SeriesSecond { count: series.count as f64, failed: series.failed as f64, time };
+                let second = SeriesSecond { count: series.count as f64, failed: series.failed as f64, time, planned: planned[index] };
                 seconds.entry(&series.key).or_default().push((index, second));
                 histories.entry(&series.key).or_default().push(&series.response);
                 if series.key.kind == SeriesKind::Request {
                     let all = &mut requests[index];
-                    *all = SeriesSecond { count: all.count + second.count, failed: all.failed + second.failed, time: all.time + time };
+                    all.count += second.count;
+                    all.failed += second.failed;
+                    all.time += time;
                 }
             }
         }
-        let seconds = seconds.into_iter().map(|(key, seconds)| (key, without_gaps(&seconds))).collect();
+        let seconds = seconds.into_iter().map(|(key, seconds)| (key, without_gaps(&seconds, &planned))).collect();
         Self { run, summary, seconds, histories, requests }
     }
 
@@ -75,10 +82,11 @@ impl<'a> RunSide<'a> {
 }
 
 /// A second in which nothing ended counts, too.
-fn without_gaps(seconds: &[(usize, SeriesSecond)]) -> Vec<SeriesSecond> {
+fn without_gaps(seconds: &[(usize, SeriesSecond)], planned: &[f64]) -> Vec<SeriesSecond> {
     let first = seconds.first().map_or(0, |(index, _)| *index);
     let length = seconds.last().map_or(0, |(index, _)| index + 1 - first);
-    let mut all = vec![SeriesSecond::default(); length];
+    let of_plan = |planned: &f64| SeriesSecond { planned: *planned, ..SeriesSecond::default() };
+    let mut all: Vec<SeriesSecond> = planned.iter().skip(first).take(length).map(of_plan).collect();
     seconds.iter().for_each(|(index, second)| all[index - first] = *second);
     all
 }

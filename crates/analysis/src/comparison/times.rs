@@ -122,7 +122,8 @@ impl SeriesNumbers {
         let sums = |of: &dyn Fn(&SeriesSecond) -> (f64, f64)| seconds.iter().map(of).collect::<Vec<_>>();
         // The first and the last second are seldom whole; the rate itself is that of the summary.
         let whole = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
-        let counts: Vec<(f64, f64)> = whole.iter().map(|second| (second.count, 1.0)).collect();
+        // A load that the plan changes is no scatter: what is held against each other is what each second did of it.
+        let counts: Vec<(f64, f64)> = whole.iter().map(|second| (second.count, second.planned)).collect();
         let by_block = blocks::ratio_of_sums(&counts).filter(|by_block| by_block.value > 0.0);
         let rate = by_block.map_or_else(|| Estimate::bare(rate), |by_block| by_block.scaled_to(rate));
         let mean = blocks::ratio_of_sums(&sums(&|second| (second.time, second.count)));
@@ -231,6 +232,7 @@ fn flow_seconds(side: &RunSide<'_>, name: &str) -> Vec<SeriesSecond> {
         count: (flow.finished + flow.timed_out) as f64,
         failed: flow.timed_out as f64,
         time: flow.time.sum() as f64 / 1e9,
+        planned: 1.0,
     };
     let seconds: Vec<SeriesSecond> = of_flow.map(second).collect();
     let from = seconds.iter().position(|second| second.count > 0.0).unwrap_or(0);

@@ -261,7 +261,10 @@ impl LoadedTimeline<'_> {
     fn sudden(&self, run: &Run, asked: &AskedBySlice, shift: &Shift) -> Option<Change> {
         let (start, count) = (shift.start, self.points.len());
         let is_new = start > 0 && self.load[start] >= highest(&self.load[..start]);
-        if shift.end < count || start < 2 * AROUND || count - start < 2 * AROUND || !is_new {
+        // Of few users, one more is a step of the load itself.
+        let is_open = run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
+        let is_stepped = !is_open && RISES_BY * self.load[start] < 1.0;
+        if shift.end < count || start < 2 * AROUND || count - start < 2 * AROUND || !is_new || is_stepped {
             return None;
         }
         let left = self.left_by_slope();

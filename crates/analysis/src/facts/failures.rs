@@ -17,8 +17,8 @@ const TIMES_THE_REST: f64 = 3.0;
 /// How much more load there must be for it to be the load, and how much of the time before may have had as much.
 const MORE_LOAD: f64 = 1.2;
 const AS_MUCH_BEFORE: f64 = 0.05;
-/// Part of the run's time from the first failure to the last that is all of it.
-const THROUGHOUT: f64 = 0.5;
+/// Part of the run's time before the first failure, and after the last, that is hardly any of it.
+const HARDLY_ANY: f64 = 0.2;
 /// Chance from which they may lie in their part of the run's time though they come at any.
 const BY_CHANCE: f64 = 0.05;
 /// Part of a load that counts as the same.
@@ -250,11 +250,13 @@ fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
         return FailedWhen::Throughout;
     };
     let at = |ns: u64| ns as f64 / 1e9;
-    let part = (last - first + 1) as f64 / (to - from + 1) as f64;
+    let all = (to - from + 1) as f64;
+    let part = (last - first + 1) as f64 / all;
+    let is_all = [first - from, to - last].into_iter().all(|without| without as f64 <= HARDLY_ANY * all);
     let failing = seconds.iter().filter(|second| second.0 > 0).count() as f64;
     // How often so many that may come at any time all come within such a part of it: the distribution of their range (Kendall and Stuart 1977).
     let by_chance = failing * part.powf(failing - 1.0) - (failing - 1.0) * part.powf(failing);
-    if part >= THROUGHOUT && by_chance >= BY_CHANCE {
+    if is_all && by_chance >= BY_CHANCE {
         FailedWhen::Throughout
     } else {
         FailedWhen::Within(at(run.slices[first].start), at(run.slices[last].end))

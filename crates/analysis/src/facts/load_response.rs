@@ -152,6 +152,13 @@ impl LoadResponse {
         Some(LoadStretch::of(&self.blocks_between(from, to))?.service - self.low?.service)
     }
 
+    /// The same with its standard error, going by how single ones scatter.
+    pub(super) fn growth_and_error(&self, from: f64, to: f64) -> Option<(f64, f64)> {
+        let (low, during) = (self.low?, LoadStretch::of(&self.blocks_between(from, to))?);
+        let error = |part: &LoadStretch| part.service_deviation / (part.count.max(1) as f64).sqrt();
+        Some((during.service - low.service, error(&low).hypot(error(&during))))
+    }
+
     /// Whether service took at least `times` as long as under low load in nearly all of a stretch: a mean alone could be moved by a few blocks,
     /// and a standard error misleads where times grow from block to block.
     pub(super) fn has_grown(&self, times: f64, from: f64, to: f64) -> bool {

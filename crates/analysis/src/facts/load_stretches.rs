@@ -48,6 +48,20 @@ pub(super) fn asked_in_all(run: &Run) -> Vec<f64> {
     run.slices.iter().map(second).collect()
 }
 
+/// What the plan has for each second, without the chance in when arrivals come. `None`: arrivals and users do not add up, or nothing was recorded of it.
+pub(crate) fn planned_in_all(run: &Run) -> Option<Vec<f64>> {
+    let leaves = run.plan.load.leaves();
+    if leaves.iter().any(|leaf| leaf.profile.is_open() != leaves[0].profile.is_open()) {
+        return None;
+    }
+    let mut all = vec![0.0; run.slices.len()];
+    for (leaf, part) in leaves.iter().enumerate() {
+        let load = AskedLoad::of(&run.slices, leaf as u32, &part.profile);
+        all.iter_mut().zip(load.sums.windows(2)).for_each(|(second, sums)| *second += sums[1] - sums[0]);
+    }
+    Some(all).filter(|all| all.iter().any(|load| *load > 0.0))
+}
+
 fn asked(slice: &Snapshot, leaf: &metrics::LeafSlice, profile: &LoadProfile) -> f64 {
     match profile {
         LoadProfile::Open { .. } => leaf.arrivals_due as f64 / f64::from(slice.seconds()),

@@ -25,7 +25,7 @@ pub(crate) mod humps;
 mod joint_response;
 pub(crate) mod load_blocks;
 pub(crate) mod load_response;
-mod load_stretches;
+pub(crate) mod load_stretches;
 pub(crate) mod next_limits;
 pub(crate) mod outages;
 pub(crate) mod pace;

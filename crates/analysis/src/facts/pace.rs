@@ -15,14 +15,18 @@ const SUMS_MIN: usize = 8;
 pub(crate) struct Evenness {
     pub(crate) mean: f64,
     pub(crate) deviation: f64,
+    seconds: usize,
 }
+
+/// Standard deviations of chance from which a variance is another: one in a hundred.
+const ANOTHER: f64 = 2.33;
 
 impl Evenness {
     /// `None`: too few to tell.
     pub(crate) fn of(counts: &[f64], seconds_min: usize) -> Option<Self> {
         let mean = counts.iter().sum::<f64>() / counts.len().max(1) as f64;
         let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len().max(2) as f64;
-        (counts.len() >= seconds_min && mean >= MEAN_MIN).then(|| Self { mean, deviation: variance.sqrt() })
+        (counts.len() >= seconds_min && mean >= MEAN_MIN).then(|| Self { mean, deviation: variance.sqrt(), seconds: counts.len() })
     }
 
     /// Of the sums over the fewest seconds that come at an even pace, and how many seconds these are. `None`: too few to tell, or at no even pace.
@@ -31,6 +35,15 @@ impl Evenness {
             let sums: Vec<f64> = counts.chunks_exact(seconds).map(|turn| turn.iter().sum()).collect();
             Some((Self::of(&sums, SUMS_MIN).filter(Self::is_even)?, seconds))
         })
+    }
+
+    /// Whether it is less even, beyond chance, than what a limiter lets through, though each takes a time of its own afterwards: two times of a standard
+    /// deviation of so many seconds differ by 2/√3 of it on average at most, and as much of a second's work falls into another. The quantile of chi-squared
+    /// is Wilson and Hilferty's (1931).
+    pub(crate) fn is_beyond_a_rate(&self, scatter_s: f64) -> bool {
+        let part = 2.0 / (9.0 * (self.seconds.max(2) - 1) as f64);
+        let by_chance = (1.0 - part + ANOTHER * part.sqrt()).powi(3);
+        self.deviation.powi(2) > by_chance * (EVEN_MAX + 2.0 / 3.0_f64.sqrt() * scatter_s) * self.mean
     }
 
     pub(crate) fn is_even(&self) -> bool {

@@ -41,6 +41,9 @@ const NEARLY: f64 = 0.75;
 /// How many times as many users tell whether anybody waits, and how far times may then differ.
 const MORE_USERS: f64 = 1.5;
 const SAME_TIME: f64 = 1.1;
+/// Part of the wait of others below which a request does not wait where they do, and the standard errors that show it in all but one of twenty cases.
+const WAITS_LESS: f64 = 0.5;
+const ONE_SIDED: f64 = 1.645;
 /// Blocks that the plateau needs.
 const SATURATED_MIN: usize = 4;
 /// Requests in the system that whatever holds them back must have: one, and what an estimate may be off.
@@ -55,6 +58,8 @@ pub(crate) struct Plateaus {
     pub(crate) unaffected: Vec<UnaffectedRequest>,
     /// How many others took clearly longer.
     pub(crate) grown: usize,
+    /// Throughput × time of those others of the same scenarios that were not seen to wait less: they may hold what these hold.
+    others_places: f64,
     /// How evenly they leave it, all together.
     pub(crate) pace: Option<Evenness>,
 }
@@ -91,6 +96,8 @@ pub(crate) struct SlotEstimate {
     pub(crate) slots: f64,
     /// Half of the 95 % interval.
     pub(crate) half: f64,
+    /// As many places as there can be: not all of them need be busy yet, and others may hold some. Below one, there is none.
+    pub(crate) most: f64,
 }
 
 impl Plateaus {
@@ -109,7 +116,9 @@ impl Plateaus {
         }
         // What began to wait clearly later was drawn into it.
         let later = drawn_in(&mut limited, responses);
-        let Some(first) = limited.first() else { return Self { limited, unaffected: Vec::new(), grown: 0, pace: None } };
+        let Some(first) = limited.first() else {
+            return Self { limited, unaffected: Vec::new(), grown: 0, others_places: 0.0, pace: None };
+        };
         let (from, to) = (first.high.from, later.iter().map(|(_, onset)| *onset).fold(first.high.to, f64::min));
         others.extend(responses.iter().filter(|response| later.iter().any(|(name, _)| *name == response.name)));
         let unaffected = others.iter().filter_map(|response| {
@@ -119,8 +128,9 @@ impl Plateaus {
         let unaffected = unaffected.collect();
         let carries = |response: &&&LoadResponse| response.growth(from, to).is_none_or(|growth| growth >= CARRIES * most);
         let grown = others.iter().filter(|response| response.has_grown(GROWN, from, to)).filter(carries).count();
+        let others_places = others.iter().map(|other| places_of_other(other, &limited, responses)).sum();
         let pace = pace(&limited, run);
-        Self { limited, unaffected, grown, pace }
+        Self { limited, unaffected, grown, others_places, pace }
     }
 
     /// They leave at an even pace, whether or not their service times differ.
@@ -131,6 +141,15 @@ impl Plateaus {
     /// Requests whose service times differ leave at an even pace all together: that is a rate, whatever each of them takes.
     pub(crate) fn even(&self) -> Option<Evenness> {
         self.paced().filter(|_| self.service_times_apart() >= DIFFERENT)
+    }
+
+    /// Standard deviation of the time that one of them takes under low load. Seconds.
+    pub(crate) fn service_scatter(&self) -> f64 {
+        let sum =
+            |of: &dyn Fn(&LoadStretch) -> f64| self.limited.iter().map(|plateau| plateau.high.throughput * of(&plateau.low)).sum::<f64>();
+        let rate = sum(&|_| 1.0).max(1e-9);
+        let squares = sum(&|low| low.service.powi(2) + low.service_deviation.powi(2));
+        (squares / rate - (sum(&|low| low.service) / rate).powi(2)).max(0.0).sqrt()
     }
 
     /// The longest service time of those that are limited over the shortest.
@@ -158,7 +177,32 @@ impl Plateaus {
             variance += slots * slots * relative;
         }
         // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
-        SlotEstimate { slots: total, half: 2.45 * f64::sqrt(variance) }
+        let half = 2.45 * f64::sqrt(variance);
+        SlotEstimate { slots: total, half, most: self.most_places(total + half + self.others_places) }
+    }
+
+    /// The most places of which so many are busy while as many wait as were seen to: with more, fewer would. Of k places at utilisation ρ, ρ^√(2(k+1)) /
+    /// (1 − ρ) · c wait on average (Sakasegawa 1977, with Little's law), with c from the scatter of service times under low load and random arrivals.
+    /// The users of closed load come less at random, so that fewer wait for the same utilisation.
+    fn most_places(&self, busy: f64) -> f64 {
+        let sum = |of: &dyn Fn(&Plateau) -> f64| self.limited.iter().map(of).sum::<f64>();
+        let rate = sum(&|plateau| plateau.high.throughput);
+        let mean = sum(&|plateau| plateau.high.throughput * plateau.low.service) / rate.max(1e-9);
+        let scatter = (self.service_scatter() / mean.max(1e-9)).powi(2);
+        let random = f64::midpoint(1.0, scatter);
+        let waiting = sum(&|plateau| plateau.high.throughput * plateau.growth());
+        let expected = |places: f64| {
+            let utilisation = busy / places;
+            if utilisation >= 1.0 { f64::INFINITY } else { utilisation.powf((2.0 * (places + 1.0)).sqrt()) / (1.0 - utilisation) * random }
+        };
+        if busy < 1.0 && expected(1.0) < waiting {
+            return busy;
+        }
+        let mut most = busy.max(1.0);
+        while most < 2.0 * busy.max(1.0) && expected(most.floor() + 1.0) >= waiting {
+            most = most.floor() + 1.0;
+        }
+        most
     }
 
     /// The request that takes up most of the places, and its part of them: throughput × its time under low load.
@@ -245,7 +289,7 @@ impl SlotEstimate {
     /// The whole numbers that it can mean, from one on. `None`: there is none, so nothing is handed out one at a time; what holds work back is not a
     /// number of slots.
     pub(crate) fn whole(self) -> Option<(f64, f64)> {
-        let (low, high) = ((self.slots - self.half).max(1.0).ceil(), (self.slots + self.half).floor());
+        let (low, high) = ((self.slots - self.half).max(1.0).ceil(), f64::max(self.slots + self.half, self.most).floor());
         let nearest = self.slots.round().max(1.0);
         let is_one = self.slots < 1.0 && self.slots + self.half >= ONE_SLOT;
         match low <= high {
@@ -257,8 +301,16 @@ impl SlotEstimate {
 
     /// How often a number that has nothing to do with whole ones lies as near to one, or within its own interval of one.
     pub(crate) fn whole_by_chance(self) -> f64 {
+        if self.whole().is_some_and(|(low, high)| low < high) {
+            return 1.0;
+        }
         let off = (self.slots - self.slots.round().max(1.0)).abs();
         (2.0 * f64::max(off, self.half)).min(1.0)
+    }
+
+    /// Whether it is a single place, whatever part of their time requests hold it: there are not two.
+    pub(crate) fn is_one(self) -> bool {
+        f64::max(self.slots + self.half, self.most) < 2.0
     }
 
     /// Whether the interval says how many: one that holds a number and its double says neither.
@@ -332,12 +384,42 @@ fn drawn_in(limited: &mut Vec<Plateau>, responses: &[LoadResponse]) -> Vec<(Stri
     let Some(first) = limited.iter().filter_map(onset).reduce(f64::min) else { return Vec::new() };
     let block = responses.iter().map(LoadResponse::block_length).fold(1.0, f64::max);
     let latest = first + TOGETHER_BLOCKS * block;
+    let least = limited.iter().filter(|plateau| onset(plateau).is_some_and(|onset| onset <= latest));
+    let waiting: Vec<&LoadResponse> = least.filter_map(|plateau| responses.iter().find(|response| response.name == plateau.name)).collect();
     // One that waits now and then has no onset.
-    let is_later = |plateau: &&Plateau| onset(plateau).is_none_or(|onset| onset > latest);
+    let is_later = |plateau: &&Plateau| {
+        let begins = onset(plateau).unwrap_or(plateau.high.from);
+        begins > latest && waits_less(plateau_response(responses, plateau), &waiting, (first, begins))
+    };
     let later: Vec<(String, f64)> =
         limited.iter().filter(is_later).map(|plateau| (plateau.name.clone(), onset(plateau).unwrap_or(plateau.high.from))).collect();
     limited.retain(|plateau| later.iter().all(|(name, _)| *name != plateau.name));
     later
+}
+
+fn plateau_response<'r>(responses: &'r [LoadResponse], plateau: &Plateau) -> Option<&'r LoadResponse> {
+    responses.iter().find(|response| response.name == plateau.name)
+}
+
+/// Whether a request was seen to wait for less time than any of these in a stretch: in one queue all wait as long, whatever they take by themselves.
+fn waits_less(response: Option<&LoadResponse>, waiting: &[&LoadResponse], (from, to): (f64, f64)) -> bool {
+    let Some((growth, error)) = response.and_then(|response| response.growth_and_error(from, to)) else { return false };
+    let others = waiting.iter().filter_map(|other| other.growth(from, to));
+    others.reduce(f64::min).is_some_and(|least| growth + ONE_SIDED * error < WAITS_LESS * least)
+}
+
+/// How many places another request may hold: throughput × the time that it takes alone, unless it waits less than they do, or nobody waits for it with them.
+fn places_of_other(other: &LoadResponse, limited: &[Plateau], responses: &[LoadResponse]) -> f64 {
+    let of_limited = |plateau: &Plateau| plateau_response(responses, plateau);
+    let waiting: Vec<&LoadResponse> = limited.iter().filter_map(of_limited).collect();
+    let (from, to) =
+        limited.iter().fold((f64::INFINITY, 0.0_f64), |(from, to), plateau| (from.min(plateau.high.from), to.max(plateau.high.to)));
+    let is_beside = waiting.iter().any(|response| response.scenario == other.scenario);
+    if !is_beside || waits_less(Some(other), &waiting, (from, to)) {
+        return 0.0;
+    }
+    LoadStretch::of(&other.blocks_between(from, to))
+        .map_or(0.0, |during| during.throughput * other.low.map_or(during.service, |low| low.service.min(during.service)))
 }
 
 /// Well above the limit, the stretch in which the load asks for more than was served at best; just above it, the one in which times grew.
@@ -468,10 +550,10 @@ mod tests {
 
     #[test]
     fn an_interval_that_holds_a_number_and_more_than_its_double_is_no_number() {
-        let known = |slots, half| SlotEstimate { slots, half }.is_known();
+        let known = |slots, half| SlotEstimate { slots, half, most: slots }.is_known();
         assert!(known(1.0, 0.1) && known(1.0, 0.9) && known(4.0, 1.0) && known(8.0, 2.4));
         assert!(!known(14.5, 13.5) && !known(2.0, 1.5) && !known(5.0, 4.0));
         // Nor is it shown to be none, which would be a limiter.
-        assert!(SlotEstimate { slots: 14.5, half: 13.5 }.whole().is_some());
+        assert!(SlotEstimate { slots: 14.5, half: 13.5, most: 14.5 }.whole().is_some());
     }
 }

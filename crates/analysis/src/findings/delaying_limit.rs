@@ -79,7 +79,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 /// `None`: a number of places explains it.
 fn passage(plateaus: &Plateaus, concurrency: SlotEstimate) -> Option<Passage> {
     match concurrency.whole() {
-        None if concurrency.slots + concurrency.half < 1.0 => Some(Passage::LessThanOne),
+        None if concurrency.most < 1.0 => Some(Passage::LessThanOne),
         None if plateaus.even().is_some() => Some(Passage::Even),
         None => Some(Passage::Part),
         Some(_) if plateaus.paced().is_some() && !concurrency.is_known() => Some(Passage::EvenUnseen),
@@ -89,12 +89,19 @@ fn passage(plateaus: &Plateaus, concurrency: SlotEstimate) -> Option<Passage> {
 
 fn what(passage: Passage, plateaus: &Plateaus) -> String {
     match (passage, plateaus.limited.as_slice()) {
-        (Passage::LessThanOne | Passage::Even, _) => "a rate limit that delays".to_owned(),
+        (Passage::LessThanOne, _) => "a rate limit that delays".to_owned(),
+        (Passage::Even, _) => "a rate limit that delays, or a lock or pool that each holds for the same part of its time,".to_owned(),
         (Passage::EvenUnseen, _) => match (plateaus.places_of_equal_times(), plateaus.places_at_most()) {
             (Some(places), _) => format!("{places:.0} at a time, which all take the same time, or a rate limit that delays,"),
             (None, Some(most)) => format!("{most:.0} at a time at most, which all take the same time, or a rate limit that delays,"),
             (None, None) => "places that each holds for the same time, or a rate limit that delays,".to_owned(),
         },
+        // There are not two places, so it is no pool.
+        (Passage::Part, [only]) if plateaus.concurrency().is_one() => format!(
+            "a lock that each holds for {} of its {}, or a rate limit that delays,",
+            units::seconds(1.0 / only.high.throughput),
+            units::seconds(only.low.service)
+        ),
         (Passage::Part, [only]) => format!(
             "a lock that each holds for {} of its {} (or a pool, held for a part of them), or a rate limit that delays,",
             units::seconds(1.0 / only.high.throughput),

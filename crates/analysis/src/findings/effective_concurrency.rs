@@ -17,6 +17,8 @@ const HALF_MAX: f64 = 0.25;
 const MOST_OF_THEM: f64 = 0.6;
 /// Chance of a whole number of places, where there are none, from which it speaks against a rate.
 const CHANCE_MAX: f64 = 0.25;
+/// The same against places that are held for a part of a request, which are as usual as those that are held for all of it.
+const PART_CHANCE_MAX: f64 = 0.1;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.full_way.is_some() || facts.slow_connects.is_some() {
@@ -71,17 +73,13 @@ fn finding(
     (is_alone, kept): (bool, &[UnaffectedRequest]),
     cpu: Alternative,
 ) -> RankedFinding {
-    let (limited, SlotEstimate { slots, half }) = (&plateaus.limited, concurrency);
+    let (limited, SlotEstimate { slots, half, .. }) = (&plateaus.limited, concurrency);
     let names = plateaus.names();
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
     let is_seen = is_alone && (!kept.is_empty() || cpu.is_ruled_out());
-    let what = match (is_seen, plateaus.even()) {
-        (true, None) => ": a pool, lock or limit of that size is in their path",
-        (true, Some(_)) => ": a rate limit that delays, or a pool, lock or limit of that size, is in their path",
-        (false, Some(_)) => ": a rate limit that delays, or workers, a pool, a lock or cores of that number, are in their path",
-        (false, None) => ": workers, a pool, a lock or cores of that number are in their path",
-    };
-    let what = if limited.len() == 1 { what.replace("their", "its") } else { what.to_owned() };
+    let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
+    let limiter = delaying_limit(plateaus, rate, concurrency);
+    let what = what(plateaus, concurrency, is_seen, !limiter.is_ruled_out());
     let suspect = generator > Grade::Valid;
     let strong = limited.iter().all(Plateau::is_strong);
     let is_well_known = !kept.is_empty() && strong && half < HALF_MAX * slots && plateaus.even().is_none();
@@ -92,7 +90,6 @@ fn finding(
     };
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
-    let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
     let pace = plateaus.even().map_or_else(String::new, |pace| format!(" let through at an even {}, or", units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
@@ -120,11 +117,38 @@ fn finding(
         ),
         None => found,
     };
-    processor(found, kept, cpu).weigh(delaying_limit(plateaus, rate, concurrency)).try_next(format!(
+    processor(found, kept, cpu).weigh(limiter).try_next(format!(
         "Look for what lets {whole} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock, here or in what it calls. \
          Raise it by half and run again: throughput should rise by half too, to about {}.",
         units::rate(rate * 1.5)
     ))
+}
+
+/// What can let as many through: a number is that of the places only where it is whole by more than chance, or there cannot be two.
+fn what(plateaus: &Plateaus, concurrency: SlotEstimate, is_seen: bool, may_be_limiter: bool) -> String {
+    let is_size_known = concurrency.is_one() || concurrency.whole_by_chance() <= PART_CHANCE_MAX;
+    let (places, are) = match is_seen {
+        true => ("a pool, lock or limit of that size", "is"),
+        false => ("workers, a pool, a lock or cores of that number", "are"),
+    };
+    let limiter = "a rate limit that delays";
+    let is_even = plateaus.even().is_some();
+    let mut options = vec![places];
+    if is_even {
+        options.insert(0, limiter);
+    }
+    if !is_size_known {
+        options.push("fewer places that are held for part of the time");
+    }
+    if may_be_limiter && !is_even {
+        options.push(limiter);
+    }
+    let their = if plateaus.limited.len() == 1 { "its" } else { "their" };
+    match options.as_slice() {
+        [only] => format!(": {only} {are} in {their} path"),
+        [all @ .., last] => format!(": {}, or {last}, {are} in {their} path", all.join(", ")),
+        [] => String::new(),
+    }
 }
 
 /// A rate is let through evenly; places give each request the time that it takes. Where all take alike, these look the same, but for a whole number of places,
@@ -134,7 +158,9 @@ fn delaying_limit(plateaus: &Plateaus, rate: f64, concurrency: SlotEstimate) -> 
     let by_chance = concurrency.whole_by_chance();
     match plateaus.pace.map(|pace| (pace, format!("{:.1} ended per second with a standard deviation of {:.1}", pace.mean, pace.deviation)))
     {
-        Some((pace, told)) if !pace.is_even() => Alternative::ruled_out(other, format!("{told}, and it would let them through evenly")),
+        Some((pace, told)) if pace.is_beyond_a_rate(plateaus.service_scatter()) => {
+            Alternative::ruled_out(other, format!("{told}, and it would let them through evenly"))
+        }
         _ if plateaus.even().is_none() && by_chance <= CHANCE_MAX => Alternative::ruled_out(
             other,
             format!(

@@ -130,7 +130,7 @@ fn standing(facts: &Facts<'_>, failing: &Failing<'_>) -> Standing {
         FailedWhen::AboveLoad { .. } if is_limited => Standing::Consequence,
         FailedWhen::Since(at) | FailedWhen::Between(at, _) if waited_before(at) => Standing::Consequence,
         FailedWhen::Since(_) | FailedWhen::AboveLoad { .. } => Standing::Symptom,
-        FailedWhen::Throughout if failing.share() >= LARGE => Standing::Symptom,
+        FailedWhen::Throughout | FailedWhen::Within(..) if failing.share() >= LARGE => Standing::Symptom,
         FailedWhen::Throughout | FailedWhen::Within(..) => Standing::Fault,
         FailedWhen::Between(..) | FailedWhen::Until(_) => Standing::Passing,
     }

@@ -53,6 +53,25 @@ impl<'a> LoadTarget<'a> {
         }
     }
 
+    /// How to see the database behind a service, as far as the plan tells which that is: by a URL among its parameters. `None`: one is observed already,
+    /// so whatever is waited for there is known.
+    pub(super) fn database_behind(plan: &TestPlan) -> Option<String> {
+        let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
+        let observed: Vec<String> = plan.observers.iter().filter_map(kind).collect();
+        if DATABASES.iter().any(|(_, observer, _)| observed.iter().any(|kind| kind == observer)) {
+            return None;
+        }
+        let told = plan.parameters.iter().find_map(|parameter| {
+            let (scheme, _) = parameter.value.split_once("://")?;
+            let (_, observer, _) = DATABASES.into_iter().find(|(known, ..)| *known == scheme)?;
+            Some((observer, &parameter.name))
+        });
+        Some(match told {
+            Some((observer, name)) => format!("its database (`observe: [observe.{observer}(…)]`, with the URL of the parameter `{name}`)"),
+            None => "its database (`observe: [observe.postgres(\"postgres://…\")]`)".to_owned(),
+        })
+    }
+
     /// How to see what it does, where it is a database that is not observed.
     pub(super) fn observe_database(self, plan: &TestPlan) -> Option<String> {
         let is_there =
@@ -117,5 +136,17 @@ mod tests {
         assert_eq!(LoadTarget::of(&of_database).observe_database(&of_database), None);
         let of_service = plan(Some("http://h"), &["mysql://a@h"]);
         assert_eq!(LoadTarget::of(&of_service).observe_database(&of_service), None);
+    }
+
+    #[test]
+    fn the_database_behind_a_service_is_the_one_that_the_plan_names_and_none_that_is_observed() {
+        let behind = |urls: &[&str], observed: &[&str]| {
+            let mut plan = plan(Some("http://h"), urls);
+            plan.observers = observed.iter().map(|kind| serde_json::json!({ "kind": kind })).collect();
+            LoadTarget::database_behind(&plan)
+        };
+        assert!(behind(&["mysql://a@h"], &["process"]).unwrap().contains("observe.mysql(…)"));
+        assert!(behind(&[], &["process"]).unwrap().contains("observe.postgres("));
+        assert_eq!(behind(&["redis://h"], &["process", "redis"]), None);
     }
 }

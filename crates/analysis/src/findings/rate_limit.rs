@@ -166,7 +166,7 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.called.iter().find_map(|endpoint| {
         let readings = endpoint.calls.as_ref()?;
         let calls: Vec<f64> = readings.between(from, to).map(|(_, value)| value).collect();
-        let (Evenness { mean, deviation }, seconds) = Evenness::over_turns(&calls, SECONDS_MIN)?;
+        let (Evenness { mean, deviation, .. }, seconds) = Evenness::over_turns(&calls, SECONDS_MIN)?;
         let mean = mean / seconds as f64;
         let name = endpoint.name;
         let claim = format!(

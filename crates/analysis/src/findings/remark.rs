@@ -39,13 +39,15 @@ const COVERED_MIN: f64 = 0.7;
 const SESSIONS_MIN: f64 = 0.5;
 /// Threads that wait for a core from which it is worth saying.
 const WAIT_MIN: f64 = 1.0;
+/// Users that are a crowd where they begin at once.
+const CROWD_MIN: u64 = 5;
 /// Cores idle below which there is none.
 const IDLE_MIN: f64 = 0.05;
 
 pub(super) fn of(facts: &Facts<'_>) -> String {
     let totals = crate::summary::totals(facts.tally);
     let said = without_warm_up(facts, &totals);
-    let warmed_up = facts.changes.warm_ups.first().map(warming_up);
+    let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
     let beside = [warmed_up, full_machine(facts), growing_memory(facts), growing_level::told(facts), transactions::in_passing(facts)];
     std::iter::once(said).chain(beside.into_iter().flatten()).collect::<Vec<String>>().join(" ")
 }
@@ -277,14 +279,29 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
     })
 }
 
-fn warming_up(change: &Change) -> String {
+/// Of a crowd that comes all at once nobody knows whether it met a system that was cold.
+fn warming_up(facts: &Facts<'_>, change: &Change) -> String {
     let names = named(&[change.of.name()]);
+    let why = match crowd(facts) {
+        Some(users) => {
+            format!("all {users} users began at once, which alone can make them wait. A ramp tells whether it had to warm up, too")
+        }
+        None => "it warmed up".to_owned(),
+    };
     format!(
-        "{names} was slower until {} ({} instead of {}): it warmed up.",
+        "{names} was slower until {} ({} instead of {}): {why}.",
         clock(change.at),
         units::seconds(change.before.median),
         units::seconds(change.after.median)
     )
+}
+
+/// Users of closed load who began together, where nearly all did.
+fn crowd(facts: &Facts<'_>) -> Option<u64> {
+    let asked = |slice: &metrics::Snapshot| slice.leaves.iter().map(|leaf| leaf.users_asked).sum::<u64>();
+    let first = facts.run.slices.iter().map(asked).find(|users| *users > 0)?;
+    let most = facts.run.slices.iter().map(asked).max()?;
+    (first >= CROWD_MIN && 10 * first >= 9 * most).then_some(first)
 }
 
 /// Highest requests per second over five seconds; of a long run, over five steps.
@@ -307,10 +324,12 @@ fn observe_next(facts: &Facts<'_>) -> String {
         database
     } else if !observed(Role::ProcessCpu) {
         target.observe_process()
-    } else if !observed(Role::SessionsActive) && !observed(Role::PoolInUse) {
-        "Observe what it waits for, its database (`observe: [observe.postgres(\"postgres://…\")]`) or its own metrics, which count pools and threads \
-         (`observe.prometheus(\"http://…/metrics\")`)."
-            .to_owned()
+    } else if !observed(Role::SessionsActive) && !observed(Role::PoolInUse) && !has_metrics(facts) {
+        const METRICS: &str = "its own metrics, which count pools and threads (`observe.prometheus(\"http://…/metrics\")`).";
+        match LoadTarget::database_behind(&facts.run.plan) {
+            Some(database) => format!("Observe what it waits for, {database} or {METRICS}"),
+            None => format!("Observe {METRICS}"),
+        }
     } else if !observed(Role::MachineIdle) {
         "Observe its machine: `observe: [observe.host()]`.".to_owned()
     } else {
@@ -318,6 +337,14 @@ fn observe_next(facts: &Facts<'_>) -> String {
         format!("Hold the highest load, so that what is short of something has time to show{hold}.")
     };
     format!("{seen}{next}")
+}
+
+/// Whether the system's own metrics are observed.
+fn has_metrics(facts: &Facts<'_>) -> bool {
+    facts.run.plan.observers.iter().any(|observer| {
+        let kind = observer.get("kind").and_then(serde_json::Value::as_str);
+        matches!(kind, Some("prometheus" | "json" | "statsd"))
+    })
 }
 
 /// The observed processes, machine and sessions, at their highest, and what collecting garbage took.

@@ -14,6 +14,7 @@ use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::failures::Failing;
 use crate::facts::humps::{Hump, VALLEY, between, hump};
+use crate::instant::clock;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
 
@@ -26,6 +27,8 @@ const SPREAD_MIN: f64 = 0.7;
 const NAMED_MIN: f64 = 0.9;
 /// Seconds before the end of the load up to which work must have waited to be worked off after it.
 const WORKED_OFF_S: f64 = 2.0;
+/// How near a time is to a limit to be at it.
+const AT_LIMIT: f64 = 0.05;
 /// Part of a slow request's time that connecting must have taken.
 const CONNECTING: f64 = 0.8;
 /// Groups that are named one by one.
@@ -48,14 +51,15 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             && !is_of_failures(facts, request, hump)
             && is_spread(facts, request, hump)
             && !is_of_queue(facts, request, hump)
+            && !is_of_limit(facts, hump)
     };
     let humps = humps.filter(|(request, hump)| is_kind(request, hump));
     let (request, hump) = humps.max_by_key(|(_, hump)| hump.count)?;
     let (name, all) = (request.name, request.times.count());
-    let seconds = |ns: u64| units::seconds(ns as f64 / 1e9);
+    let length = |ns: u64| units::seconds(ns as f64 / 1e9);
     let share = units::share(hump.count as f64 / all as f64);
-    let slow = seconds(hump.median_ns);
-    let others = seconds(hump.others_ns);
+    let slow = length(hump.median_ns);
+    let others = length(hump.others_ns);
     if let Some(connecting) = connecting(facts, &request, &hump) {
         return facts.slow_connects.is_none().then_some(connecting);
     }
@@ -65,22 +69,25 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
     };
     let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
+    let seconds = seconds_with(facts, &request, &hump);
     let confidence = if hump.count >= SURE { Confidence::High } else { Confidence::Medium };
     let found = RankedFinding::new(Standing::Fault, "two-kinds", confidence, claim)
         .rests_on(
             format!(
-                "{} of {} took {} or longer, and {} between half of that and that; they were spread over the whole run",
+                "{} of {} took {} or longer, and {} between half of that and that; they ended from {} to {}",
                 units::count(hump.count),
                 units::count(all),
-                seconds(hump.from_ns),
-                units::count(valley)
+                length(hump.from_ns),
+                units::count(valley),
+                clock(seconds.first().map_or(0.0, |slice| slice.start as f64 / 1e9)),
+                clock(seconds.last().map_or(0.0, |slice| slice.end as f64 / 1e9))
             ),
             vec!["response/p50".to_owned(), "response/max".to_owned()],
             (0.0, facts.tally.duration_seconds()),
         )
         .weigh(Alternative::ruled_out(
             "Pauses of the target or the network, which fall into a few seconds of a run",
-            format!("slow ones ended in {} of its seconds", units::count(seconds_with(facts, &request, &hump))),
+            format!("slow ones ended in {} of its seconds", units::count(seconds.len() as u64)),
         ));
     Some(match known {
         Some((groups, evidence)) => found
@@ -153,9 +160,20 @@ fn is_of_failures(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) ->
     })
 }
 
+/// Whether the slow ones took as long as others may, which were given up then: what these held came free, or the wait of both is the same.
+fn is_of_limit(facts: &Facts<'_>, hump: &Hump) -> bool {
+    let is_at = |failing: &Failing<'_>| {
+        let timed_out: u64 = failing.kinds.iter().filter(|kind| kind.outcome == Outcome::Timeout).map(|kind| kind.count).sum();
+        let limit = failing.times.map_or(0.0, |times| times.high * 1e9);
+        2 * timed_out > failing.failed && (hump.median_ns as f64 / limit.max(1.0) - 1.0).abs() <= AT_LIMIT
+    };
+    facts.failing.iter().any(is_at)
+}
+
 /// Whether nearly all slow ones ended while work waited: who is served last in a queue that is not in order takes as long, whatever it asks for.
 fn is_of_queue(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
-    let load_end = facts.tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
+    let is_asked = |slice: &&metrics::Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
+    let load_end = facts.run.slices.iter().rfind(is_asked).map_or(f64::INFINITY, |slice| slice.end as f64 / 1e9);
     let waits = |slice: &metrics::Snapshot| {
         let (from, to) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
         // What waited at the end of the load is worked off after it.
@@ -202,10 +220,10 @@ fn named(groups: &[&SeriesTally]) -> String {
 }
 
 /// Seconds in which one of them ended.
-fn seconds_with(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> u64 {
+fn seconds_with<'f>(facts: &'f Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Vec<&'f metrics::Snapshot> {
     let is_mine = |second: &&metrics::SeriesSlice| request.groups.iter().any(|series| series.merged.key == second.key);
     let has_slow = |slice: &&metrics::Snapshot| slice.series.iter().filter(is_mine).any(|second| second.service.max() >= hump.from_ns);
-    facts.run.slices.iter().filter(has_slow).count() as u64
+    facts.run.slices.iter().filter(has_slow).collect()
 }
 
 /// Whether slow ones come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.

@@ -5,7 +5,18 @@ use super::looked_at;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::unanswered::Unanswered;
 use crate::instant::{clock, named};
+
+/// In a queue, however long, those that end have waited as long as those that are left.
+fn long_queue(all: &[Unanswered]) -> Alternative {
+    const OTHER: &str = "A queue that is only long";
+    if all.iter().any(|unanswered| unanswered.longest_s > 0.0) {
+        Alternative::ruled_out(OTHER, "those that ended had waited far less, and came after them")
+    } else {
+        Alternative::not_ruled_out(OTHER, "none of them ended, which would tell how long others waited")
+    }
+}
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let all = &facts.unanswered;
@@ -31,10 +42,13 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let end = facts.tally.duration_seconds();
     let found = RankedFinding::new(Standing::Cause, "unanswered", Confidence::Medium, claim).rests_on(
         format!(
-            "they had been open for up to {} when the run ended; no \"{}\" that ended took longer than {}",
+            "they had been open for up to {} when the run ended; {}",
             units::seconds(open),
-            first.name,
-            units::seconds(first.longest_s)
+            if first.longest_s > 0.0 {
+                format!("no \"{}\" that ended took longer than {}", first.name, units::seconds(first.longest_s))
+            } else {
+                format!("no \"{}\" ended at all", first.name)
+            }
         ),
         vec!["in_flight/requests".to_owned(), "response/max".to_owned()],
         (from, end),
@@ -42,7 +56,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = RankedFinding { doubt: GeneratorDoubt::None, ..found };
     Some(
         found
-            .weigh(Alternative::ruled_out("A queue that is only long", "those that ended had waited far less, and came after them".to_owned()))
+            .weigh(long_queue(all))
             .weigh(looked_at::cpu(facts, from, end))
             .try_next(
                 "Look at what they hold and wait for: the pool's own metrics (in use, waiting), the database's sessions (idle in transaction), a thread \

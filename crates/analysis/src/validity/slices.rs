@@ -1,7 +1,12 @@
 //! Was every second of the run recorded?
 
+use metrics::{ErrorGroup, Outcome};
+
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
+
+/// What the error of a script says that kept its worker from everything else.
+const UNYIELDING: &str = "without yielding";
 
 const INFO: CheckInfo = CheckInfo {
     id: "slices",
@@ -17,11 +22,13 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if missing > 0 {
         let share = missing as f64 / (there + missing) as f64;
         let evidence = format!("{} of {} seconds are missing", units::count(missing), units::count(there + missing));
-        return INFO.graded(
-            grade_of(share, 0.0, 0.05),
-            evidence,
-            "The disk did not take them, or lines were removed: the run's warnings say which.",
-        );
+        let is_stuck = |error: &ErrorGroup| error.outcome == Outcome::Script && error.message.contains(UNYIELDING);
+        let advice = if input.tally.errors().iter().any(is_stuck) {
+            "A script did not yield, so that nothing else was done or counted meanwhile: the errors of the report have its line."
+        } else {
+            "The disk did not take them, or lines were removed: the run's warnings say which."
+        };
+        return INFO.graded(grade_of(share, 0.0, 0.05), evidence, advice);
     }
     match input.stage {
         RunStage::Over(None) => INFO.graded(

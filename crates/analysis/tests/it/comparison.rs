@@ -5,9 +5,10 @@ use analysis::{
     SubjectKind, compare, conclude,
 };
 use metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, Role, Tags, ValueHistogram};
+use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
-use crate::made::{MS, Slice, closed, counter, gauge, open, plan, run_of};
+use crate::made::{MS, SECOND, Slice, closed, counter, gauge, open, plan, run_of};
 
 /// 60 seconds of 50 requests each, whose times go through these milliseconds in turn, longer by `slower`; the first `failing` of each second fail.
 fn run(slower: f64, failing: u64) -> Run {
@@ -231,4 +232,31 @@ fn a_metric_that_only_one_run_recorded_and_values_below_zero_have_no_ratio() {
     assert!(alone.only_in.is_some() && alone.rows.is_empty());
     let both = of(&compared(&below, &below));
     assert_eq!(both.rows.iter().map(|row| row.metric).collect::<Vec<_>>(), [ComparedMetric::Value], "quantiles have no ratio");
+}
+
+/// 60 seconds whose load rises by one a second, all of it served; so many more of each twenty.
+fn ramped(more: u64) -> Run {
+    let second = |number: u32| {
+        let due = 10 + u64::from(number);
+        let served = due + (u64::from(number) * more) / 20;
+        let mut slice = Slice::new(number).arrivals(due);
+        for request in 0..served {
+            slice = slice.request("Buy", 0, 20 * MS + (request * 7 + u64::from(number) * 13) % 50 * MS / 5, Outcome::Passed);
+        }
+        slice.done()
+    };
+    let stages = vec![OpenStage::Rate { from: 10.0, to: 70.0, duration_ns: 60 * SECOND, timing: Timing::Even }];
+    run_of(plan(LoadProfile::Open { stages }), (0..60).map(second).collect())
+}
+
+#[test]
+fn a_load_that_rises_is_no_scatter_of_the_rate() {
+    let comparison = compared(&ramped(0), &ramped(0));
+    let rate = row(&comparison, SubjectKind::Request, ComparedMetric::Rate);
+    assert_eq!(rate.verdict, RowVerdict::Same, "{rate:?}");
+    assert!(rate.low.unwrap() > 0.99 && rate.high.unwrap() < 1.01, "{rate:?}");
+    // A tenth more is found, which 20 blocks of a ramp would scatter by themselves.
+    let comparison = compared(&ramped(0), &ramped(2));
+    let rate = row(&comparison, SubjectKind::Request, ComparedMetric::Rate);
+    assert!(rate.low.unwrap() > 1.0 && rate.change.unwrap() > 1.05, "{rate:?}");
 }

@@ -305,3 +305,87 @@ fn a_few_more_random_arrivals_in_the_seconds_of_pauses_are_no_burst() {
     let found = paused(12);
     assert!(found.iter().all(|finding| finding.rule != "periodic-stall"), "{}", shown(&found));
 }
+
+/// Four places that keep their connections while ten visitors a second come: who gets one goes on at once, the others wait in vain, until the load ends
+/// and some of them give up.
+#[test]
+fn connections_that_are_starved_are_no_second_kind_of_a_request() {
+    let starved = |limit_s: u64| {
+        let second = |number: u32| {
+            let is_loaded = number < 40;
+            let mut slice = Slice::new(number);
+            for index in 0..12 {
+                slice = slice.request("Comment", 0, 60 * MS + index * MS, Outcome::Passed);
+            }
+            if number >= 24 {
+                slice = slice.request("Comment", 0, 24 * SECOND + u64::from(number) * 50 * MS, Outcome::Passed);
+            }
+            if number >= 30 && limit_s > 0 {
+                slice = slice.request("List", 0, limit_s * SECOND, Outcome::Timeout);
+            }
+            let mut slice = slice.leaf(|leaf| (leaf.arrivals_due, leaf.started) = if is_loaded { (20, 20) } else { (0, 0) }).done();
+            let open = f64::from(if is_loaded { 8 * number } else { 320 - 8 * (number - 40) });
+            slice.generator[0].in_flight_ns = ((open + 1.0) * SECOND as f64) as u64;
+            slice
+        };
+        findings(&made::run_of(plan(open(20.0, 40)), (0..64).map(second).collect()))
+    };
+    for limit_s in [0, 27] {
+        let found = starved(limit_s);
+        assert!(found.iter().all(|finding| finding.rule != "two-kinds"), "{}", shown(&found));
+    }
+}
+
+/// Some of one request fail, at random, from an instant on.
+#[test]
+fn failures_that_begin_after_a_quarter_of_the_run_do_not_come_throughout() {
+    for (seed, share) in (0..20).map(|seed| (seed, 0.02)).chain((20..40).map(|seed| (seed, 0.08))) {
+        let mut draws = Draws::new(seed);
+        let second = |number: u32| {
+            let mut slice = Slice::new(number).arrivals(20);
+            for _ in 0..8 {
+                let fails = number >= 10 && draws.uniform() < share;
+                slice = slice.request("Search", 0, 5 * MS, if fails { Outcome::Status } else { Outcome::Passed });
+            }
+            slice.done()
+        };
+        let found = findings(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
+        assert!(found.iter().all(|finding| !finding.claim.contains("throughout")), "{}", shown(&found));
+    }
+}
+
+/// Thirty users who begin at once and wait for each other, or who come one by one to a system that is slow at first.
+#[test]
+fn a_crowd_that_begins_at_once_is_not_called_a_warm_up() {
+    let remark = |from: u64| {
+        let second = |number: u32| {
+            let took = if number < 5 { 900 * MS } else { 10 * MS };
+            let users = 30.min(from + u64::from(number));
+            Slice::new(number)
+                .requests("List", 30, took)
+                .leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, 30))
+        };
+        let run = made::run_of(plan(closed(30, 60)), (0..60).map(|number| second(number).done()).collect());
+        conclude(&run).verdict.findings.remark
+    };
+    let told = remark(30);
+    assert!(told.contains("\"List\" was slower until 0:05") && told.contains("all 30 users began at once"), "{told}");
+    assert!(!told.contains("it warmed up"), "{told}");
+}
+
+#[test]
+fn requests_of_which_none_ended_took_no_time() {
+    let slice = |second: u32| {
+        let mut slice = Slice::new(second).arrivals(10).requests("List", 10, 5 * MS);
+        if second == 29 {
+            for seconds in [18, 12, 7, 3] {
+                slice = slice.request("Buy", 0, seconds * SECOND, Outcome::Interrupted);
+            }
+        }
+        slice.done()
+    };
+    let found = findings(&made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect()));
+    let told = shown(&found[..1]);
+    assert!(found[0].rule == "unanswered" && told.contains("no \"Buy\" ended at all") && !told.contains("longer than"), "{told}");
+    assert!(told.contains("A queue that is only long. Not ruled out"), "{told}");
+}

@@ -25,6 +25,7 @@ mod live;
 mod made;
 mod metrics;
 mod mixes;
+mod networks;
 mod next;
 mod onsets;
 mod pipeline;

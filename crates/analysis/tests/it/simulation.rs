@@ -1,7 +1,8 @@
 //! A small discrete-event simulator of targets, to know what the findings should say.
 //!
-//! Stations serve in the order of arrival with a number of slots; a plain delay is a station with as many slots as anyone wants. An iteration visits
-//! its steps one after the other. Load is open (arrivals at a rate) or closed (users that loop).
+//! Stations serve in the order of arrival with a number of slots; a plain delay is a station with as many slots as anyone wants. A request takes and
+//! gives back slots on its way, one after the other or one within another. An iteration visits its steps one after the other. Load is open (arrivals at a
+//! rate) or closed (users that loop).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -40,19 +41,34 @@ impl Service {
     }
 }
 
+/// A part of a request's way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Hop {
+    /// Waits for a slot of a station, and holds it.
+    Take(usize),
+    Pass(Service),
+    Give(usize),
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) name: &'static str,
-    pub(crate) station: usize,
-    pub(crate) service: Service,
-    /// Time on the network and in code that is not limited. Seconds.
-    pub(crate) around: f64,
+    pub(crate) hops: Vec<Hop>,
     /// Of the iterations, those that make this request and no other; 0: each makes all of them, one after the other.
     pub(crate) share: f64,
+    /// How probable it is that an iteration which makes all of them makes this one. The first is always made.
+    pub(crate) chance: f64,
+    /// What the user does before it.
+    pub(crate) pause: Option<Service>,
 }
 
+/// Time on the network and in code that is not limited. Seconds.
+const AROUND: f64 = 0.0005;
+
+/// It holds a slot of the station for all of its time but what lies around.
 pub(crate) fn step(name: &'static str, station: usize, service: Service) -> Step {
-    Step { name, station, service, around: 0.0005, share: 0.0 }
+    let hops = vec![Hop::Pass(Service::Fixed(AROUND)), Hop::Take(station), Hop::Pass(service), Hop::Give(station)];
+    Step { name, hops, share: 0.0, chance: 1.0, pause: None }
 }
 
 /// Slots per station.
@@ -67,17 +83,19 @@ pub(crate) const UNLIMITED: usize = usize::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrival,
-    /// The request reaches its station.
-    Queue(usize),
-    /// Its slot is free again and the answer on its way.
-    Served(usize),
-    Answered(usize),
+    /// The user of an iteration has paused.
+    Request(usize),
+    /// Its request goes on.
+    Hop(usize),
     Level,
 }
 
 struct Iteration {
     step: usize,
+    /// Of its request, the next.
+    hop: usize,
     first: usize,
+    is_asked: bool,
     scheduled: u64,
     started: u64,
     open: bool,
@@ -107,12 +125,12 @@ impl Simulation<'_> {
 
     fn begin(&mut self, scheduled: u64, open: bool) {
         let step = self.first_step();
-        self.iterations.push(Iteration { step, first: step, scheduled, started: self.now, open });
+        self.iterations.push(Iteration { step, hop: 0, first: step, is_asked: false, scheduled, started: self.now, open });
         self.active += 1;
         let (now, active) = (self.now, self.active);
         self.recorder.leaf(0).started += 1;
         self.recorder.users_active(0, now, active);
-        self.request(self.iterations.len() - 1);
+        self.approach(self.iterations.len() - 1);
     }
 
     fn first_step(&mut self) -> usize {
@@ -126,41 +144,54 @@ impl Simulation<'_> {
         ends.position(|end| drawn < end).unwrap_or(0)
     }
 
+    /// What comes before the request, then the request itself.
+    fn approach(&mut self, iteration: usize) {
+        match self.target.steps[self.iterations[iteration].step].pause {
+            Some(pause) => {
+                let seconds = pause.draw(&mut self.draws);
+                self.at(seconds, Event::Request(iteration));
+            }
+            None => self.request(iteration),
+        }
+    }
+
     fn request(&mut self, iteration: usize) {
         self.recorder.request_began(self.now);
-        let around = self.target.steps[self.iterations[iteration].step].around;
-        self.at(around, Event::Queue(iteration));
+        let now = self.now;
+        let it = &mut self.iterations[iteration];
+        (it.hop, it.is_asked, it.started) = (0, true, now);
+        self.go_on(iteration);
     }
 
-    fn queue(&mut self, iteration: usize) {
-        let station = self.target.steps[self.iterations[iteration].step].station;
-        if self.busy[station] < self.target.slots[station] {
-            self.busy[station] += 1;
-            self.serve(iteration);
-        } else {
-            self.waiting[station].push_back(iteration);
+    /// Until it has to wait, or is answered.
+    fn go_on(&mut self, iteration: usize) {
+        let target = self.target;
+        loop {
+            let Iteration { step, hop, .. } = self.iterations[iteration];
+            let Some(next) = target.steps[step].hops.get(hop) else { return self.answered(iteration) };
+            self.iterations[iteration].hop += 1;
+            match *next {
+                Hop::Pass(service) => {
+                    let seconds = service.draw(&mut self.draws);
+                    return self.at(seconds, Event::Hop(iteration));
+                }
+                Hop::Take(station) if self.busy[station] < target.slots[station] => self.busy[station] += 1,
+                Hop::Take(station) => return self.waiting[station].push_back(iteration),
+                Hop::Give(station) => match self.waiting[station].pop_front() {
+                    Some(next) => self.go_on(next),
+                    None => self.busy[station] -= 1,
+                },
+            }
         }
-    }
-
-    fn serve(&mut self, iteration: usize) {
-        let seconds = self.target.steps[self.iterations[iteration].step].service.draw(&mut self.draws);
-        self.at(seconds, Event::Served(iteration));
-    }
-
-    fn served(&mut self, iteration: usize) {
-        let station = self.target.steps[self.iterations[iteration].step].station;
-        match self.waiting[station].pop_front() {
-            Some(next) => self.serve(next),
-            None => self.busy[station] -= 1,
-        }
-        self.at(0.0, Event::Answered(iteration));
     }
 
     /// The run is over: what is still open is cut off.
     fn interrupt(&mut self) {
         for index in 0..self.iterations.len() {
             if self.iterations[index].step < self.target.steps.len() {
-                self.record(index, Outcome::Interrupted);
+                if self.iterations[index].is_asked {
+                    self.record(index, Outcome::Interrupted);
+                }
                 self.recorder.leaf(0).interrupted += 1;
                 self.active -= 1;
             }
@@ -170,12 +201,16 @@ impl Simulation<'_> {
 
     fn answered(&mut self, index: usize) {
         self.record(index, Outcome::Passed);
+        let steps = &self.target.steps;
+        let Iteration { step, first, .. } = self.iterations[index];
+        let mut next = if steps[first].share > 0.0 { steps.len() } else { step + 1 };
+        while next < steps.len() && steps[next].chance < 1.0 && self.draws.uniform() > steps[next].chance {
+            next += 1;
+        }
         let iteration = &mut self.iterations[index];
-        let is_mixed = self.target.steps[iteration.first].share > 0.0;
-        iteration.step = if is_mixed { self.target.steps.len() } else { iteration.step + 1 };
-        iteration.started = self.now;
-        if iteration.step < self.target.steps.len() {
-            self.request(index);
+        (iteration.step, iteration.started, iteration.is_asked) = (next, self.now, false);
+        if next < steps.len() {
+            self.approach(index);
             return;
         }
         let open = iteration.open;
@@ -297,9 +332,8 @@ pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run 
                     simulation.at(0.1, Event::Level);
                 }
             }
-            Event::Queue(iteration) => simulation.queue(iteration),
-            Event::Served(iteration) => simulation.served(iteration),
-            Event::Answered(iteration) => simulation.answered(iteration),
+            Event::Request(iteration) => simulation.request(iteration),
+            Event::Hop(iteration) => simulation.go_on(iteration),
         }
     }
     simulation.interrupt();

@@ -538,6 +538,18 @@ fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
     assert_grade(&run, "slices", Some(Valid));
     run.slices.remove(30);
     assert_grade(&run, "slices", Some(Suspect));
+    assert!(check_of(&run, "slices").advice.starts_with("The disk did not take them"));
+    let error = metrics::ErrorGroup {
+        key: made::key(SeriesKind::Iteration, "Buy"),
+        outcome: Outcome::Script,
+        message: "the script ran on without yielding and was interrupted".into(),
+        count: 1,
+        first_at: 0,
+        samples: Vec::new(),
+        trace: None,
+    };
+    run.slices[29].errors = vec![error];
+    assert!(check_of(&run, "slices").advice.starts_with("A script did not yield"), "{}", check_of(&run, "slices").advice);
     run.slices.drain(20..24);
     assert_grade(&run, "slices", Some(Invalid));
     let mut killed = run_with(made::plan(made::open(100.0, 60)), healthy);
