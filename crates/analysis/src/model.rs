@@ -375,7 +375,7 @@ pub struct RuntimeProfile {
     pub observer: String,
     pub stacks: Vec<ProfiledStack>,
     /// How many samples stand for a second of CPU time per request: over all of the load, while nothing was held up, and while work was. They say how many
-    /// digits a number has. At the 99 samples of a second of CPU time that observers take unless told otherwise.
+    /// digits a number has.
     #[serde(default)]
     pub samples_each: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::facts::Facts;
-use crate::facts::profiles::{FunctionProfile, FunctionTime, SAMPLES_PER_SECOND};
+use crate::facts::profiles::{FunctionProfile, FunctionTime};
 use crate::{ProfiledStack, RuntimeProfile};
 
 /// Stacks shown of a runtime: those that take most time. The rest is one of its own.
@@ -33,9 +33,9 @@ fn row(profile: &FunctionProfile<'_>) -> RuntimeProfile {
     RuntimeProfile {
         observer: profile.observer.to_owned(),
         stacks: stacks.collect(),
-        samples_each: SAMPLES_PER_SECOND * profile.requests,
-        free_samples_each: profile.compared.as_ref().map(|both| SAMPLES_PER_SECOND * both.requests.0),
-        held_samples_each: profile.compared.as_ref().map(|both| SAMPLES_PER_SECOND * both.requests.1),
+        samples_each: profile.samples_per_second * profile.requests,
+        free_samples_each: profile.compared.as_ref().map(|both| profile.samples_per_second * both.requests.0),
+        held_samples_each: profile.compared.as_ref().map(|both| profile.samples_per_second * both.requests.1),
     }
 }
 

@@ -1,6 +1,6 @@
 //! CPU time that a request takes more while work is held up, and the function that carries it: read from [`FunctionProfile`].
 
-use super::profiles::{ComparedStretches, FunctionProfile, FunctionTime, SAMPLES_PER_SECOND};
+use super::profiles::{ComparedStretches, FunctionProfile, FunctionTime};
 
 /// How many times the CPU time of a request must be what it was.
 const GROWN: f64 = 1.25;
@@ -47,8 +47,8 @@ pub(super) fn find<'a>(profiles: &[FunctionProfile<'a>]) -> Option<CpuGrowth<'a>
     profiles.iter().filter_map(growth).max_by(|a, b| by(a).total_cmp(&by(b)))
 }
 
-fn digits(seconds: (f64, f64), both: &ComparedStretches) -> (usize, usize) {
-    let of = |seconds: f64, requests: f64| units::digits_of(SAMPLES_PER_SECOND * seconds * requests);
+fn digits(seconds: (f64, f64), both: &ComparedStretches, samples_per_second: f64) -> (usize, usize) {
+    let of = |seconds: f64, requests: f64| units::digits_of(samples_per_second * seconds * requests);
     (of(seconds.0, both.requests.0), of(seconds.1, both.requests.1))
 }
 
@@ -64,6 +64,7 @@ fn growth<'a>(profile: &FunctionProfile<'a>) -> Option<CpuGrowth<'a>> {
     let most = named.max_by(|a, b| by(a).total_cmp(&by(b)))?;
     let seen_s = most.each.1 * both.rates.1 * both.held_seconds();
     let above = both.held_readings(&most.cpu).filter(|cores| *cores > most.each.0 * both.rates.1).count();
+    let digits = |seconds: (f64, f64)| digits(seconds, both, profile.samples_per_second);
     let is_carried = by(most) >= CARRIES * grown && seen_s >= SEEN_MIN_S;
     (is_carried && above as f64 >= READINGS_SHARE * both.readings.1 as f64).then(|| CpuGrowth {
         observer: profile.observer,
@@ -74,6 +75,6 @@ fn growth<'a>(profile: &FunctionProfile<'a>) -> Option<CpuGrowth<'a>> {
         whole,
         span: both.span(),
         readings: both.readings,
-        digits: CpuGrowthDigits { part: digits(most.each, both), whole: digits(whole, both), share: digits((by(most), by(most)), both).1 },
+        digits: CpuGrowthDigits { part: digits(most.each), whole: digits(whole), share: digits((by(most), by(most))).1 },
     })
 }

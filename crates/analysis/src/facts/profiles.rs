@@ -16,14 +16,21 @@ use super::strain::{Spans, Strain};
 /// Requests on either side of a comparison.
 const REQUESTS_MIN: f64 = 30.0;
 
-/// Samples of a second of CPU time that observers take unless told otherwise (their option `profileHz`).
-pub(crate) const SAMPLES_PER_SECOND: f64 = 99.0;
+/// Samples of a second of CPU time where a run does not say how many its observer took.
+const SAMPLES_PER_SECOND: f64 = 99.0;
+
+/// Samples that stand for a second of CPU time of a runtime.
+pub(super) fn samples_per_second(signals: &ObservedSignals<'_>, part: ObservedPart<'_>) -> f64 {
+    signals.mean(part, Role::FunctionSamples, 0.0, f64::INFINITY).unwrap_or(SAMPLES_PER_SECOND)
+}
 
 /// One runtime.
 pub(crate) struct FunctionProfile<'a> {
     pub(crate) observer: &'a str,
     /// That ended while load was made.
     pub(crate) requests: f64,
+    /// Samples that stand for a second of CPU time.
+    pub(crate) samples_per_second: f64,
     pub(crate) functions: Vec<FunctionTime<'a>>,
     /// `None`: work was never held up, or one of the two stretches is too short.
     pub(crate) compared: Option<ComparedStretches>,
@@ -98,7 +105,8 @@ fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &S
         }),
     });
     let ended = requests(strain, &loaded);
-    Some(FunctionProfile { observer: part.observer, requests: ended, functions: functions.collect(), compared })
+    let samples_per_second = samples_per_second(signals, part);
+    Some(FunctionProfile { observer: part.observer, requests: ended, samples_per_second, functions: functions.collect(), compared })
 }
 
 fn length(spans: &Spans) -> f64 {

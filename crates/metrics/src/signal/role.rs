@@ -134,6 +134,8 @@ pub enum Role {
     RuntimeWorkMax,
     /// Cores in use by function. Label `function` is what computes, `under` the system's own code that called it, innermost first.
     FunctionCpu,
+    /// How many samples stand for a second of that: what its numbers can carry.
+    FunctionSamples,
     /// Threads at work by what they do: compute. Labels, as with the following: `threads` is what they are called, `at` the call in which they are,
     /// `under` the system's own code that made it, innermost first.
     ThreadsOnCpu,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::Role;
+use metrics::{Role, unit};
 
 use super::position::Position;
 use crate::collector::{MetricSpec, SignalCollector};
@@ -18,10 +18,14 @@ const MET_MAX: usize = 5_000;
 
 const FUNCTION_CPU: MetricSpec<'_> =
     MetricSpec::gauge("function_cpu", "cores", "Cores in use by function, by samples of the stack").role(Role::FunctionCpu);
+const SAMPLES_EACH: MetricSpec<'_> =
+    MetricSpec::gauge("function_samples", unit::COUNT, "Samples of the stack that stand for a second of CPU time").role(Role::FunctionSamples);
 
 /// Seconds by function since the last report.
 #[derive(Debug, Default)]
 pub(crate) struct FunctionSamples {
+    /// Samples that stand for a second of CPU time; 0: not told.
+    hz: f64,
     /// Seconds that were looked at.
     seconds: f64,
     sums: BTreeMap<Position, f64>,
@@ -57,11 +61,16 @@ impl FunctionProof {
 }
 
 impl FunctionSamples {
+    /// By a profiler that takes so many samples in a second of CPU time.
+    pub(crate) fn at(hz: f64) -> Self {
+        Self { hz, ..Self::default() }
+    }
+
     /// Where a function gets a line only after so many seconds, as three samples stand for.
-    pub(crate) fn proven_by(seconds_min: f64) -> Self {
+    pub(crate) fn proven_by(self, seconds_min: f64) -> Self {
         // Sums of samples are a little less than their number says.
         let proof = FunctionProof { seconds_min: seconds_min * 0.999, total: 0.0, met: BTreeMap::new() };
-        Self { proof: Some(proof), ..Self::default() }
+        Self { proof: Some(proof), ..self }
     }
 
     /// Forgets what was sampled before a gap: it says nothing about it.
@@ -107,6 +116,9 @@ impl FunctionSamples {
             let known = if under.is_empty() { 1 } else { 2 };
             out.put_labelled(FUNCTION_CPU, &labels[..known], cores);
         }
+        if self.hz > 0.0 {
+            out.put(SAMPLES_EACH, self.hz);
+        }
         self.seconds = 0.0;
     }
 }
@@ -141,7 +153,7 @@ mod tests {
 
     #[test]
     fn who_must_prove_itself_is_other_until_it_has() {
-        let mut samples = FunctionSamples::proven_by(0.06);
+        let mut samples = FunctionSamples::default().proven_by(0.06);
         let names = |samples: &mut FunctionSamples| -> Vec<String> { reported(samples).into_iter().map(|(name, _)| name).collect() };
         let (other, hot) = ("node/function_cpu{function=(other)}".to_owned(), "node/function_cpu{function=hot,under=handle}".to_owned());
         for number in 0..400 {

@@ -46,6 +46,9 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
 /// Every so many reports the mutex profile is read, which is a total since the service began.
 const LOCKS_EVERY: u64 = 5;
 
+/// Samples that Go's CPU profile takes in a second of CPU time.
+const PROFILE_HZ: f64 = 100.0;
+
 struct Go {
     goroutines: Address,
     cpu: Address,
@@ -95,7 +98,7 @@ impl Go {
             pace: SamplingPace::from_description(description),
             reports: 0,
             threads: ThreadSamples::of("goroutines"),
-            functions: FunctionSamples::default(),
+            functions: FunctionSamples::at(PROFILE_HZ),
             profile: None,
             locks: Locks::default(),
         })

@@ -93,7 +93,7 @@ impl Java {
             told_of: None,
             samples: JavaSamples {
                 threads: ThreadSamples::of("threads"),
-                functions: FunctionSamples::default(),
+                functions: FunctionSamples::at(f64::from(description.whole_number(SAMPLE_HZ.name).unwrap_or(1))),
                 times: ThreadTimes::default(),
             },
         })

@@ -126,7 +126,7 @@ impl Native {
             processes: Vec::new(),
             threads: SampledThreads::new(sampling),
             samples: NativeSamples::default(),
-            functions: FunctionSamples::proven_by(SAMPLES_MIN / f64::from(hz)),
+            functions: FunctionSamples::at(f64::from(hz)).proven_by(SAMPLES_MIN / f64::from(hz)),
             taken_at: None,
             told_left_out: false,
             reports: 0,

@@ -101,7 +101,7 @@ impl NodeReader {
             attached: None,
             opened: None,
             told_of: None,
-            functions: FunctionSamples::default(),
+            functions: FunctionSamples::at(f64::from(hz)),
         })
     }
 

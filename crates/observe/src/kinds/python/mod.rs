@@ -95,7 +95,7 @@ impl Python {
             seen: 0.0,
             held: 0.0,
             threads: ThreadSamples::of("threads"),
-            functions: FunctionSamples::default(),
+            functions: FunctionSamples::at(f64::from(description.whole_number(SAMPLE_HZ.name).unwrap_or(1))),
             sources: Sources::default(),
         })
     }
