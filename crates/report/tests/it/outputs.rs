@@ -98,8 +98,8 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         observer: "node:8080".to_owned(),
         stacks: vec![stack],
         samples_each: 0.0,
-        free_samples_each: None,
-        held_samples_each: None,
+        free_samples_each: Some(0.0),
+        held_samples_each: Some(0.0),
     }];
     summary.proofs = vec![analysis::FindingProof {
         rule: "connection-pool".to_owned(),
