@@ -310,6 +310,10 @@ export interface RequestSpans {
 export interface RuntimeProfile {
   observer: string;
   stacks: ProfiledStack[];
+  /** Samples for each second of CPU time per request; how many digits a number has follows from them. */
+  samples_each?: number;
+  free_samples_each?: number;
+  held_samples_each?: number;
 }
 
 /** CPU time that requests take in one function, the last of the stack. Seconds per request. */

@@ -374,6 +374,14 @@ pub struct RequestSpans {
 pub struct RuntimeProfile {
     pub observer: String,
     pub stacks: Vec<ProfiledStack>,
+    /// How many samples stand for a second of CPU time per request: over all of the load, while nothing was held up, and while work was. They say how many
+    /// digits a number has. At the 99 samples of a second of CPU time that observers take unless told otherwise.
+    #[serde(default)]
+    pub samples_each: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_samples_each: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_samples_each: Option<f64>,
 }
 
 /// CPU time that requests take in one function, below the functions that called it. Seconds per request that ended, of any name.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::facts::Facts;
-use crate::facts::profiles::{FunctionProfile, FunctionTime};
+use crate::facts::profiles::{FunctionProfile, FunctionTime, SAMPLES_PER_SECOND};
 use crate::{ProfiledStack, RuntimeProfile};
 
 /// Stacks shown of a runtime: those that take most time. The rest is one of its own.
@@ -30,7 +30,13 @@ fn row(profile: &FunctionProfile<'_>) -> RuntimeProfile {
         free_seconds: is_compared.then_some(free),
         held_seconds: is_compared.then_some(held),
     });
-    RuntimeProfile { observer: profile.observer.to_owned(), stacks: stacks.collect() }
+    RuntimeProfile {
+        observer: profile.observer.to_owned(),
+        stacks: stacks.collect(),
+        samples_each: SAMPLES_PER_SECOND * profile.requests,
+        free_samples_each: profile.compared.as_ref().map(|both| SAMPLES_PER_SECOND * both.requests.0),
+        held_samples_each: profile.compared.as_ref().map(|both| SAMPLES_PER_SECOND * both.requests.1),
+    }
 }
 
 /// Outermost first.

@@ -161,6 +161,43 @@ fn scale(value: f64) -> (String, &'static str) {
 }
 
 /// Three significant digits for values in [0, 1000); `850`, `38.2`, `1.20`.
+/// Significant digits that so many samples carry: what they count is off by 1/√n of it.
+pub fn digits_of(samples: f64) -> usize {
+    match samples {
+        n if n < 100.0 => 1,
+        n if n < 10_000.0 => 2,
+        _ => 3,
+    }
+}
+
+/// [`seconds`] with no more than so many significant digits: `10 ms`, `1.2 s`.
+pub fn seconds_to(value: f64, digits: usize) -> String {
+    without_zeros(&seconds(rounded(value, digits)), digits)
+}
+
+/// [`share`] with no more than so many significant digits: `60 %`.
+pub fn share_to(value: f64, digits: usize) -> String {
+    without_zeros(&share(rounded(value, digits)), digits)
+}
+
+fn rounded(value: f64, digits: usize) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10_f64.powi(digits as i32 - 1 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+/// Zeros behind the point are digits, too.
+fn without_zeros(text: &str, digits: usize) -> String {
+    match text.split_once(' ') {
+        Some((number, unit)) if digits < 3 && number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text.to_owned(),
+    }
+}
+
 fn three_digits(value: f64) -> String {
     match value {
         v if v >= 99.95 || v == 0.0 => format!("{v:.0}"),

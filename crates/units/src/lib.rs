@@ -14,5 +14,8 @@ pub mod share;
 pub mod size;
 
 pub use error::UnitError;
-pub use format::{NONE, bytes, count, counted, in_unit, memory, number, percentile, rate, seconds, seconds_or_none, share};
+pub use format::{
+    NONE, bytes, count, counted, digits_of, in_unit, memory, number, percentile, rate, seconds, seconds_or_none, seconds_to, share,
+    share_to,
+};
 pub use nearest::{did_you_mean, nearest};

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { functions, isCompared, total, tree } from "./profile";
+import { digits, functions, isCompared, total, tree } from "./profile";
 import type { RuntimeProfile } from "../view";
 
 const compared: RuntimeProfile = {
@@ -44,4 +44,9 @@ test("where nothing waited, the whole run is drawn", () => {
   expect(isCompared(whole)).toBe(false);
   expect(tree(whole).children[0]!.value).toBe(0.003);
   expect(functions(whole).map((row) => [row.name, row.free])).toEqual([["main", null], ["parse", null]]);
+});
+
+test("a time has the digits that its samples carry", () => {
+  // A dozen samples, some hundreds, and a profile of an earlier run, which does not tell how many there were.
+  expect([digits(0.004, 3_000), digits(0.4, 3_000), digits(-0.4, 3_000), digits(null, 3_000), digits(0.004, undefined)]).toEqual([1, 2, 2, 1, 3]);
 });

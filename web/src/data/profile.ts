@@ -1,5 +1,6 @@
 // CPU time by function: as the tree that a flame graph draws, and as the rows of its table.
 
+import { digitsOf } from "../format/number";
 import type { RuntimeProfile, ProfiledStack } from "../view";
 
 /** A function below those that called it. Seconds per request. */
@@ -28,6 +29,11 @@ export function isCompared(profile: RuntimeProfile): boolean {
 
 const shown = (stack: ProfiledStack) => stack.held_seconds ?? stack.seconds;
 const grown = (stack: ProfiledStack) => (stack.held_seconds ?? 0) - (stack.free_seconds ?? 0);
+
+/** Digits of a time per request, of so many samples for each second of it; those of any number where these are not known. */
+export function digits(seconds: number | null, samplesEach: number | undefined): number {
+  return samplesEach ? digitsOf(Math.abs(seconds ?? 0) * samplesEach) : 3;
+}
 
 export function tree(profile: RuntimeProfile): Flame {
   const root: Flame = { name: profile.observer, value: 0, delta: 0, children: [] };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import cases from "../../../crates/units/cases.json";
 import type { Unit } from "../view";
-import { bytes, count, counted, number, quantile, rate, seconds, share } from "./number";
+import { bytes, count, counted, digitsOf, number, quantile, rate, seconds, secondsTo, share, shareTo } from "./number";
 import { inUnit } from "./unit";
 
 type Case = [number | null, string];
@@ -24,6 +24,12 @@ test.each(writers)("%s are written as the table says", (_, write, table) => {
 
 test("values are written in their unit as the table says", () => {
   for (const [value, unit, text] of cases.write.in_unit as [number, Unit, string][]) expect(inUnit(value, unit), `${value} ${unit}`).toBe(text);
+});
+
+test("numbers that rest on samples have the digits that these carry", () => {
+  for (const [value, digits, text] of cases.write.seconds_to as [number, number, string][]) expect(secondsTo(value, digits), text).toBe(text);
+  for (const [value, digits, text] of cases.write.share_to as [number, number, string][]) expect(shareTo(value, digits), text).toBe(text);
+  expect([12, 100, 9_999, 10_000].map(digitsOf)).toEqual([1, 2, 2, 3]);
 });
 
 test("a noun follows its number", () => {

@@ -97,6 +97,34 @@ function scale(value: number): [string, string] {
   return [amount < 999.5 ? threeDigits(amount) : thousands(Math.floor(amount)), "T"];
 }
 
+/** Significant digits that so many samples carry: what they count is off by 1/√n of it. */
+export function digitsOf(samples: number): number {
+  return samples < 100 ? 1 : samples < 10_000 ? 2 : 3;
+}
+
+/** `seconds` with no more than so many significant digits: `10 ms`, `1.2 s`. */
+export function secondsTo(value: number | null | undefined, digits: number): string {
+  return withoutZeros(seconds(value == null ? value : rounded(value, digits)), digits);
+}
+
+/** `share` with no more than so many significant digits: `60 %`. */
+export function shareTo(value: number, digits: number): string {
+  return withoutZeros(share(rounded(value, digits)), digits);
+}
+
+function rounded(value: number, digits: number): number {
+  if (value === 0 || !Number.isFinite(value)) return value;
+  const scale = 10 ** (digits - 1 - Math.floor(Math.log10(Math.abs(value))));
+  return Math.round(value * scale) / scale;
+}
+
+/** Zeros behind the point are digits, too. */
+function withoutZeros(text: string, digits: number): string {
+  const [number, ...unit] = text.split(" ");
+  if (digits >= 3 || unit.length === 0 || !number!.includes(".")) return text;
+  return [number!.replace(/\.?0+$/, ""), ...unit].join(" ");
+}
+
 /** Three significant digits for values in [0, 1000); `850`, `38.2`, `1.20`. */
 function threeDigits(value: number): string {
   if (value >= 99.95 || value === 0) return fixed(value, 0);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use metrics::Role;
 
+use super::profiles::SAMPLES_PER_SECOND;
 use super::signals::{ObservedPart, ObservedSignals};
 
 /// Share of its caller's time from which the innermost function is what to look at.
@@ -20,6 +21,8 @@ pub(crate) struct BusiestFunction<'a> {
     inner: Option<&'a str>,
     /// The signal of that function.
     pub(crate) series: String,
+    /// Significant digits that samples of it carry.
+    pub(crate) digits: usize,
 }
 
 impl<'a> BusiestFunction<'a> {
@@ -39,7 +42,8 @@ impl<'a> BusiestFunction<'a> {
         let (owner, list) = named.max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
         let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let is_inner = *inner != owner && *cores >= MOST * sum(&list);
-        Some(Self { owner, cores: sum(&list), all, inner: is_inner.then_some(*inner), series: series.clone() })
+        let digits = units::digits_of(SAMPLES_PER_SECOND * sum(&list) * (to - from));
+        Some(Self { owner, cores: sum(&list), all, inner: is_inner.then_some(*inner), series: series.clone(), digits })
     }
 
     /// `hash` below `login`, as code.

@@ -1,6 +1,6 @@
 //! CPU time that a request takes more while work is held up, and the function that carries it: read from [`FunctionProfile`].
 
-use super::profiles::{FunctionProfile, FunctionTime};
+use super::profiles::{ComparedStretches, FunctionProfile, FunctionTime, SAMPLES_PER_SECOND};
 
 /// How many times the CPU time of a request must be what it was.
 const GROWN: f64 = 1.25;
@@ -25,6 +25,14 @@ pub(crate) struct CpuGrowth<'a> {
     pub(crate) span: (f64, f64),
     /// Readings of either stretch.
     pub(crate) readings: (usize, usize),
+    /// Significant digits that samples carry: of the function's time in either stretch, of all functions', and of the share.
+    pub(crate) digits: CpuGrowthDigits,
+}
+
+pub(crate) struct CpuGrowthDigits {
+    pub(crate) part: (usize, usize),
+    pub(crate) whole: (usize, usize),
+    pub(crate) share: usize,
 }
 
 impl CpuGrowth<'_> {
@@ -37,6 +45,11 @@ impl CpuGrowth<'_> {
 pub(super) fn find<'a>(profiles: &[FunctionProfile<'a>]) -> Option<CpuGrowth<'a>> {
     let by = |growth: &CpuGrowth<'_>| growth.whole.1 - growth.whole.0;
     profiles.iter().filter_map(growth).max_by(|a, b| by(a).total_cmp(&by(b)))
+}
+
+fn digits(seconds: (f64, f64), both: &ComparedStretches) -> (usize, usize) {
+    let of = |seconds: f64, requests: f64| units::digits_of(SAMPLES_PER_SECOND * seconds * requests);
+    (of(seconds.0, both.requests.0), of(seconds.1, both.requests.1))
 }
 
 fn growth<'a>(profile: &FunctionProfile<'a>) -> Option<CpuGrowth<'a>> {
@@ -61,5 +74,6 @@ fn growth<'a>(profile: &FunctionProfile<'a>) -> Option<CpuGrowth<'a>> {
         whole,
         span: both.span(),
         readings: both.readings,
+        digits: CpuGrowthDigits { part: digits(most.each, both), whole: digits(whole, both), share: digits((by(most), by(most)), both).1 },
     })
 }

@@ -16,9 +16,14 @@ use super::strain::{Spans, Strain};
 /// Requests on either side of a comparison.
 const REQUESTS_MIN: f64 = 30.0;
 
+/// Samples of a second of CPU time that observers take unless told otherwise (their option `profileHz`).
+pub(crate) const SAMPLES_PER_SECOND: f64 = 99.0;
+
 /// One runtime.
 pub(crate) struct FunctionProfile<'a> {
     pub(crate) observer: &'a str,
+    /// That ended while load was made.
+    pub(crate) requests: f64,
     pub(crate) functions: Vec<FunctionTime<'a>>,
     /// `None`: work was never held up, or one of the two stretches is too short.
     pub(crate) compared: Option<ComparedStretches>,
@@ -40,7 +45,8 @@ pub(crate) struct ComparedStretches {
     pub(crate) held: Spans,
     /// Readings of either.
     pub(crate) readings: (usize, usize),
-    /// Requests that ended per second in either.
+    /// Requests that ended in either, and per second.
+    pub(crate) requests: (f64, f64),
     pub(crate) rates: (f64, f64),
 }
 
@@ -75,6 +81,7 @@ fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &S
     let is_long = |spans: &Spans| requests(strain, spans) >= REQUESTS_MIN && readings(&series, spans) >= READINGS_MIN;
     let compared = (is_long(&free) && is_long(&held)).then(|| ComparedStretches {
         readings: (readings(&series, &free), readings(&series, &held)),
+        requests: (requests(strain, &free), requests(strain, &held)),
         rates: (requests(strain, &free) / length(&free), requests(strain, &held) / length(&held)),
         held: held.clone(),
     });
@@ -90,7 +97,8 @@ fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &S
             (of(cpu, &free, free_per), of(cpu, &held, held_per))
         }),
     });
-    Some(FunctionProfile { observer: part.observer, functions: functions.collect(), compared })
+    let ended = requests(strain, &loaded);
+    Some(FunctionProfile { observer: part.observer, requests: ended, functions: functions.collect(), compared })
 }
 
 fn length(spans: &Spans) -> f64 {

@@ -15,18 +15,18 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         under => format!("`{}` ← `{}`", growth.function, under.replace(" ← ", "` ← `")),
     };
     let name = growth.observer;
-    let (from, to) = (units::seconds(growth.whole.0), units::seconds(growth.whole.1));
+    let both =
+        |seconds: (f64, f64), digits: (usize, usize)| (units::seconds_to(seconds.0, digits.0), units::seconds_to(seconds.1, digits.1));
+    let (from, to) = both(growth.whole, growth.digits.whole);
+    let (part_from, part_to) = both(growth.part, growth.digits.part);
     let claim = format!(
         "{} of the CPU time that a request takes more of \"{name}\" while work waits ({from} → {to}) is in {place}",
-        units::share(growth.share())
+        units::share_to(growth.share(), growth.digits.share)
     );
     let confidence = if growth.share() >= SURE { Confidence::Medium } else { Confidence::Low };
     let text = format!(
-        "samples of the stack: {} → {} of CPU per request in {place}, of {} readings without waiting and {} with",
-        units::seconds(growth.part.0),
-        units::seconds(growth.part.1),
-        growth.readings.0,
-        growth.readings.1
+        "samples of the stack: {part_from} → {part_to} of CPU per request in {place}, of {} readings without waiting and {} with",
+        growth.readings.0, growth.readings.1
     );
     let found = RankedFinding::new(Standing::Consequence, "cpu-growth", confidence, claim)
         .rests_on(text, vec![growth.series.clone()], growth.span)

@@ -32,13 +32,13 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     let top = BusiestFunction::of(&facts.signals, part, stretch).filter(|top| top.cores >= NAMED_MIN * share);
     let told = format!("The event loop of \"{name}\" has no time left: it has work {} of the time", units::share(share));
     let claim = match &top {
-        Some(top) => format!("{told}, and spends {} of it in {}", units::share((top.cores / share).min(1.0)), top.place()),
+        Some(top) => format!("{told}, and spends {} of it in {}", units::share_to((top.cores / share).min(1.0), top.digits), top.place()),
         None => told,
     };
     let text = format!("{} was {} on average, and never below {}", busy.name(), units::share(share), units::share(least(&busy, stretch)));
     let mut found = RankedFinding::new(Standing::Cause, "event-loop", Confidence::High, claim).rests_on(text, vec![busy.name()], stretch);
     if let Some(top) = &top {
-        let text = format!("samples of the stack: {} of a core in {}", units::number(top.cores), top.place());
+        let text = format!("samples of the stack: {} of a core in {}", units::share_to(top.cores, top.digits), top.place());
         found = found.rests_on(text, vec![top.series.clone()], stretch);
     }
     if let Some(late) = facts.signals.read(part, Role::EventLoopDelay)

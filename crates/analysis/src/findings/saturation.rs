@@ -216,8 +216,9 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
         units::share(by_generator)
     );
     let top = busiest_function(facts, exhausted, used * cores);
-    let most =
-        top.as_ref().map_or_else(String::new, |top| format!("; {} of them in {}", units::share(top.cores / (used * cores)), top.place()));
+    let most = top.as_ref().map_or_else(String::new, |top| {
+        format!("; {} of them in {}", units::share_to(top.cores / (used * cores), top.digits), top.place())
+    });
     let claim = format!("The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited{most}", units::share(used));
     let waiting = "Only waiting for something, such as a pool or a lock";
     let at_cores =
@@ -249,13 +250,25 @@ fn busiest_function<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, cores_used
 }
 
 fn most_of_it(top: Option<&BusiestFunction<'_>>) -> String {
-    top.map_or_else(String::new, |top| format!("; {} of its CPU time is in {}", units::share(top.cores / top.all), top.place()))
+    top.map_or_else(String::new, |top| {
+        format!("; {} of its CPU time is in {}", units::share_to(top.cores / top.all, top.digits), top.place())
+    })
+}
+
+/// Cores with no more digits than samples carry.
+fn to_digits(cores: f64, digits: usize) -> String {
+    format!("{cores:.*}", digits.saturating_sub(1).min(2))
 }
 
 /// The finding with what samples of the stack say.
 fn sampled(found: RankedFinding, top: Option<BusiestFunction<'_>>, exhausted: &Exhausted<'_>) -> RankedFinding {
     let Some(top) = top else { return found };
-    let text = format!("samples of the stack: {} of {} cores in {}", units::number(top.cores), units::number(top.all), top.place());
+    let text = format!(
+        "samples of the stack: {} of {} cores in {}",
+        to_digits(top.cores, top.digits),
+        to_digits(top.all, top.digits),
+        top.place()
+    );
     found.rests_on(text, vec![top.series], (exhausted.from, exhausted.to))
 }
 

@@ -59,10 +59,14 @@ fn the_function_that_takes_the_cores_time_is_named_where_the_runtime_was_looked_
     function("go", "walk", "main", 0.004);
     let found = findings(&run);
     let first = &found[0];
-    let place = "60.0 % of its CPU time is in `SHA2.implCompress` below `Risk.fingerprint`";
+    let place = "60 % of its CPU time is in `SHA2.implCompress` below `Risk.fingerprint`";
     assert!(first.rule == "cpu" && first.claim.ends_with(place), "{}", shown(&found));
     assert!(first.next.starts_with("Make `SHA2.implCompress` below `Risk.fingerprint` cheaper"), "{}", first.next);
     assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("samples of the stack: 0.6")), "{}", shown(&found));
+    // Both kinds of requests end as often, and 99 samples a second stand behind each second of theirs.
+    let ended: f64 = 2.0 * fluid.ended.iter().sum::<f64>();
+    let samples = conclude(&run).profiles[0].samples_each;
+    assert!((samples / (99.0 * ended) - 1.0).abs() < 0.05, "{samples} of {ended} requests");
 }
 
 #[test]

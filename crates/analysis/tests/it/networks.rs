@@ -239,7 +239,6 @@ fn check(seeds: std::ops::Range<u64>, is_open: bool, right_min: f64) {
     let all = (seeds.end - seeds.start) as f64;
     let score = score(seeds, is_open);
     let told = format!("right, silent, wrong: {:?}\n{}", score.counts, score.wrong.join("\n"));
-    println!("{told}");
     assert!(score.counts[Rating::Wrong as usize] as f64 <= 0.03 * all && score.strangers == 0, "{told}");
     assert!(score.counts[Rating::Right as usize] as f64 >= right_min * all, "{told}");
 }

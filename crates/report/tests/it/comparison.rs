@@ -78,8 +78,9 @@ fn comparison() -> RunComparison {
         effect: 0.03,
         false_share: 0.01,
         verdict: ComparisonVerdict::Mixed,
-        headline: "worse: p95 of \"Buy\" is 12 % higher (8.3 % to 16 %), and 1 more; better: p95 of \"List\" is 15 % lower (12 % to 18 %)"
-            .to_owned(),
+        headline:
+            "worse: p95 of \"Buy\" is 12 % higher (8.3 % to 16 %), and 1 more; better: p95 of \"List\" is 15 % lower (−18 % to −12 %)"
+                .to_owned(),
         differences: vec![RunDifference {
             what: "script".to_owned(),
             baseline: "0123456789ab".to_owned(),

@@ -94,7 +94,13 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
     summary.spans = vec![crate::spans::request(Some(1.0))];
     let stack = vec!["handle".to_owned(), "login".to_owned()];
     let stack = analysis::ProfiledStack { stack, seconds: 0.002, free_seconds: Some(0.001), held_seconds: Some(0.003) };
-    summary.profiles = vec![analysis::RuntimeProfile { observer: "node:8080".to_owned(), stacks: vec![stack] }];
+    summary.profiles = vec![analysis::RuntimeProfile {
+        observer: "node:8080".to_owned(),
+        stacks: vec![stack],
+        samples_each: 0.0,
+        free_samples_each: Some(0.0),
+        held_samples_each: Some(0.0),
+    }];
     summary.proofs = vec![analysis::FindingProof {
         rule: "connection-pool".to_owned(),
         claim: "\"Buy\" waits for a connection".to_owned(),

@@ -28,6 +28,13 @@ fn numbers_are_written_as_the_table_says() {
             assert_eq!(write(case[0].as_u64().unwrap()), case[1].as_str().unwrap(), "{name} of {}", case[0]);
         }
     }
+    for (name, write) in [("seconds_to", units::seconds_to as fn(f64, usize) -> String), ("share_to", units::share_to)] {
+        for case in cases("write", name) {
+            let (value, digits) = (case[0].as_f64().unwrap(), case[1].as_u64().unwrap() as usize);
+            assert_eq!(write(value, digits), case[2].as_str().unwrap(), "{name} of {value}");
+        }
+    }
+    assert_eq!([12.0, 100.0, 9_999.0, 1e4].map(units::digits_of), [1, 2, 2, 3]);
     for case in cases("write", "in_unit") {
         assert_eq!(units::in_unit(case[0].as_f64().unwrap(), case[1].as_str().unwrap()), case[2].as_str().unwrap());
     }
