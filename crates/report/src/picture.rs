@@ -59,7 +59,13 @@ impl PlotAxis {
     /// Around all that is given; `floor`: what the axis never goes below. Where all are 0, to a hundredth, so that its marks can be told apart.
     pub(crate) fn around(values: impl Iterator<Item = f64>, floor: f64) -> Self {
         let (low, high) = ends(values);
-        let by = if high > low { (high - low) * MARGIN } else if high == 0.0 { 0.01 } else { high.abs() * MARGIN };
+        let by = if high > low {
+            (high - low) * MARGIN
+        } else if high == 0.0 {
+            0.01
+        } else {
+            high.abs() * MARGIN
+        };
         Self { low: (low - by).max(floor), high: high + by, is_log: false }
     }
 

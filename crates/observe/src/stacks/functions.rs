@@ -19,7 +19,8 @@ const MET_MAX: usize = 5_000;
 const FUNCTION_CPU: MetricSpec<'_> =
     MetricSpec::gauge("function_cpu", "cores", "Cores in use by function, by samples of the stack").role(Role::FunctionCpu);
 const SAMPLES_EACH: MetricSpec<'_> =
-    MetricSpec::gauge("function_samples", unit::COUNT, "Samples of the stack that stand for a second of CPU time").role(Role::FunctionSamples);
+    MetricSpec::gauge("function_samples", unit::COUNT, "Samples of the stack that stand for a second of CPU time")
+        .role(Role::FunctionSamples);
 
 /// Seconds by function since the last report.
 #[derive(Debug, Default)]
