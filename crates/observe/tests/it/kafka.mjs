@@ -1,4 +1,4 @@
-// A Kafka with a topic of 30 messages, of which one group has read all and another five. Ends with its standard input.
+// A Kafka with a topic of 30 messages, of which one group has read all and another five. Ends with its standard input, and on SIGTERM.
 
 import { createRequire } from "node:module";
 import { setTimeout as pause } from "node:timers/promises";
@@ -7,11 +7,15 @@ import { startKafka } from "../../../../labs/decisions/kafka.mjs";
 const { Kafka, logLevel } = createRequire(new URL("../../../../labs/decisions/package.json", import.meta.url))("kafkajs");
 
 // Also before it is up, so that nothing is left of a test that gave up waiting.
-const endsWithInput = (stop) =>
-  process.stdin.resume().once("end", async () => {
+const endsWithInput = (stop) => {
+  const end = async () => {
     await stop();
     process.exit(0);
-  });
+  };
+  process.stdin.resume().once("end", end);
+  // The signal of a test process that is gone comes before the end of its pipe.
+  process.once("SIGTERM", end);
+};
 const { address } = await startKafka({ port: 0, flushMs: 0, topic: "decisions", parts: { add: endsWithInput } });
 
 const client = new Kafka({ brokers: [address], logLevel: logLevel.NOTHING });
