@@ -71,7 +71,7 @@ fn demo() -> Target {
 
 #[test]
 fn the_demo_shop_is_explained() {
-    let (mut cases, mut found, mut sure) = (0, 0, 0);
+    let (mut cases, mut found, mut sure, mut plain) = (0, 0, 0, 0);
     for seed in 0..20 {
         for profile in [
             ramp(10.0, 140.0, 40, Timing::Even),
@@ -89,8 +89,13 @@ fn the_demo_shop_is_explained() {
             };
             found += 1;
             // Where the interval is wider, four places that are held for all of the time are not told from fewer.
-            let pool = "\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size";
-            assert!(finding.claim.starts_with(pool) && findings.findings.len() == 1, "{label}: {}", finding.claim);
+            let others = finding.claim.strip_prefix("\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size");
+            let others =
+                others.and_then(|rest| rest.strip_suffix(" is in its path")).unwrap_or_else(|| panic!("{label}: {}", finding.claim));
+            const PART: &str = ", or fewer places that are held for part of the time,";
+            const PART_OR_RATE: &str = ", fewer places that are held for part of the time, or a rate limit that delays,";
+            assert!(["", PART, PART_OR_RATE].contains(&others) && findings.findings.len() == 1, "{label}: {}", finding.claim);
+            plain += u32::from(others.is_empty());
             // A few seconds of it do not tell how evenly requests pass.
             let limit = finding.alternatives.iter().any(|other| other.starts_with("A rate limit of") && other.contains("Not ruled out"));
             assert!(finding.confidence == if limit { Confidence::Medium } else { Confidence::High }, "{label}: {finding:?}");
@@ -100,7 +105,8 @@ fn the_demo_shop_is_explained() {
         }
     }
     // A few are left open where the search, which takes 0.02 to 0.8 s by itself, scatters by as much as all others wait: it may wait with them.
-    assert!(found * 100 >= cases * 90, "{found} of {cases}");
+    assert!(found * 100 >= cases * 93, "{found} of {cases}");
+    assert!(plain * 2 >= found, "{plain} of {found} without others");
     assert!(sure * 100 >= found * 75, "{sure} of {found}");
 }
 
