@@ -12,6 +12,7 @@ mod data;
 mod error;
 mod extract;
 mod factory;
+mod fields;
 mod globals;
 mod grpc_types;
 mod iterations;

@@ -12,8 +12,10 @@ use serde_json::Value as Json;
 use stub::{GrpcAnswer, GrpcMethodSpec, GrpcSpec, GrpcTurns, Reply};
 
 use super::reply::{delay_ns, pairs};
+use super::request::fields_of;
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
+use crate::fields::object_of;
 use crate::protocols::grpc::json::{answer, decode, of_json};
 use crate::protocols::grpc::services::Services;
 
@@ -167,11 +169,7 @@ impl GrpcCallObject {
 
     #[qjs(get)]
     fn metadata<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-        let object = Object::new(ctx)?;
-        for (name, value) in &self.request.headers {
-            object.set(name.as_str(), value.as_str())?;
-        }
-        Ok(object)
+        object_of(&ctx, fields_of(&self.request.headers))
     }
 
     fn header<'js>(&self, ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {

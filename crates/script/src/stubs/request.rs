@@ -9,6 +9,12 @@ use rquickjs::{Ctx, IntoJs, JsLifetime, Object, TypedArray, Value};
 
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
+use crate::fields::object_of;
+
+/// Names and values.
+pub(super) fn fields_of(lines: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    lines.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+}
 
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "StubRequest")]
@@ -77,15 +83,7 @@ impl StubRequestObject {
 
     #[qjs(get)]
     fn headers<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-        let object = Object::new(ctx)?;
-        for (name, value) in &self.request.headers {
-            let joined = match object.get::<_, Option<String>>(name.as_str())? {
-                Some(before) => format!("{before}, {value}"),
-                None => value.clone(),
-            };
-            object.set(name.as_str(), joined)?;
-        }
-        Ok(object)
+        object_of(&ctx, fields_of(&self.request.headers))
     }
 
     fn header<'js>(&self, ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {

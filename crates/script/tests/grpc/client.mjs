@@ -26,7 +26,7 @@ const plain = (metadata) => Object.fromEntries(Object.entries(metadata?.getMap()
 /** How a call ended. */
 function perform({ client = "shop", method, send = [{}], metadata = {}, timeout = 10_000 }) {
   const fields = new Metadata();
-  for (const [name, value] of Object.entries(metadata)) fields.set(name, value);
+  for (const [name, values] of Object.entries(metadata)) for (const value of [values].flat()) fields.add(name, value);
   const began = performance.now();
   const end = { messages: [], at: [] };
   return new Promise((resolve) => {

@@ -132,7 +132,7 @@ fn functions_read_calls_and_choose_their_answers() {
     let everything = json!({ "yes": true, "big": "9007199254740993", "raw": "AQI=", "counts": { "a": 1 }, "right": 3 });
     let ends = called.call(json!([
         { "method": "GetProduct", "send": [{ "productId": 7 }] },
-        { "method": "GetProduct", "send": [{ "productId": 404 }], "metadata": { "x-tenant": "t1" } },
+        { "method": "GetProduct", "send": [{ "productId": 404 }], "metadata": { "x-tenant": ["t1", "t2"] } },
         { "method": "GetProduct", "send": [{ "productId": 500 }] },
         { "method": "GetProduct", "send": [{ "productId": 600 }] },
         { "client": "packed", "method": "Upload", "send": [{ "cents": 1 }, { "cents": 20 }, { "cents": 300 }] },
@@ -146,7 +146,7 @@ fn functions_read_calls_and_choose_their_answers() {
     assert_eq!((&ends[0]["metadata"]["x-id"], &ends[0]["trailers"]["x-cost"]), (&json!("7"), &Value::Null));
     assert_eq!(
         (&ends[1]["status"], &ends[1]["details"], &ends[1]["trailers"]),
-        (&json!("NOT_FOUND"), &json!("no 404"), &json!({ "x-why": "t1" }))
+        (&json!("NOT_FOUND"), &json!("no 404"), &json!({ "x-why": "t1, t2" }))
     );
     assert!(ends[0]["took"].as_u64() >= Some(20));
     assert_eq!((&ends[2]["status"], &ends[2]["details"]), (&json!("INTERNAL"), &json!("the function of this endpoint failed: broken")));

@@ -10,6 +10,7 @@ use rquickjs::{Ctx, IntoJs, JsLifetime, Object, TypedArray, Value};
 
 use super::calls::PreparedCall;
 use crate::body::BodyReader;
+use crate::fields::object_of;
 use crate::runtime::worker::WorkerState;
 
 #[derive(Trace, JsLifetime)]
@@ -183,21 +184,7 @@ impl ResponseObject {
 
 /// Header lines as an object, names in lower case; lines of one name are joined.
 pub(in crate::protocols) fn fields<'js>(ctx: &Ctx<'js>, lines: Option<&http::Headers>) -> rquickjs::Result<Object<'js>> {
-    let object = Object::new(ctx.clone())?;
-    let mut joined: Vec<(&str, String)> = Vec::new();
-    for (name, value) in lines.into_iter().flat_map(http::Headers::iter) {
-        match joined.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => {
-                values.push_str(", ");
-                values.push_str(value);
-            }
-            None => joined.push((name, value.to_owned())),
-        }
-    }
-    for (name, value) in joined {
-        object.set(name, value)?;
-    }
-    Ok(object)
+    object_of(ctx, lines.into_iter().flat_map(http::Headers::iter))
 }
 
 /// Where the time of a request went, in milliseconds.

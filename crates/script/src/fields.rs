@@ -1,0 +1,22 @@
+//! Header fields as scripts read them: of responses, of the requests and calls that stubs receive.
+
+use rquickjs::{Ctx, Object};
+
+/// An object by name, as they came; the lines of one name are joined (RFC 9110, 5.3).
+pub(crate) fn object_of<'js, 'a>(ctx: &Ctx<'js>, lines: impl Iterator<Item = (&'a str, &'a str)>) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    let mut joined: Vec<(&str, String)> = Vec::new();
+    for (name, value) in lines {
+        match joined.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => {
+                values.push_str(", ");
+                values.push_str(value);
+            }
+            None => joined.push((name, value.to_owned())),
+        }
+    }
+    for (name, value) in joined {
+        object.set(name, value)?;
+    }
+    Ok(object)
+}
