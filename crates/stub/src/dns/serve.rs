@@ -111,7 +111,8 @@ async fn connections(listener: TcpListener, state: Rc<DnsState>) {
     }
 }
 
-/// RFC 1035, 4.2.2: each message has its length before it.
+/// RFC 1035, 4.2.2: each message has its length before it. RFC 7766, 8: both are handed to TCP at once, since there are clients that expect
+/// them in one piece.
 async fn converse(mut stream: TcpStream, state: Rc<DnsState>) {
     while let Ok(length) = stream.read_u16().await {
         let mut question = vec![0; usize::from(length)];
@@ -121,7 +122,8 @@ async fn converse(mut stream: TcpStream, state: Rc<DnsState>) {
         let Some(pending) = state.take(&question, false) else { return };
         let Some(bytes) = state.due(pending).await else { continue };
         let Ok(length) = u16::try_from(bytes.len()) else { return };
-        if stream.write_u16(length).await.is_err() || stream.write_all(&bytes).await.is_err() {
+        let framed = [&length.to_be_bytes()[..], &bytes].concat();
+        if stream.write_all(&framed).await.is_err() {
             return;
         }
     }
