@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::measured::run_and_measure;
-use super::nginx::Nginx;
+use super::nginx::{BenchUrls, Nginx};
 use super::options::BenchOptions;
 use crate::machine::{self, GENERATOR_CORE, SERVER_CORE};
 use crate::process;
@@ -18,7 +18,7 @@ pub(super) struct Contender {
     /// Of those that do the same; the first of them is the measure of the others.
     pub(super) group: usize,
     program: PathBuf,
-    /// With `{url}`, `{http2}` (the URL for HTTP/2), `{users}` and `{seconds}` to be filled in.
+    /// With `{users}`, `{seconds}` and the fields of [`BenchUrls`] to be filled in.
     arguments: &'static [&'static str],
     /// Arguments that print a version; the first line is shown.
     version: &'static [&'static str],
@@ -36,7 +36,17 @@ const GATLING: &str = "Gatling, status, on both cores";
 const ON_BOTH_CORES: [&str; 2] = [TWO_WORKERS, GATLING];
 
 /// Generators that do the same. The others are measured by the first.
-const GROUPS: &[&[ContenderRow]] = &[KEPT_CONNECTIONS, NEW_CONNECTIONS, HTTP2_ONE_STREAM, HTTP2_STREAMS];
+const GROUPS: &[&[ContenderRow]] = &[KEPT_CONNECTIONS, TLS, LARGE_BODIES, NEW_CONNECTIONS, HTTP2_ONE_STREAM, HTTP2_STREAMS];
+
+const TLS: &[ContenderRow] = &[
+    ("wrk, TLS", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{tls}"], &["-v"]),
+    ("loadstone run URL, TLS", "", &["run", "{tls}", "--users", "{users}", "--for", "{seconds}s", "--insecure"], &["--version"]),
+];
+
+const LARGE_BODIES: &[ContenderRow] = &[
+    ("wrk, bodies of 100 KB", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{large}"], &["-v"]),
+    ("loadstone run URL, bodies of 100 KB", "", &["run", "{large}", "--users", "{users}", "--for", "{seconds}s"], &["--version"]),
+];
 
 /// ab speaks HTTP/1.0 and closes each connection. Without a number of requests it would end after 50,000.
 const NEW_CONNECTIONS: &[ContenderRow] = &[
@@ -147,7 +157,7 @@ impl Contender {
         std::fs::create_dir_all(&scratch)?;
         let cores = if ON_BOTH_CORES.contains(&self.name) { format!("{GENERATOR_CORE},{SERVER_CORE}") } else { GENERATOR_CORE.to_string() };
         let mut command = Command::new("taskset");
-        command.arg("-c").arg(cores).arg(&self.program).args(self.filled([&server.url, &server.http2_url], users, seconds, &self.folder));
+        command.arg("-c").arg(cores).arg(&self.program).args(self.filled(&server.urls, users, seconds, &self.folder));
         // Run directories and other leavings stay out of the checkout.
         command.current_dir(&scratch);
         run_and_measure(&mut command)
@@ -155,13 +165,13 @@ impl Contender {
 
     /// A generator that is neither under test nor the measure.
     pub(super) fn is_peer(&self) -> bool {
-        self.name != "wrk" && !self.name.starts_with("loadstone")
+        !self.name.starts_with("wrk") && !self.name.starts_with("loadstone")
     }
 
     /// The command as a person would type it in `bench/`.
     pub(super) fn shown(&self, options: &BenchOptions) -> String {
         let program = self.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let arguments = self.filled(["URL", "HTTP2_URL"], options.users, options.seconds, Path::new(""));
+        let arguments = self.filled(&BenchUrls::words(), options.users, options.seconds, Path::new(""));
         std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
     }
 
@@ -179,12 +189,14 @@ impl Contender {
         number.map_or_else(|| self.name.to_owned(), |number| format!("{} ({})", self.name, number.trim_matches(['v', ','])))
     }
 
-    fn filled(&self, [url, http2]: [&str; 2], users: u32, seconds: u32, folder: &Path) -> Vec<String> {
+    fn filled(&self, urls: &BenchUrls, users: u32, seconds: u32, folder: &Path) -> Vec<String> {
         let fill = |argument: &&str| {
             let file = argument.ends_with(".ts") || argument.ends_with(".js") || argument.ends_with(".py");
             let filled = argument
-                .replace("{url}", url)
-                .replace("{http2}", http2)
+                .replace("{url}", &urls.plain)
+                .replace("{http2}", &urls.http2)
+                .replace("{tls}", &urls.tls)
+                .replace("{large}", &urls.large)
                 .replace("{users}", &users.to_string())
                 .replace("{seconds}", &seconds.to_string());
             if file { folder.join(filled).to_string_lossy().into_owned() } else { filled }

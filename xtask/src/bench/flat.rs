@@ -21,7 +21,7 @@ pub(super) fn measure(binary: &Path, script: &Path, server: &Nginx, minutes: u32
     }
     let mut command = Command::new("taskset");
     command.args(["-c", &GENERATOR_CORE.to_string()]).arg(binary).args(["run", "--no-save", "--quiet", "--workers", "1"]).arg(script);
-    command.args(["-p", &format!("target={}", server.url), "-p", "count=50", "-p", &format!("time={}m", minutes + 1)]);
+    command.args(["-p", &format!("target={}", server.urls.plain), "-p", "count=50", "-p", &format!("time={}m", minutes + 1)]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("starting loadstone")?;
     thread::sleep(FIRST);
     let readings: Result<Vec<f64>> = (0..(minutes - 1) * 6)

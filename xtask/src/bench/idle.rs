@@ -51,7 +51,7 @@ impl IdleMemory {
 fn resident_with(binary: &Path, script: &Path, server: &Nginx, users: u64) -> Result<f64> {
     let mut command = Command::new("taskset");
     command.args(["-c", &GENERATOR_CORE.to_string()]).arg(binary).args(["run", "--no-save", "--quiet"]).arg(script);
-    command.args(["-p", &format!("target={}", server.url), "-p", &format!("count={users}")]);
+    command.args(["-p", &format!("target={}", server.urls.plain), "-p", &format!("count={users}")]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("starting loadstone")?;
     let bytes = connected(&mut child, server, users).and_then(|()| settled(&child));
     // It would idle for an hour.

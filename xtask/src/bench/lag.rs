@@ -27,7 +27,7 @@ pub(super) fn measure(binary: &Path, server: &Nginx) -> Result<String> {
 
 fn run(binary: &Path, server: &Nginx) -> Result<String> {
     let mut command = Command::new("taskset");
-    command.args(["-c", &GENERATOR_CORE.to_string()]).arg(binary).args(["run", &server.url, "--no-save", "--quiet", "--json"]);
+    command.args(["-c", &GENERATOR_CORE.to_string()]).arg(binary).args(["run", &server.urls.plain, "--no-save", "--quiet", "--json"]);
     command.args(["--workers", "1", "--rate", &RATE.to_string(), "--for", &format!("{SECONDS}s")]);
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().context("starting loadstone")?;
     // 4: the measurement is invalid, which a late generator's is.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -15,15 +15,36 @@ use crate::process;
 /// 90 bytes, as in the published figures of the other generators.
 pub(super) const BODY: &str = r#"{"id":4711,"name":"A product of middling length","price_cents":1299,"tags":["new","blue"]}"#;
 
+/// Bytes of a body that is large.
+const LARGE: usize = 100_000;
+
+/// Where the same nginx serves what is compared.
+pub(super) struct BenchUrls {
+    /// HTTP/1.1 and the short response.
+    pub(super) plain: String,
+    /// The same over HTTP/2 without TLS.
+    pub(super) http2: String,
+    /// The same over HTTP/1.1 and TLS 1.3, with a certificate that nobody trusts.
+    pub(super) tls: String,
+    /// HTTP/1.1 and a body of [`LARGE`] bytes.
+    pub(super) large: String,
+}
+
 pub(crate) struct Nginx {
-    pub(super) url: String,
+    pub(super) urls: BenchUrls,
     /// What lets so many pass each second, evenly, and lets the others wait.
     pub(crate) limited_url: String,
-    /// Where it speaks HTTP/2 without TLS.
-    pub(super) http2_url: String,
     port: u16,
     child: Child,
     folder: PathBuf,
+}
+
+impl BenchUrls {
+    /// As a table of commands shows them.
+    pub(super) fn words() -> Self {
+        let [plain, http2, tls, large] = ["URL", "HTTP2_URL", "TLS_URL", "LARGE_URL"].map(str::to_owned);
+        Self { plain, http2, tls, large }
+    }
 }
 
 impl Nginx {
@@ -32,20 +53,25 @@ impl Nginx {
 
     pub(crate) fn start(core: usize) -> Result<Self> {
         let binary = process::find("nginx").context("nginx is not installed; run `cargo xtask setup`")?;
-        let (one, other) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
-        let (port, http2_port) = (one.local_addr()?.port(), other.local_addr()?.port());
-        drop((one, other));
+        let [port, http2_port, tls_port] = free_ports()?;
         let folder = std::env::temp_dir().join(format!("loadstone-bench-nginx-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         let file = folder.join("nginx.conf");
-        fs::write(&file, configuration(&folder.to_string_lossy(), [port, http2_port], &own_user()?))?;
+        fs::write(&file, configuration(&folder.to_string_lossy(), [port, http2_port, tls_port], &own_user()?))?;
+        write_certificate(&folder)?;
+        fs::write(folder.join("limited.json"), BODY)?;
+        fs::write(folder.join("large.txt"), "x".repeat(LARGE))?;
         let mut command = Command::new("taskset");
         command.args(["-c", &core.to_string()]).arg(binary).arg("-p").arg(&folder).arg("-c").arg(&file).args(["-e", "stderr"]);
         let child = command.stdin(Stdio::null()).spawn().context("starting nginx")?;
-        fs::write(folder.join("limited.json"), BODY)?;
-        let [url, http2_url] = [port, http2_port].map(|port| format!("http://127.0.0.1:{port}/json"));
-        let limited_url = format!("http://127.0.0.1:{port}/limited");
-        let server = Self { url, limited_url, http2_url, port, child, folder };
+        let address = format!("http://127.0.0.1:{port}");
+        let urls = BenchUrls {
+            plain: format!("{address}/json"),
+            http2: format!("http://127.0.0.1:{http2_port}/json"),
+            tls: format!("https://127.0.0.1:{tls_port}/json"),
+            large: format!("{address}/large"),
+        };
+        let server = Self { urls, limited_url: format!("{address}/limited"), port, child, folder };
         server.wait()?;
         Ok(server)
     }
@@ -110,13 +136,35 @@ fn read_count(response: &str) -> Option<u64> {
     numbers.split_whitespace().nth(2)?.parse().ok()
 }
 
+fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    // All are held until each has another.
+    let listeners: Vec<TcpListener> = (0..N).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    let mut ports = [0; N];
+    for (port, listener) in ports.iter_mut().zip(&listeners) {
+        *port = listener.local_addr()?.port();
+    }
+    Ok(ports)
+}
+
+/// A key and a certificate of its own, for a day.
+fn write_certificate(folder: &Path) -> Result<()> {
+    let mut command = Command::new("openssl");
+    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]);
+    command.args(["-subj", "/CN=127.0.0.1", "-keyout"]).arg(folder.join("key.pem")).arg("-out").arg(folder.join("certificate.pem"));
+    let made = command.output().context("openssl is not installed (Debian, Ubuntu: apt-get install openssl)")?;
+    if !made.status.success() {
+        bail!("openssl made no certificate: {}", String::from_utf8_lossy(&made.stderr).trim());
+    }
+    Ok(())
+}
+
 fn own_user() -> Result<String> {
     let root = process::output(Command::new("id").arg("-u"))?.trim() == "0";
     Ok(if root { "user root;".to_owned() } else { String::new() })
 }
 
 /// nginx closes idle connections once fewer than a sixteenth of its connections are free, so 15,000 users need some 16,000 and more.
-fn configuration(folder: &str, [port, http2_port]: [u16; 2], user: &str) -> String {
+fn configuration(folder: &str, [port, http2_port, tls_port]: [u16; 3], user: &str) -> String {
     let limit = Nginx::LIMIT;
     format!(
         r"{user}
@@ -137,8 +185,13 @@ http {{
   server {{
     listen 127.0.0.1:{port} backlog=16384;
     listen 127.0.0.1:{http2_port} http2 backlog=16384;
+    listen 127.0.0.1:{tls_port} ssl backlog=16384;
+    ssl_certificate {folder}/certificate.pem;
+    ssl_certificate_key {folder}/key.pem;
+    ssl_protocols TLSv1.3;
     location = /json {{ default_type application/json; return 200 '{BODY}'; }}
     location = /limited {{ limit_req zone=all burst=1000000; default_type application/json; alias {folder}/limited.json; }}
+    location = /large {{ default_type text/plain; alias {folder}/large.txt; }}
     location = /status {{ stub_status; }}
   }}
 }}

@@ -34,7 +34,7 @@ pub(super) fn measure(binary: &Path, server: &Nginx, options: &BenchOptions) -> 
 fn row(binary: &Path, server: &Nginx, rate: u32, seconds: u32) -> Result<String> {
     let path = std::env::temp_dir().join(format!("loadstone-bench-open-{}.json", std::process::id()));
     let mut command = Command::new("taskset");
-    command.args(["-c", &GENERATOR_CORE.to_string()]).arg(binary).args(["run", &server.url, "--no-save", "--quiet", "--json"]);
+    command.args(["-c", &GENERATOR_CORE.to_string()]).arg(binary).args(["run", &server.urls.plain, "--no-save", "--quiet", "--json"]);
     command.args(["--workers", "1", "--rate", &rate.to_string(), "--for", &format!("{seconds}s")]);
     command.stdout(File::create(&path)?).stderr(Stdio::null());
     let (usage, requests) = server.count(|| usage::run(&mut command, &MEASURED))?;
