@@ -393,12 +393,7 @@ fn waiting_for_a_core(facts: &Facts<'_>, cpu: &SignalReadings<'_>) -> Option<Str
 fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let (low, high) = facts.strain.low_and_high();
     let collectors = facts.signals.read_each(part, Role::GarbageCollection);
-    let mean = |readings: &SignalReadings<'_>, spans: &[(f64, f64)]| {
-        let inside = |at: f64| spans.iter().any(|(from, to)| at >= *from && at < *to);
-        let values: Vec<f64> = readings.points().iter().filter(|(at, _)| inside(*at)).map(|(_, share)| *share).collect();
-        values.iter().sum::<f64>() / values.len().max(1) as f64
-    };
-    let share = |spans: &[(f64, f64)]| collectors.iter().map(|readings| mean(readings, spans)).sum::<f64>();
+    let share = |spans: &[(f64, f64)]| collectors.iter().filter_map(|readings| readings.mean_inside(spans)).sum::<f64>();
     let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", units::share(share(&low))) };
     let at_high = share(&high);
     (at_high >= COLLECTING_MIN)
