@@ -41,6 +41,7 @@ pub(crate) struct PathResource<'a> {
 /// How many can use a resource at a time.
 #[derive(Debug, Clone)]
 struct PlaceReadings<'a> {
+    /// Of several numbers the least.
     read: Vec<SignalReadings<'a>>,
     /// No more than that, whatever was read. Infinite: nothing else is known.
     most: f64,
@@ -142,7 +143,9 @@ impl KindRoles {
         let is_machine = self.kind == ResourceKind::Machine;
         let used = if is_machine { used.map(|idle| cores_used(signals, part, &idle, machine_cores)) } else { used };
         let waiting = if is_machine { waiting.map(|runnable| runnable.beyond(machine_cores)) } else { waiting };
-        let places = PlaceReadings { read: first(self.places).into_iter().collect(), most };
+        // A process may use no more than the quota of its control group leaves it, whatever its mask.
+        let quota = if self.kind == ResourceKind::Process { first(&[Role::GroupCpuMax]) } else { None };
+        let places = PlaceReadings { read: first(self.places).into_iter().chain(quota).collect(), most };
         PathResource { kind: self.kind, role, part, used, busy: first(self.busy), waiting, errors: SignalReadings::sum(&errors), places }
     }
 }

@@ -16,7 +16,7 @@ use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
-use crate::{Grade, RunTotals};
+use crate::{Grade, ResourceKind, RunTotals};
 
 /// Failed share above which failures are the first thing to look at.
 const FAILED_MAX: f64 = 0.001;
@@ -54,13 +54,11 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
 
 /// A machine without an idle core, though nobody was seen to wait for one.
 fn full_machine(facts: &Facts<'_>) -> Option<String> {
-    let machine = facts.signals.parts_with(Role::MachineIdle).next()?;
-    let cores = facts.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY)?.max(1.0);
-    let idle = facts.signals.read(machine, Role::MachineIdle)?;
-    let (from, to) = longest_run(idle.points(), READINGS_MIN, LENGTH_MIN_S, |idle| idle <= (1.0 - FULL) * cores)?;
-    let parts = facts.signals.parts_with(Role::ProcessCpu);
+    let (machine, cores) = (facts.path.of_kind(ResourceKind::Machine).next()?, facts.path.machine_cores);
+    let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL * cores)?;
+    let processes = facts.path.of_kind(ResourceKind::Process);
     let observed: Vec<(&str, f64)> =
-        parts.filter_map(|part| Some((part.observer, facts.signals.mean(part, Role::ProcessCpu, from, to)?))).collect();
+        processes.filter_map(|process| Some((process.part.observer, process.used.as_ref()?.mean(from, to)?))).collect();
     let used: f64 = observed.iter().map(|(_, cores)| cores).sum();
     let most = observed.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let who = match most {
