@@ -213,3 +213,19 @@ fn a_quick_request_in_the_queue_of_slow_ones_makes_no_step() {
         assert!(found.iter().all(|finding| !finding.claim.contains("all at once")), "{seed}: {}", shown(&found));
     }
 }
+
+/// One place for random arrivals that come to ask for more than it gives: some of its queues are long for a while, and shorter at a higher load.
+#[test]
+fn a_queue_that_grows_and_shrinks_near_its_limit_is_never_surely_a_change() {
+    let target = Target { slots: vec![1], steps: vec![step("Show", 0, Service::LogUniform(0.0676, 0.321))] };
+    let mut told = 0;
+    for seed in 0..300 {
+        let found = findings(&simulate(&target, ramp(0.65, 7.9, 40, Timing::Poisson), seed));
+        for change in found.iter().filter(|finding| finding.rule == "change" && finding.claim.contains("more than the load explains")) {
+            assert!(change.confidence < Confidence::High, "{seed}: {}", shown(&found));
+            assert!(change.alternatives.iter().any(|other| other.starts_with("A queue near its limit")), "{seed}: {}", shown(&found));
+            told += 1;
+        }
+    }
+    assert!(told > 0, "none of them tells what this test is about");
+}
