@@ -1,10 +1,10 @@
 //! The resources on the way of the load, each with its utilisation, saturation and errors at low and at high load (the USE method; Gregg 2013), and those
 //! that were not observed: what a verdict rests on.
 
-use metrics::{Role, SeriesKind};
+use metrics::SeriesKind;
 
 use crate::facts::Facts;
-use crate::facts::signals::ObservedPart;
+use crate::facts::path::PathResource;
 use crate::{ResourceKind, ResourceRow, ResourceUse};
 
 /// Rows of one kind, and of all.
@@ -21,19 +21,7 @@ pub(crate) fn rows(facts: &Facts<'_>) -> Vec<ResourceRow> {
     let (low, high) = facts.strain.low_and_high();
     let look = Look { facts, low, high };
     let mut rows = vec![look.load()];
-    rows.extend(look.parts(Role::ProcessCpu, |part| look.process(part)));
-    rows.extend(look.parts(Role::ProcessThreadCpuMax, |part| look.thread(part)));
-    rows.extend(look.parts(Role::GroupCpu, |part| look.group(part)));
-    rows.extend(look.parts(Role::MachineIdle, |part| look.machine(part)));
-    rows.extend(look.parts(Role::PoolInUse, |part| look.pool(part)));
-    rows.extend(look.parts(Role::SessionsActive, |part| look.sessions(part)));
-    rows.extend(look.parts(Role::CallsInFlight, |part| look.endpoint(part)));
-    rows.extend(look.parts(Role::QueueLength, |part| look.queue(part)));
-    rows.extend(look.parts(Role::GarbageCollection, |part| look.heap(part)));
-    rows.extend(look.parts(Role::EventLoopDelay, |part| look.event_loop(part)));
-    rows.extend(look.parts(Role::ProcessDescriptors, |part| look.descriptors(part)));
-    rows.extend(look.parts(Role::DiskBusy, |part| look.disk(part)));
-    rows.extend(look.parts(Role::Retransmissions, |part| look.network(part)));
+    rows.extend(look.observed());
     rows.extend(look.not_observed());
     rows.truncate(ROWS_MAX);
     rows
@@ -46,38 +34,55 @@ struct Look<'f, 'a> {
     high: Vec<(f64, f64)>,
 }
 
-/// What is measured over some seconds.
-type Measure<'m> = &'m dyn Fn(&[(f64, f64)]) -> ResourceUse;
-
-impl<'a> Look<'_, 'a> {
-    fn parts(&self, role: Role, row: impl Fn(ObservedPart<'a>) -> Option<ResourceRow>) -> Vec<ResourceRow> {
-        self.facts.signals.parts_with(role).filter_map(row).take(OF_KIND_MAX).collect()
+impl Look<'_, '_> {
+    /// Of all that were observed, so many of each kind.
+    fn observed(&self) -> Vec<ResourceRow> {
+        let all = self.facts.path.all().filter_map(|resource| self.row(resource));
+        let mut rows: Vec<ResourceRow> = Vec::new();
+        for row in all {
+            if rows.iter().filter(|known| known.kind == row.kind).count() < OF_KIND_MAX {
+                rows.push(row);
+            }
+        }
+        rows
     }
 
-    fn row(&self, kind: ResourceKind, name: &str, unit: &str, limit: Option<f64>, measure: Measure<'_>) -> ResourceRow {
-        let low = (!self.low.is_empty()).then(|| measure(&self.low));
-        ResourceRow { kind, name: name.to_owned(), unit: unit.to_owned(), limit, low, high: Some(measure(&self.high)) }
-    }
-
-    /// Mean of all readings of a role, those of one instant added up, in some seconds.
-    fn mean(&self, part: ObservedPart<'a>, role: Role, seconds: &[(f64, f64)]) -> Option<f64> {
-        let each = self.facts.signals.read_each(part, role);
-        let means = each.iter().filter_map(|readings| {
-            let inside = |at: f64| seconds.iter().any(|(from, to)| at >= *from && at < *to);
-            let values: Vec<f64> = readings.points().iter().filter(|(at, _)| inside(*at)).map(|(_, value)| *value).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    fn row(&self, resource: &PathResource<'_>) -> Option<ResourceRow> {
+        let is_counted = resource.used.is_some() && resource.kind != ResourceKind::EventLoop;
+        let limit = resource.places(0.0, f64::INFINITY).filter(|_| is_counted);
+        let in_use = |spans: &[(f64, f64)]| resource.in_use()?.mean_inside(spans);
+        let part = self.at(|spans| ResourceUse {
+            used: resource.used.as_ref().and_then(|used| used.mean_inside(spans)),
+            utilisation: if is_counted { in_use(spans).zip(limit).map(|(used, limit)| used / limit) } else { in_use(spans) },
+            waiting: resource.waiting.as_ref().and_then(|waiting| waiting.mean_inside(spans)),
+            errors: resource.errors.as_ref().and_then(|errors| errors.mean_inside(spans)),
         });
-        means.reduce(|a, b| a + b)
+        let busy = |used: Option<ResourceUse>| used.and_then(|used| used.utilisation).unwrap_or(0.0);
+        let is_shown = match resource.kind {
+            ResourceKind::Disk => busy(part.1).max(busy(part.0)) >= DISK_IDLE,
+            // Links stand beside them; of a process's own group only its limit is read.
+            ResourceKind::Network => resource.used.is_none(),
+            ResourceKind::Group => resource.used.is_some(),
+            _ => true,
+        };
+        is_shown.then(|| ResourceRow {
+            kind: resource.kind,
+            name: resource.part.name().to_owned(),
+            unit: unit(resource.kind).to_owned(),
+            limit,
+            low: part.0,
+            high: part.1,
+        })
     }
 
-    /// What stood at one number or nearly: a limit.
-    fn limit(&self, part: ObservedPart<'a>, role: Role) -> Option<f64> {
-        self.facts.signals.mean(part, role, 0.0, f64::INFINITY).filter(|limit| *limit > 0.0)
+    /// Its use at low load, if that differs, and at high load.
+    fn at(&self, measure: impl Fn(&[(f64, f64)]) -> ResourceUse) -> (Option<ResourceUse>, Option<ResourceUse>) {
+        ((!self.low.is_empty()).then(|| measure(&self.low)), Some(measure(&self.high)))
     }
 
     fn load(&self) -> ResourceRow {
         let slices = &self.facts.run.slices;
-        self.row(ResourceKind::Load, "requests in flight", "requests", None, &|seconds| {
+        let (low, high) = self.at(|seconds| {
             let inside = |slice: &&metrics::Snapshot| {
                 let from = slice.start as f64 / 1e9;
                 seconds.iter().any(|(a, b)| from >= a - 1e-6 && from < *b)
@@ -93,136 +98,20 @@ impl<'a> Look<'_, 'a> {
                 errors: Some(failed as f64 / length.max(1e-9)),
                 ..ResourceUse::default()
             }
-        })
-    }
-
-    fn process(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        let machine = self.facts.signals.parts_with(Role::MachineCores).next().and_then(|machine| self.limit(machine, Role::MachineCores));
-        let cores = machine.unwrap_or(f64::from(self.facts.run.info.host.cores));
-        let limit = self.limit(part, Role::ProcessCpuMax).unwrap_or(cores).min(cores.max(1.0));
-        Some(self.of_places(ResourceKind::Process, part, "cores", Some(limit), Role::ProcessCpu, Role::ProcessRunDelay))
-    }
-
-    fn thread(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        Some(self.of_places(ResourceKind::Thread, part, "cores", Some(1.0), Role::ProcessThreadCpuMax, Role::ProcessRunDelay)).map(|row| {
-            // Who waits for a core is any thread of it.
-            let alone = |used: ResourceUse| ResourceUse { waiting: None, ..used };
-            ResourceRow { low: row.low.map(alone), high: row.high.map(alone), ..row }
-        })
-    }
-
-    fn group(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        let limit = self.limit(part, Role::GroupCpuMax);
-        Some(self.of_places(ResourceKind::Group, part, "cores", limit, Role::GroupCpu, Role::GroupThrottled))
-    }
-
-    fn machine(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        let cores = self.limit(part, Role::MachineCores)?;
-        Some(self.row(ResourceKind::Machine, part.observer, "cores", Some(cores), &|seconds| {
-            let free = self.mean(part, Role::MachineIdle, seconds);
-            let used = free.map(|idle| (cores - idle - self.mean(part, Role::MachineIoWait, seconds).unwrap_or(0.0)).max(0.0));
-            let runnable = self.mean(part, Role::MachineRunQueue, seconds);
-            ResourceUse {
-                used,
-                utilisation: used.map(|used| used / cores),
-                waiting: runnable.map(|runnable| (runnable - cores).max(0.0)),
-                errors: None,
-            }
-        }))
-    }
-
-    fn pool(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        let limit = [Role::PoolSizeMax, Role::PoolSize].into_iter().find_map(|role| self.limit(part, role));
-        let waiting = [Role::PoolWaiting, Role::PoolWaitTime].into_iter().find(|role| self.facts.signals.read(part, *role).is_some());
-        Some(self.of_places(ResourceKind::Pool, part, "", limit, Role::PoolInUse, waiting.unwrap_or(Role::PoolWaiting)))
-    }
-
-    fn sessions(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        let limit = self.limit(part, Role::SessionsMax);
-        Some(self.of_places(ResourceKind::Sessions, part, "sessions", limit, Role::SessionsActive, Role::SessionsBlocked))
-    }
-
-    /// Places that are in use, and those who wait for one.
-    fn of_places(
-        &self,
-        kind: ResourceKind,
-        part: ObservedPart<'a>,
-        unit: &str,
-        limit: Option<f64>,
-        in_use: Role,
-        waiting: Role,
-    ) -> ResourceRow {
-        self.row(kind, name(part), unit, limit, &|seconds| {
-            let used = self.mean(part, in_use, seconds);
-            let utilisation = used.zip(limit).map(|(used, limit)| used / limit);
-            ResourceUse { used, utilisation, waiting: self.mean(part, waiting, seconds), errors: None }
-        })
-    }
-
-    fn endpoint(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        Some(self.row(ResourceKind::Endpoint, part.observer, "calls", None, &|seconds| {
-            let lost = [Role::CallsRejected, Role::CallsFaulted].into_iter().filter_map(|role| self.mean(part, role, seconds));
-            ResourceUse { used: self.mean(part, Role::CallsInFlight, seconds), errors: lost.reduce(|a, b| a + b), ..ResourceUse::default() }
-        }))
-    }
-
-    fn queue(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        Some(self.row(ResourceKind::Queue, name(part), "", None, &|seconds| ResourceUse {
-            waiting: self.mean(part, Role::QueueLength, seconds),
-            ..ResourceUse::default()
-        }))
-    }
-
-    fn heap(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        Some(self.row(ResourceKind::Heap, part.observer, "", None, &|seconds| ResourceUse {
-            utilisation: self.mean(part, Role::GarbageCollection, seconds),
-            ..ResourceUse::default()
-        }))
-    }
-
-    fn event_loop(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        Some(self.row(ResourceKind::EventLoop, name(part), "seconds late", None, &|seconds| ResourceUse {
-            used: self.mean(part, Role::EventLoopDelay, seconds),
-            utilisation: self.mean(part, Role::EventLoopBusy, seconds),
-            ..ResourceUse::default()
-        }))
-    }
-
-    fn descriptors(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        let limit = self.limit(part, Role::ProcessDescriptorsMax);
-        Some(self.row(ResourceKind::Descriptors, name(part), "descriptors", limit, &|seconds| {
-            let used = self.mean(part, Role::ProcessDescriptors, seconds);
-            ResourceUse { used, utilisation: used.zip(limit).map(|(used, limit)| used / limit), ..ResourceUse::default() }
-        }))
-    }
-
-    fn disk(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        let row = self.row(ResourceKind::Disk, name(part), "", None, &|seconds| ResourceUse {
-            utilisation: self.mean(part, Role::DiskBusy, seconds),
-            waiting: self.mean(part, Role::DiskQueue, seconds),
-            ..ResourceUse::default()
         });
-        let busy = |used: Option<ResourceUse>| used.and_then(|used| used.utilisation).unwrap_or(0.0);
-        (busy(row.high).max(busy(row.low)) >= DISK_IDLE).then_some(row)
-    }
-
-    fn network(&self, part: ObservedPart<'a>) -> Option<ResourceRow> {
-        Some(self.row(ResourceKind::Network, part.observer, "", None, &|seconds| ResourceUse {
-            errors: self.mean(part, Role::Retransmissions, seconds),
-            ..ResourceUse::default()
-        }))
+        ResourceRow { kind: ResourceKind::Load, name: "requests in flight".to_owned(), unit: "requests".to_owned(), limit: None, low, high }
     }
 
     /// What a system usually has and nobody looked at.
     fn not_observed(&self) -> Vec<ResourceRow> {
         let usual = [
-            (ResourceKind::Process, "the system's processes", Role::ProcessCpu),
-            (ResourceKind::Machine, "the machine", Role::MachineIdle),
-            (ResourceKind::Sessions, "its database", Role::SessionsActive),
-            (ResourceKind::Pool, "its pools", Role::PoolInUse),
+            (ResourceKind::Process, "the system's processes"),
+            (ResourceKind::Machine, "the machine"),
+            (ResourceKind::Sessions, "its database"),
+            (ResourceKind::Pool, "its pools"),
         ];
-        let missing = usual.into_iter().filter(|(_, _, role)| self.facts.signals.parts_with(*role).next().is_none());
-        let row = |(kind, name, _): (ResourceKind, &str, Role)| ResourceRow {
+        let missing = usual.into_iter().filter(|(kind, _)| self.facts.path.of_kind(*kind).next().is_none());
+        let row = |(kind, name): (ResourceKind, &str)| ResourceRow {
             kind,
             name: name.to_owned(),
             unit: String::new(),
@@ -234,7 +123,14 @@ impl<'a> Look<'_, 'a> {
     }
 }
 
-/// The part where there is one: a pool, a device, a queue.
-fn name(part: ObservedPart<'_>) -> &str {
-    if part.part.is_empty() { part.observer } else { part.part }
+/// Of what is in use and of the places.
+fn unit(kind: ResourceKind) -> &'static str {
+    match kind {
+        ResourceKind::Process | ResourceKind::Thread | ResourceKind::Group | ResourceKind::Machine => "cores",
+        ResourceKind::Sessions => "sessions",
+        ResourceKind::Endpoint => "calls",
+        ResourceKind::EventLoop => "seconds late",
+        ResourceKind::Descriptors => "descriptors",
+        _ => "",
+    }
 }

@@ -12,6 +12,7 @@ use super::bootstrap::{draws, interval};
 use super::model::CapacityInterval;
 use super::ramp_stretch::{RampStretch, carried};
 use crate::facts::next_limits::{self, LimitedResource};
+use crate::facts::path::Path;
 use crate::facts::signals::ObservedSignals;
 
 /// Stretches in which a resource must have been read.
@@ -82,8 +83,8 @@ impl Ceilings {
     pub(super) fn of(run: &Run, stretches: &[RampStretch]) -> Self {
         let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Self::default() };
         let signals = ObservedSignals::of(&run.signals);
-        let cores = next_limits::machine_cores(&signals, run);
-        let resources = next_limits::resources(&signals, cores, (first.from, last.to));
+        let path = Path::of(&signals, run);
+        let resources = next_limits::resources(&path, (first.from, last.to));
         let fit = RampFit::of(stretches);
         let mut ceilings = Self { is_balanced: fit.is_balanced, stretches: fit.used.len(), ..Self::default() };
         for resource in &resources {
@@ -127,8 +128,8 @@ impl<'a> RampFit<'a> {
     }
 
     /// `Ok(None)`: it idles.
-    fn ceiling(&self, resource: &LimitedResource<'_>) -> Result<Option<Fitted>, String> {
-        let LimitedResource { places, is_held, ref used, .. } = *resource;
+    fn ceiling(&self, resource: &LimitedResource<'_, '_>) -> Result<Option<Fitted>, String> {
+        let LimitedResource { places, is_held, used, .. } = *resource;
         let in_use: Vec<f64> = self.all.iter().filter_map(|stretch| used.mean(stretch.from, stretch.to)).collect();
         let full = in_use.iter().filter(|used| **used >= FULL * places).count();
         if in_use.iter().all(|used| *used < USED_MIN * places) {

@@ -1,6 +1,6 @@
 //! The doubt of each series of a run, gathered slice by slice.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use metrics::{GeneratorSlice, Histogram, LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use plan::{LoadProfile, OpenStage, ScenarioRun, TestPlan};
@@ -18,7 +18,8 @@ const TIMEOUT_LATENESS_NS: f64 = 1_000_000.0;
 #[derive(Debug, Clone)]
 pub(crate) struct DoubtTally {
     leaves: Vec<LeafRule>,
-    series: HashMap<SeriesKey, SeriesDoubt>,
+    /// In one order, in which those of an iteration are added up: the same run always gives the same numbers.
+    series: BTreeMap<SeriesKey, SeriesDoubt>,
     /// Schedule lag of the generator's making, of all requests.
     lag: LatenessLadder,
     reads: LatenessLadder,
@@ -45,7 +46,7 @@ impl DoubtTally {
             held: false,
         };
         let leaves = plan.load.leaves().into_iter().map(rule).collect();
-        Self { leaves, series: HashMap::new(), lag: LatenessLadder::default(), reads: LatenessLadder::default() }
+        Self { leaves, series: BTreeMap::new(), lag: LatenessLadder::default(), reads: LatenessLadder::default() }
     }
 
     /// Of the slices that `wanted` picks; the others only tell from when on the target held users.

@@ -39,6 +39,8 @@ const AROUND: usize = 5;
 /// Part of a step that must be there within them, and part that may be a slope on either side.
 const SUDDEN: f64 = 0.7;
 const SLOPE: f64 = 0.35;
+/// How many times as much the step may add in the end as at first. What comes at once stays; a queue adds more with all load beyond its onset.
+const STAYS: f64 = 1.5;
 /// How much faster than usual the load may rise there, and by how much at any rate.
 const RISES: f64 = 3.0;
 const RISES_BY: f64 = 0.1;
@@ -276,8 +278,10 @@ impl LoadedTimeline<'_> {
         if whole <= 0.0
             || at_once < SUDDEN * whole
             || !is_level
+            || self.goes_on_growing(start)
             || self.rises_at(start)
             || !self.is_carried(run, asked, (0, start), (start, count))
+            || !self.follows_users(run, asked, start)
         {
             return None;
         }
@@ -286,6 +290,13 @@ impl LoadedTimeline<'_> {
             ((start.saturating_sub(near)..start).collect::<Vec<usize>>(), (start..(start + near).min(count)).collect::<Vec<usize>>());
         let load = LoadBeside::Reached { load: self.load[start] };
         self.change(run, load, ((start, None), shift), (&before, &after))
+    }
+
+    /// Whether what was added at an instant is far more in the end. In logarithms, growth from 20 to 400 ms is small beside a step from 2 to 20.
+    fn goes_on_growing(&self, start: usize) -> bool {
+        let seconds = |from: usize| self.middle(&(from..from + AROUND).collect::<Vec<usize>>()).exp();
+        let before = seconds(start - AROUND);
+        seconds(self.values.len() - AROUND) - before > STAYS * (seconds(start) - before)
     }
 
     /// Whether the load itself makes a step there.
@@ -301,11 +312,26 @@ impl LoadedTimeline<'_> {
         if !run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
             return true;
         }
-        let done = |(from, to): (usize, usize)| {
-            let times = self.timeline.of.times(run, self.points[from].from, self.points[to - 1].to);
-            times.count() as f64 / asked.now[self.points[from].from..self.points[to - 1].to].iter().sum::<f64>().max(1.0)
-        };
-        done(then) >= FOLLOWED * done(before)
+        self.done_of_asked(run, asked, then) >= FOLLOWED * self.done_of_asked(run, asked, before)
+    }
+
+    /// Requests that ended, over the load that was asked for.
+    fn done_of_asked(&self, run: &Run, asked: &AskedBySlice, (from, to): (usize, usize)) -> f64 {
+        let times = self.timeline.of.times(run, self.points[from].from, self.points[to - 1].to);
+        times.count() as f64 / asked.now[self.points[from].from..self.points[to - 1].to].iter().sum::<f64>().max(1.0)
+    }
+
+    /// Whether more users get more done from an instant on, under closed load: N users get N / (R + Z) done per second (Little 1961), which grows with them
+    /// while times R are level, and does not where they wait in a queue. Whichever is nearer.
+    fn follows_users(&self, run: &Run, asked: &AskedBySlice, start: usize) -> bool {
+        if run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
+            return true;
+        }
+        let (count, third) = (self.points.len(), (self.points.len() - start) / 3);
+        let (first, last) = ((start, start + third), (count - third, count));
+        let users = |(from, to): (usize, usize)| self.now[from..to].iter().sum::<f64>();
+        let of_each = self.done_of_asked(run, asked, last) / self.done_of_asked(run, asked, first);
+        of_each >= (users(first) / users(last)).sqrt()
     }
 
     /// It kept growing, at equal loads.

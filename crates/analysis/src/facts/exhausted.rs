@@ -10,6 +10,7 @@ use super::calls_at_once::CallCeiling;
 use super::changes::Changes;
 use super::demand::CpuDemand;
 use super::load_response::LoadResponse;
+use super::path::PathResource;
 use super::plateau::Plateaus;
 use super::process_cpu::{self, ProcessCpu};
 use super::readings::{SignalReadings, longest_run};
@@ -17,6 +18,7 @@ use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::signals::ObservedPart;
 use super::strain::BEFORE_MIN_S;
 use super::waiting::WaitingStretch;
+use crate::ResourceKind;
 
 /// Share of the time that a control group was throttled.
 const THROTTLED: f64 = 0.05;
@@ -197,38 +199,40 @@ fn longest(readings: &SignalReadings<'_>, holds: impl Fn(f64) -> bool) -> Option
 struct Resources<'s, 'f, 'a>(&'s Search<'f, 'a>);
 
 impl<'a> Resources<'_, '_, 'a> {
+    /// The first of a kind that was at its limit.
+    fn first(&self, kind: ResourceKind, found: impl Fn(&PathResource<'a>) -> Option<FoundResource<'a>>) -> Option<FoundResource<'a>> {
+        self.0.path.of_kind(kind).find_map(found)
+    }
+
     fn descriptors(&self) -> Option<FoundResource<'a>> {
-        self.0.signals.parts_with(Role::ProcessDescriptorsMax).find_map(|process| {
-            let open = self.0.signals.read(process, Role::ProcessDescriptors)?;
-            let limit = self.0.signals.mean(process, Role::ProcessDescriptorsMax, 0.0, f64::INFINITY)?;
-            let span = longest(&open, |open| open >= DESCRIPTORS * limit)?;
-            let resource = ExhaustedResource::Descriptors { process: process.observer, limit };
+        self.first(ResourceKind::Descriptors, |of| {
+            let (open, limit) = (of.used.as_ref()?, of.places(0.0, f64::INFINITY)?);
+            let span = longest(open, |open| open >= DESCRIPTORS * limit)?;
+            let resource = ExhaustedResource::Descriptors { process: of.part.observer, limit };
             Some(AtLimit { span, resource, places: limit, series: vec![open.name()] })
         })
     }
 
     fn group(&self) -> Option<FoundResource<'a>> {
-        self.0.signals.parts_with(Role::GroupThrottled).find_map(|group| {
-            let held_back = self.0.signals.read(group, Role::GroupThrottled)?;
-            let span = longest(&held_back, |share| share >= THROTTLED)?;
-            let throttled = held_back.mean(span.0, span.1)?;
-            let cores_max = self.0.signals.mean(group, Role::GroupCpuMax, span.0, span.1)?;
-            let used = self.0.signals.read(group, Role::GroupCpu);
-            let series = std::iter::once(held_back.name()).chain(used.map(|used| used.name())).collect();
-            let resource = ExhaustedResource::GroupCpu { group: group.observer, cores_max, throttled };
+        self.first(ResourceKind::Group, |of| {
+            let held_back = of.waiting.as_ref()?;
+            let span = longest(held_back, |share| share >= THROTTLED)?;
+            let (throttled, cores_max) = (held_back.mean(span.0, span.1)?, of.places(span.0, span.1)?);
+            let series = std::iter::once(held_back).chain(&of.used).map(SignalReadings::name).collect();
+            let resource = ExhaustedResource::GroupCpu { group: of.part.observer, cores_max, throttled };
             Some(AtLimit { span, resource, places: cores_max, series })
         })
     }
 
     /// Collections of all kinds together, since one runtime has several collectors.
     fn heap(&self) -> Option<FoundResource<'a>> {
-        self.0.signals.parts_with(Role::GarbageCollection).find_map(|process| {
-            let collectors = self.0.signals.read_each(process, Role::GarbageCollection);
-            let (span, collecting) = collecting_run(&collectors)?;
-            let heap = self.heap_share(process, span);
-            let series = collectors.iter().map(SignalReadings::name).collect();
-            let filled = self.heap_filled(process, span);
-            let resource = ExhaustedResource::Heap { process: process.observer, collecting, heap, filled };
+        self.first(ResourceKind::Heap, |of| {
+            let all = of.busy.as_ref()?;
+            let span = longest(all, |share| share >= COLLECTING)?;
+            let collecting = all.mean(span.0, span.1)?;
+            let (heap, filled) = (self.heap_share(of.part, span), self.heap_filled(of.part, span));
+            let series = self.0.signals.read_each(of.part, of.role).iter().map(SignalReadings::name).collect();
+            let resource = ExhaustedResource::Heap { process: of.part.observer, collecting, heap, filled };
             Some(AtLimit { span, resource, places: 1.0, series })
         })
     }
@@ -257,24 +261,16 @@ impl<'a> Resources<'_, '_, 'a> {
     }
 
     fn machine(&self) -> Option<FoundResource<'a>> {
-        let machine = self.0.signals.parts_with(Role::MachineIdle).next()?;
-        let cores = self.0.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY)?.max(1.0);
-        let idle = self.0.signals.read(machine, Role::MachineIdle)?;
-        let io_wait = self.0.signals.read(machine, Role::MachineIoWait);
-        let used = |at: f64, idle: f64| {
-            let waits = io_wait.as_ref().and_then(|readings| readings.mean(at - 0.01, at + 0.01)).unwrap_or(0.0);
-            1.0 - (idle + waits) / cores
-        };
-        let shares: Vec<(f64, f64)> = idle.points().iter().map(|(at, idle)| (*at, used(*at, *idle))).collect();
-        let span = longest_run(&shares, READINGS_MIN, LENGTH_MIN_S, |share| share >= FULL)?;
-        let inside: Vec<f64> = shares.iter().filter(|(at, _)| *at >= span.0 && *at <= span.1).map(|(_, share)| *share).collect();
-        let used = inside.iter().sum::<f64>() / inside.len().max(1) as f64;
+        let machine = self.0.path.of_kind(ResourceKind::Machine).next()?;
+        let (in_use, cores) = (machine.used.as_ref()?, self.0.path.machine_cores);
+        let span = longest(in_use, |used| used >= FULL * cores)?;
+        let used = in_use.mean(span.0, span.1)? / cores;
         let generator: u64 = self.0.tally.workers().iter().map(|worker| worker.busy_ns).sum();
         let by_generator = generator as f64 / 1e9 / self.0.tally.duration_seconds().max(1e-9) / cores;
-        let processes = self.0.signals.parts_with(Role::ProcessCpu);
-        let observed: Vec<f64> = processes.filter_map(|process| self.0.signals.mean(process, Role::ProcessCpu, span.0, span.1)).collect();
+        let processes = self.0.path.of_kind(ResourceKind::Process);
+        let observed: Vec<f64> = processes.filter_map(|process| process.used.as_ref()?.mean(span.0, span.1)).collect();
         let by_observed = (!observed.is_empty()).then(|| observed.iter().sum::<f64>() / cores);
-        let series = [Role::MachineIdle, Role::MachineRunQueue].into_iter().filter_map(|role| self.0.signals.read(machine, role));
+        let series = [Role::MachineIdle, Role::MachineRunQueue].into_iter().filter_map(|role| self.0.signals.read(machine.part, role));
         let series = series.map(|readings| readings.name()).collect();
         let resource = ExhaustedResource::MachineCpu(MachineCpu { cores, used, by_generator, by_observed, at_cores: None });
         Some(AtLimit { span, resource, places: cores, series })
@@ -288,35 +284,23 @@ impl<'a> Resources<'_, '_, 'a> {
     }
 
     fn network(&self) -> Option<FoundResource<'a>> {
-        [(Role::NetworkReceived, false), (Role::NetworkSent, true)].into_iter().find_map(|(role, is_sending)| {
-            self.0.signals.parts_with(role).find_map(|link| {
-                let bytes = self.0.signals.read(link, role)?;
-                let speed = self.0.signals.mean(link, Role::NetworkSpeed, 0.0, f64::INFINITY).filter(|speed| *speed > 0.0)?;
-                let span = longest(&bytes, |bytes| bytes >= LINK_FULL * speed)?;
-                let resource = ExhaustedResource::Network { device: link.part, is_sending, used: bytes.mean(span.0, span.1)?, speed };
-                Some(AtLimit { span, resource, places: 1.0, series: vec![bytes.name()] })
-            })
+        self.first(ResourceKind::Network, |link| {
+            let (bytes, speed) = (link.used.as_ref()?, link.places(0.0, f64::INFINITY)?);
+            let span = longest(bytes, |bytes| bytes >= LINK_FULL * speed)?;
+            let (used, is_sending) = (bytes.mean(span.0, span.1)?, link.role == Role::NetworkSent);
+            let resource = ExhaustedResource::Network { device: link.part.part, is_sending, used, speed };
+            Some(AtLimit { span, resource, places: 1.0, series: vec![bytes.name()] })
         })
     }
 
     fn disk(&self) -> Option<FoundResource<'a>> {
-        self.0.signals.parts_with(Role::DiskBusy).find_map(|disk| {
-            let (at_work, waiting) = (self.0.signals.read(disk, Role::DiskBusy)?, self.0.signals.read(disk, Role::DiskQueue)?);
-            let span = longest(&at_work, |share| share >= DISK_BUSY)?;
+        self.first(ResourceKind::Disk, |disk| {
+            let (at_work, waiting) = (disk.busy.as_ref()?, disk.waiting.as_ref()?);
+            let span = longest(at_work, |share| share >= DISK_BUSY)?;
             let busy = at_work.mean(span.0, span.1)?;
             let queue = waiting.mean(span.0, span.1).filter(|length| *length >= DISK_QUEUE)?;
-            let resource = ExhaustedResource::Disk { device: disk.part, busy, queue };
+            let resource = ExhaustedResource::Disk { device: disk.part.part, busy, queue };
             Some(AtLimit { span, resource, places: 1.0, series: vec![at_work.name(), waiting.name()] })
         })
     }
-}
-
-/// When collectors together took much of the time, and how much.
-fn collecting_run(collectors: &[SignalReadings<'_>]) -> Option<((f64, f64), f64)> {
-    let first = collectors.first()?;
-    let others = |at: f64| collectors[1..].iter().filter_map(|readings| readings.mean(at - 0.01, at + 0.01)).sum::<f64>();
-    let shares: Vec<(f64, f64)> = first.points().iter().map(|(at, share)| (*at, share + others(*at))).collect();
-    let span = longest_run(&shares, READINGS_MIN, LENGTH_MIN_S, |share| share >= COLLECTING)?;
-    let inside: Vec<f64> = shares.iter().filter(|(at, _)| *at >= span.0 && *at <= span.1).map(|(_, share)| *share).collect();
-    Some((span, inside.iter().sum::<f64>() / inside.len().max(1) as f64))
 }

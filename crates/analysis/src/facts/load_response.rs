@@ -28,7 +28,7 @@ const GROWN_AT_TOP: f64 = 1.1;
 const GROWING: f64 = 0.05;
 const HIGH_BLOCKS_MIN: usize = 4;
 /// How many times longer a request must take under high load than under low to be called slower.
-pub(super) const GROWN: f64 = 1.5;
+pub(crate) const GROWN: f64 = 1.5;
 
 /// One request name of one scenario, from low load to high.
 #[derive(Debug, Clone)]
@@ -165,6 +165,18 @@ impl LoadResponse {
         let blocks = self.blocks_between(from, to);
         let grown = blocks.iter().filter(|block| self.is_grown(times, block)).count();
         !blocks.is_empty() && grown * 4 >= blocks.len() * 3
+    }
+
+    /// Mean service in the lower third of the load and in the upper third, but for a stretch of time. Seconds; `None` without requests in either.
+    pub(crate) fn low_and_high_outside(&self, (from, to): (f64, f64)) -> Option<(f64, f64)> {
+        let max = max_load(&self.blocks);
+        let of = |holds: &dyn Fn(f64) -> bool| {
+            let is_outside = |block: &&LoadBlock| block.to <= from || block.from >= to;
+            let blocks: Vec<&LoadBlock> =
+                self.blocks.iter().filter(is_outside).filter(|block| block.count > 0 && holds(block.load)).collect();
+            LoadStretch::of(&blocks).map(|part| part.service)
+        };
+        Some((of(&|load| load <= max / 3.0)?, of(&|load| load >= max * 2.0 / 3.0)?))
     }
 
     /// Whether service took clearly longer under high load than under low.

@@ -29,6 +29,7 @@ pub(crate) mod load_stretches;
 pub(crate) mod next_limits;
 pub(crate) mod outages;
 pub(crate) mod pace;
+pub(crate) mod path;
 pub(crate) mod plateau;
 pub(crate) mod pools;
 pub(crate) mod process_cpu;
@@ -68,6 +69,7 @@ use generator::GeneratorFact;
 use growing::GrowingBacklog;
 use load_response::LoadResponse;
 use outages::Outage;
+use path::Path;
 use plateau::Plateaus;
 use pools::PoolShortage;
 use profiles::FunctionProfile;
@@ -96,6 +98,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) generator: GeneratorFact<'a>,
     /// The system's own signals, by role.
     pub(crate) signals: ObservedSignals<'a>,
+    /// The resources that the load meets.
+    pub(crate) path: Path<'a>,
     /// How each request responds to the load.
     pub(crate) responses: Vec<LoadResponse>,
     /// Requests whose throughput stopped following the load.
@@ -161,6 +165,7 @@ impl<'a> Facts<'a> {
     pub(crate) fn of(run: &'a Run, tally: &'a RunTally, validity: &'a Validity) -> Self {
         let generator = GeneratorFact::of(run, validity);
         let signals = ObservedSignals::of(&run.signals);
+        let path = Path::of(&signals, run);
         let responses = LoadResponse::of(run, tally);
         let plateaus = Plateaus::of(&responses, run);
         let full_way = bandwidth::find(run, &plateaus);
@@ -172,15 +177,13 @@ impl<'a> Facts<'a> {
         let strain = Strain::of(run, &waiting, &plateaus);
         let (timelines, steady) = (timeline::of(run, tally), load_stretches::find(run));
         let changes = changes::find(run, &timelines, &steady).with(changing_load::find(run, &timelines, &steady));
-        let search = Search { run, tally, signals: &signals, strain: &strain };
+        let search = Search { run, tally, signals: &signals, path: &path, strain: &strain };
         let exhausted = exhausted::find(&search, (&responses, &plateaus), &waiting, call_ceiling.as_ref(), &changes);
-        let pools = pools::find(&signals, &strain);
-        let runtime_queue = runtime_queues::find(&signals, &strain);
-        let thread_wait = thread_wait::find(&signals, &strain);
+        let pools = pools::find(&path, &signals, &strain);
+        let (runtime_queue, thread_wait) = (runtime_queues::find(&signals, &strain), thread_wait::find(&signals, &strain));
         let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
         let outages = outages::find(run, tally, &signals, &strain);
-        let faulted_calls = faulted_calls::find(&signals);
-        let throughput = throughput::find(run, &steady);
+        let (faulted_calls, throughput) = (faulted_calls::find(&signals), throughput::find(run, &steady));
         let stalls = stalls::find(run);
         let slow_seconds = SlowSeconds::of(run);
         let failing = failures::find(run, tally);
@@ -198,6 +201,7 @@ impl<'a> Facts<'a> {
             validity,
             generator,
             signals,
+            path,
             responses,
             plateaus,
             full_way,

@@ -2,11 +2,12 @@
 //! lets k / D requests per second pass.
 
 use metrics::Role;
-use run_directory::Run;
 
+use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
-use super::signals::{ObservedPart, ObservedSignals};
+use super::signals::ObservedPart;
 use super::strain::{Spans, Strain};
+use crate::ResourceKind;
 
 /// Readings in a stretch.
 const READINGS_MIN: usize = 3;
@@ -16,16 +17,9 @@ const USED_MIN: f64 = 0.05;
 const VARIED: f64 = 1.5;
 
 /// What works for requests, and what is held while something else is waited for.
-const WORKING: [Role; 7] = [
-    Role::ProcessCpu,
-    Role::ProcessThreadCpuMax,
-    Role::GroupCpu,
-    Role::DiskBusy,
-    Role::NetworkReceived,
-    Role::NetworkSent,
-    Role::MachineIdle,
-];
-const HELD: [Role; 2] = [Role::PoolInUse, Role::SessionsActive];
+const WORKING: [ResourceKind; 6] =
+    [ResourceKind::Process, ResourceKind::Thread, ResourceKind::Group, ResourceKind::Disk, ResourceKind::Network, ResourceKind::Machine];
+const HELD: [ResourceKind; 2] = [ResourceKind::Pool, ResourceKind::Sessions];
 
 /// A resource and the throughput that it lets pass.
 #[derive(Debug, Clone)]
@@ -43,63 +37,42 @@ pub(crate) struct NextLimit<'a> {
 }
 
 /// Something that requests use up, with its places.
-pub(crate) struct LimitedResource<'a> {
-    pub(crate) role: Role,
-    pub(crate) part: ObservedPart<'a>,
+pub(crate) struct LimitedResource<'p, 'a> {
+    pub(crate) of: &'p PathResource<'a>,
     pub(crate) places: f64,
     /// How many of them are in use.
-    pub(crate) used: SignalReadings<'a>,
+    pub(crate) used: &'p SignalReadings<'a>,
     /// Whoever waits for something else holds on to it meanwhile: what a request needs of it shows only under low load.
     pub(crate) is_held: bool,
 }
 
-impl LimitedResource<'_> {
+impl LimitedResource<'_, '_> {
     /// What sentences call it.
     pub(crate) fn words(&self) -> String {
-        words(self.role, self.part, self.places)
+        words(self.of.role, self.of.part, self.places)
     }
 }
 
 /// Of all resources that were observed in a stretch, the one that is full first comes first.
-pub(crate) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain, machine_cores: f64, span: (f64, f64)) -> Vec<NextLimit<'a>> {
+pub(crate) fn find<'a>(path: &Path<'a>, strain: &Strain, span: (f64, f64)) -> Vec<NextLimit<'a>> {
     let look = Demands { strain, span, low: strain.low_and_high().0 };
-    let resources = resources(signals, machine_cores, span);
-    let mut found: Vec<NextLimit<'a>> = resources.iter().filter_map(|resource| look.one(resource)).collect();
+    let mut found: Vec<NextLimit<'a>> = resources(path, span).iter().filter_map(|resource| look.one(resource)).collect();
     found.sort_by(|a, b| a.throughput_max.total_cmp(&b.throughput_max));
     found
 }
 
-/// The cores of the machine that was observed; failing that, of the generator's own.
-pub(crate) fn machine_cores(signals: &ObservedSignals<'_>, run: &Run) -> f64 {
-    let machine = signals.parts_with(Role::MachineCores).next();
-    let cores = machine.and_then(|machine| signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
-    cores.unwrap_or(f64::from(run.info.host.cores)).max(1.0)
-}
-
 /// Everything observed of which a number of places is known: what works for requests, and what is held while something else is waited for.
-pub(crate) fn resources<'a>(signals: &ObservedSignals<'a>, machine_cores: f64, span: (f64, f64)) -> Vec<LimitedResource<'a>> {
-    let mean = |part: ObservedPart<'a>, role: Role| signals.mean(part, role, span.0, span.1);
-    let places = |role: Role, part: ObservedPart<'a>| match role {
-        Role::ProcessCpu => Some(mean(part, Role::ProcessCpuMax).map_or(machine_cores, |most| most.min(machine_cores))),
-        Role::GroupCpu => mean(part, Role::GroupCpuMax),
-        Role::NetworkReceived | Role::NetworkSent => mean(part, Role::NetworkSpeed),
-        Role::MachineIdle => Some(machine_cores),
-        Role::PoolInUse => mean(part, Role::PoolSizeMax).or_else(|| mean(part, Role::PoolSize)),
-        Role::SessionsActive => mean(part, Role::SessionsMax),
-        _ => Some(1.0),
+pub(crate) fn resources<'p, 'a>(path: &'p Path<'a>, (from, to): (f64, f64)) -> Vec<LimitedResource<'p, 'a>> {
+    let limited = |of: &'p PathResource<'a>| {
+        let (places, used) = (of.places(from, to)?, of.in_use()?);
+        Some(LimitedResource { of, places, used, is_held: HELD.contains(&of.kind) })
     };
-    let one = |role: Role, part: ObservedPart<'a>| {
-        let (places, readings) = (places(role, part).filter(|places| *places > 0.0)?, signals.read(part, role)?);
-        let used = if role == Role::MachineIdle { readings.used_of(places) } else { readings };
-        Some(LimitedResource { role, part, places, used, is_held: HELD.contains(&role) })
-    };
-    let of = |role: Role| signals.parts_with(role).filter_map(move |part| one(role, part)).collect::<Vec<_>>();
-    WORKING.into_iter().chain(HELD).flat_map(of).collect()
+    WORKING.into_iter().chain(HELD).flat_map(|kind| path.of_kind(kind).filter_map(limited)).collect()
 }
 
 /// What sentences call a resource.
 pub(crate) fn words(role: Role, part: ObservedPart<'_>, places: f64) -> String {
-    let name = if part.part.is_empty() { part.observer } else { part.part };
+    let name = part.name();
     let places = units::number(places);
     match role {
         Role::ProcessCpu | Role::GroupCpu if places == "1" => format!("the one core of \"{name}\""),
@@ -120,8 +93,8 @@ struct Demands<'f> {
 }
 
 impl Demands<'_> {
-    fn one<'a>(&self, resource: &LimitedResource<'a>) -> Option<NextLimit<'a>> {
-        let LimitedResource { role, part, places, used: ref readings, is_held } = *resource;
+    fn one<'a>(&self, resource: &LimitedResource<'_, 'a>) -> Option<NextLimit<'a>> {
+        let LimitedResource { of, places, used: readings, is_held } = *resource;
         let (from, to) = self.span;
         let (used, now) = (readings.mean(from, to).filter(|_| readings.count(from, to) >= READINGS_MIN)?, self.strain.throughput(from, to));
         let low = self.at_low_load(readings);
@@ -137,13 +110,12 @@ impl Demands<'_> {
         };
         let throughput_max = (places - always) / each_s;
         let is_known = each_s > 0.0 && now > 0.0 && used >= USED_MIN * places && throughput_max.is_finite();
-        is_known.then(|| NextLimit { role, part, places, used, each_s, throughput_max, series: readings.name() })
+        is_known.then(|| NextLimit { role: of.role, part: of.part, places, used, each_s, throughput_max, series: readings.name() })
     }
 
     /// Mean in use and throughput.
     fn at_low_load(&self, readings: &SignalReadings<'_>) -> Option<(f64, f64)> {
-        let inside = |at: f64| self.low.iter().any(|(from, to)| at >= *from && at < *to);
-        let values: Vec<f64> = readings.points().iter().filter(|(at, _)| inside(*at)).map(|(_, value)| *value).collect();
+        let values = readings.inside(&self.low);
         let ended: f64 = self.low.iter().map(|(from, to)| self.strain.throughput(*from + 1e-6, *to - 1e-6) * (to - from)).sum();
         let length: f64 = self.low.iter().map(|(from, to)| to - from).sum();
         let is_enough = values.len() >= READINGS_MIN && ended > 0.0;

@@ -6,9 +6,11 @@
 
 use metrics::Role;
 
+use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
+use crate::ResourceKind;
 
 /// At least one waits, in so many readings of a stretch of so many.
 const READINGS_MIN: usize = 10;
@@ -42,10 +44,9 @@ pub(crate) struct PoolShortage<'a> {
 }
 
 /// The most wanted first.
-pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<PoolShortage<'a>> {
-    let parts: std::collections::BTreeSet<ObservedPart<'a>> =
-        [Role::PoolWaiting, Role::PoolWaitTime, Role::PoolInUse].into_iter().flat_map(|role| signals.parts_with(role)).collect();
-    let found = parts.into_iter().filter_map(|pool| waited_for(signals, strain, pool).or_else(|| full(signals, strain, pool)));
+pub(super) fn find<'a>(path: &Path<'a>, signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<PoolShortage<'a>> {
+    let pools = path.of_kind(ResourceKind::Pool);
+    let found = pools.filter_map(|pool| waited_for(signals, strain, pool).or_else(|| full(signals, strain, pool)));
     let mut found: Vec<PoolShortage<'a>> = found.collect();
     let wanted = |pool: &PoolShortage<'_>| pool.waiting.map_or(0.0, |(mean, _)| mean);
     found.sort_by(|a, b| wanted(b).total_cmp(&wanted(a)));
@@ -53,57 +54,56 @@ pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<Po
 }
 
 /// A pool that somebody waits for.
-fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: ObservedPart<'a>) -> Option<PoolShortage<'a>> {
-    // Seconds per second spent waiting are the number of those who wait (Little's law).
-    let waiting = [Role::PoolWaiting, Role::PoolWaitTime].into_iter().find_map(|role| signals.read(pool, role))?;
+fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<'a>) -> Option<PoolShortage<'a>> {
+    let waiting = pool.waiting.as_ref()?;
     let some: Vec<f64> = waiting.points().iter().filter(|(_, value)| *value >= 1.0).map(|(at, _)| *at).collect();
     let (from, to) = (*some.first()?, *some.last()?);
     let share = waiting.share(from, to, |value| value >= 1.0)?;
     if some.len() < READINGS_MIN || share < SHARE_MIN {
         return None;
     }
-    let size = [Role::PoolSize, Role::PoolSizeMax, Role::PoolInUse].into_iter().find_map(|role| steady(signals, pool, role, from, to))?;
+    let size =
+        [Role::PoolSize, Role::PoolSizeMax, Role::PoolInUse].into_iter().find_map(|role| steady(signals, pool.part, role, from, to))?;
     let mean = waiting.mean(from, to)?;
-    shortage(signals, strain, pool, (from, to), size, &waiting).map(|shortage| PoolShortage { waiting: Some((mean, share)), ..shortage })
+    shortage(signals, strain, pool, (from, to), size, waiting).map(|shortage| PoolShortage { waiting: Some((mean, share)), ..shortage })
 }
 
 /// A pool all of whose members are in use while far more is in the system; nobody counts those who wait.
-fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: ObservedPart<'a>) -> Option<PoolShortage<'a>> {
-    if signals.read(pool, Role::PoolWaiting).is_some() {
+fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<'a>) -> Option<PoolShortage<'a>> {
+    if signals.read(pool.part, Role::PoolWaiting).is_some() {
         return None;
     }
-    let in_use = signals.read(pool, Role::PoolInUse)?;
+    let in_use = pool.used.as_ref()?;
     let (_, end) = strain.loaded()?;
-    let size = [Role::PoolSizeMax, Role::PoolSize].into_iter().find_map(|role| steady(signals, pool, role, 0.0, end))?;
+    let size = [Role::PoolSizeMax, Role::PoolSize].into_iter().find_map(|role| steady(signals, pool.part, role, 0.0, end))?;
     let span = super::readings::longest_run(in_use.points(), READINGS_MIN, 0.0, |used| used >= size - 0.05)?;
     let (from, to) = strain.held_part(span, size)?;
     let in_system = strain.in_system(from, to).filter(|count| *count >= BEYOND * size)?;
-    shortage(signals, strain, pool, (from, to), size, &in_use).map(|shortage| PoolShortage { in_system: Some(in_system), ..shortage })
+    shortage(signals, strain, pool, (from, to), size, in_use).map(|shortage| PoolShortage { in_system: Some(in_system), ..shortage })
 }
 
 fn shortage<'a>(
     signals: &ObservedSignals<'a>,
     strain: &Strain,
-    pool: ObservedPart<'a>,
+    pool: &PathResource<'a>,
     (from, to): (f64, f64),
     size: f64,
     shown: &SignalReadings<'_>,
 ) -> Option<PoolShortage<'a>> {
-    if signals.mean(pool, Role::PoolIdle, from, to).is_some_and(|idle| idle >= IDLE_MAX) {
+    if signals.mean(pool.part, Role::PoolIdle, from, to).is_some_and(|idle| idle >= IDLE_MAX) {
         return None;
     }
-    let in_use = signals.read(pool, Role::PoolInUse);
+    let in_use = pool.used.as_ref();
     // Members that are neither idle nor in use are not there: whatever they lead to has gone, and the size limits nothing.
-    if in_use.as_ref().and_then(|used| used.mean(from, to)).is_some_and(|used| size - used > IDLE_MAX.max(UNUSED_MAX * size)) {
+    if in_use.and_then(|used| used.mean(from, to)).is_some_and(|used| size - used > IDLE_MAX.max(UNUSED_MAX * size)) {
         return None;
     }
     let mut series = vec![shown.name()];
-    series.extend(in_use.map(|readings| readings.name()).filter(|name| *name != shown.name()));
-    let spoken = format!("{}{}", pool.part, shown.signal.metric()).to_ascii_lowercase();
+    series.extend(in_use.map(SignalReadings::name).filter(|name| *name != shown.name()));
+    let spoken = format!("{}{}", pool.part.part, shown.signal.metric()).to_ascii_lowercase();
     let is_threads = ["thread", "worker", "executor"].iter().any(|word| spoken.contains(word)) && !spoken.contains("connection");
     let held = held(signals, strain, pool, (from, to));
-    let name = if pool.part.is_empty() { pool.observer } else { pool.part };
-    Some(PoolShortage { name, from, to, is_threads, size, waiting: None, in_system: None, series, held })
+    Some(PoolShortage { name: pool.part.name(), from, to, is_threads, size, waiting: None, in_system: None, series, held })
 }
 
 /// Whatever tells of its members and stood at one number all along.
@@ -112,9 +112,10 @@ fn steady<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, role: Role,
 }
 
 /// Seconds that a request holds a member: counted by the pool where it does, or members in use over requests per second.
-fn held<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
+fn held<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<'a>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     let (start, _) = strain.loaded()?;
-    let used = [Role::PoolUseTime, Role::PoolInUse].into_iter().find_map(|role| signals.read(pool, role))?;
+    let counted = signals.read(pool.part, Role::PoolUseTime);
+    let used = counted.as_ref().or(pool.used.as_ref())?;
     let before = used.between(start, from - 1.0);
     let (count, sum) = before.fold((0.0, 0.0), |(count, sum), (_, value)| (count + 1.0, sum + value));
     let each = |used: f64, throughput: f64| (throughput > 0.0).then(|| used / throughput);

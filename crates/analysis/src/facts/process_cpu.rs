@@ -4,11 +4,11 @@ use metrics::Role;
 
 use super::demand;
 use super::load_response::LoadResponse;
+use super::path::PathResource;
 use super::plateau::Plateaus;
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
-use super::signals::ObservedPart;
-use crate::Confidence;
+use crate::{Confidence, ResourceKind};
 
 /// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
 const ONE_CORE_USED: (f64, f64) = (0.80, 1.06);
@@ -70,10 +70,7 @@ impl CpuLimit {
 }
 
 pub(super) fn at_limit<'a>(search: &Search<'_, 'a>, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<AtLimit<ProcessCpu<'a>>> {
-    let machine = search.signals.parts_with(Role::MachineCores).next();
-    let cores = machine.and_then(|machine| search.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY));
-    let cores = cores.unwrap_or(f64::from(search.run.info.host.cores)).max(1.0);
-    search.signals.parts_with(Role::ProcessCpu).find_map(|process| of_process(search, (responses, plateaus), process, cores))
+    search.path.of_kind(ResourceKind::Process).find_map(|process| of_process(search, (responses, plateaus), process))
 }
 
 type FoundLimit = (CpuLimit, Confidence, (f64, f64));
@@ -81,18 +78,15 @@ type FoundLimit = (CpuLimit, Confidence, (f64, f64));
 fn of_process<'a>(
     search: &Search<'_, 'a>,
     (responses, plateaus): (&[LoadResponse], &Plateaus),
-    process: ObservedPart<'a>,
-    machine_cores: f64,
+    process: &PathResource<'a>,
 ) -> Option<AtLimit<ProcessCpu<'a>>> {
-    let cpu = search.signals.read(process, Role::ProcessCpu)?;
-    let delay = search.signals.read(process, Role::ProcessRunDelay);
-    let thread = search.signals.read(process, Role::ProcessThreadCpuMax);
-    let allowed = search.signals.mean(process, Role::ProcessCpuMax, 0.0, f64::INFINITY).filter(|allowed| *allowed >= 1.0);
-    let cores = allowed.unwrap_or(machine_cores).min(machine_cores);
+    let (cpu, delay) = (process.used.as_ref()?, process.waiting.as_ref());
+    let thread = search.signals.read(process.part, Role::ProcessThreadCpuMax);
+    let (cores, machine_cores) = (process.places(0.0, f64::INFINITY)?, search.path.machine_cores);
     let run = |readings: &SignalReadings<'_>, least: f64| longest_run(readings.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= least);
     let all = || -> Option<FoundLimit> {
         let limit = if cores < machine_cores { CpuLimit::Cores(cores) } else { CpuLimit::All(cores) };
-        Some((limit, Confidence::High, run(&cpu, FULL * cores)?))
+        Some((limit, Confidence::High, run(cpu, FULL * cores)?))
     };
     let by_thread = || -> Option<FoundLimit> {
         let thread = thread.as_ref()?;
@@ -101,22 +95,21 @@ fn of_process<'a>(
     };
     let by_total = || -> Option<FoundLimit> {
         // Where threads were read one by one, they have been asked already.
-        let span = if thread.is_some() { None } else { run(&cpu, ONE_CORE_USED.0) }?;
-        is_one_thread(&cpu, delay.as_ref(), span).then_some((CpuLimit::OneThread(None), Confidence::Medium, span))
+        let span = if thread.is_some() { None } else { run(cpu, ONE_CORE_USED.0) }?;
+        is_one_thread(cpu, delay, span).then_some((CpuLimit::OneThread(None), Confidence::Medium, span))
     };
     let found = all().or_else(by_thread).or_else(by_total);
-    let found =
-        found.or_else(|| whole_cores(search, responses, &cpu, delay.as_ref(), cores)).or_else(|| left_cores(&cpu, delay.as_ref()?, cores));
-    let (limit, confidence, span) = found.or_else(|| cores_of_plateau(plateaus, &cpu, cores))?;
+    let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
+    let (limit, confidence, span) = found.or_else(|| cores_of_plateau(plateaus, cpu, cores))?;
     let resource = ProcessCpu {
-        process: process.observer,
+        process: process.part.observer,
         limit,
         confidence,
         cores_used: cpu.mean(span.0, span.1)?,
-        threads: search.signals.mean(process, Role::ProcessThreads, span.0, span.1).unwrap_or(1.0),
-        run_delay: delay.as_ref().and_then(|delay| delay.mean(span.0, span.1)),
+        threads: search.signals.mean(process.part, Role::ProcessThreads, span.0, span.1).unwrap_or(1.0),
+        run_delay: delay.and_then(|delay| delay.mean(span.0, span.1)),
     };
-    let shown = [Some(&cpu), thread.as_ref(), delay.as_ref()].into_iter().flatten().map(SignalReadings::name).collect();
+    let shown = [Some(cpu), thread.as_ref(), delay].into_iter().flatten().map(SignalReadings::name).collect();
     Some(AtLimit { span, resource, places: limit.places(), series: shown })
 }
 

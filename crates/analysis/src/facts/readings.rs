@@ -38,6 +38,22 @@ impl<'a> SignalReadings<'a> {
         Self { signal: self.signal, points: points.collect() }
     }
 
+    /// How many are more than these places.
+    pub(crate) fn beyond(&self, places: f64) -> Self {
+        let points = self.points.iter().map(|(at, count)| (*at, (count - places).max(0.0)));
+        Self { signal: self.signal, points: points.collect() }
+    }
+
+    /// Each reading with what another signal gave at the same instant added to it.
+    pub(crate) fn plus(&self, other: &SignalReadings<'_>) -> Self {
+        let mut others = other.points.iter().peekable();
+        let points = self.points.iter().map(|(at, value)| {
+            while others.next_if(|(earlier, _)| earlier < at).is_some() {}
+            (*at, value + others.peek().filter(|(same, _)| same == at).map_or(0.0, |(_, beside)| *beside))
+        });
+        Self { signal: self.signal, points: points.collect() }
+    }
+
     /// What evidence calls it.
     pub(crate) fn name(&self) -> String {
         self.signal.name.clone()
@@ -69,6 +85,18 @@ impl<'a> SignalReadings<'a> {
     pub(crate) fn mean(&self, from: f64, to: f64) -> Option<f64> {
         let count = self.count(from, to);
         (count > 0).then(|| self.between(from, to).map(|(_, value)| value).sum::<f64>() / count as f64)
+    }
+
+    /// Values in stretches of time, of which the ends count to the next.
+    pub(crate) fn inside(&self, spans: &[(f64, f64)]) -> Vec<f64> {
+        let is_inside = |at: f64| spans.iter().any(|(from, to)| at >= *from && at < *to);
+        self.points.iter().filter(|(at, _)| is_inside(*at)).map(|(_, value)| *value).collect()
+    }
+
+    /// `None` without readings in them.
+    pub(crate) fn mean_inside(&self, spans: &[(f64, f64)]) -> Option<f64> {
+        let values = self.inside(spans);
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
     /// All readings.

@@ -2,6 +2,7 @@
 
 use run_directory::Run;
 
+use super::path::Path;
 use super::signals::ObservedSignals;
 use super::strain::Strain;
 use crate::RunTally;
@@ -17,6 +18,7 @@ pub(super) struct Search<'f, 'a> {
     pub(super) run: &'f Run,
     pub(super) tally: &'f RunTally,
     pub(super) signals: &'f ObservedSignals<'a>,
+    pub(super) path: &'f Path<'a>,
     pub(super) strain: &'f Strain,
 }
 

@@ -10,6 +10,7 @@ use super::search::{FULL, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::sessions::{self, BlockedStatement};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
+use crate::ResourceKind;
 
 /// Waits that are the database's own: not for the client, for a timer, for work.
 const WAITS: [Role; 5] = [
@@ -167,9 +168,8 @@ fn described<'a>(
 
 /// Whether sessions that compute are at a limit: the cores (average active sessions against CPUs), a pool's size, or most of what is in the system.
 fn computes_too_much(search: &Search<'_, '_>, pools: &[PoolShortage<'_>], (computing, active): (f64, f64), (from, to): (f64, f64)) -> bool {
-    let machine = search.signals.parts_with(Role::MachineCores).next();
-    let cores = machine.and_then(|machine| search.signals.mean(machine, Role::MachineCores, from, to));
-    let fills_cores = cores.is_some_and(|cores| computing >= FULL * cores);
+    let machine = search.path.of_kind(ResourceKind::Machine).next();
+    let fills_cores = machine.and_then(|machine| machine.places(from, to)).is_some_and(|cores| computing >= FULL * cores);
     let fills_pool = pools.iter().any(|pool| !pool.is_threads && pool.is_during(from, to) && active >= OF_POOL_MIN * pool.size);
     let is_most = search.strain.in_system(from, to).is_some_and(|count| active >= OF_SYSTEM_MIN * count);
     fills_cores || fills_pool || is_most

@@ -16,6 +16,13 @@ pub(crate) struct ObservedPart<'a> {
     pub(crate) part: &'a str,
 }
 
+impl<'a> ObservedPart<'a> {
+    /// The part where there is one: a pool, a device, a queue.
+    pub(crate) fn name(self) -> &'a str {
+        if self.part.is_empty() { self.observer } else { self.part }
+    }
+}
+
 /// All signals of a run.
 pub(crate) struct ObservedSignals<'a> {
     all: &'a [SignalSeries],

@@ -1,13 +1,11 @@
 //! Bytes that come no faster however many are asked for: a link, a proxy or a limit on bytes.
 
-use metrics::Role;
-
 use super::alternative::Alternative;
 use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
-use crate::Confidence;
 use crate::facts::Facts;
 use crate::instant::named;
+use crate::{Confidence, ResourceKind};
 
 /// Part of a link's speed from which it is full.
 const FULL: f64 = 0.85;
@@ -64,12 +62,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 /// The observed device that was fullest: its name, bytes per second, what it can carry, and its series.
 fn link(facts: &Facts<'_>, (from, to): (f64, f64)) -> Option<(String, f64, f64, String)> {
-    let roles = [Role::NetworkReceived, Role::NetworkSent];
-    let links = roles.into_iter().flat_map(|role| facts.signals.parts_with(role).map(move |part| (role, part)));
-    let used = links.filter_map(|(role, part)| {
-        let readings = facts.signals.read(part, role)?;
-        let speed = facts.signals.mean(part, Role::NetworkSpeed, from, to).filter(|speed| *speed > 0.0)?;
-        Some((part.part.to_owned(), readings.mean(from, to)?, speed, readings.name()))
+    let used = facts.path.of_kind(ResourceKind::Network).filter_map(|link| {
+        let (readings, speed) = (link.used.as_ref()?, link.places(from, to)?);
+        Some((link.part.part.to_owned(), readings.mean(from, to)?, speed, readings.name()))
     });
     used.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))
 }

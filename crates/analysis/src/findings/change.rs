@@ -7,6 +7,7 @@ use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadBeside, Shape};
+use crate::facts::load_response::GROWN;
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
@@ -23,6 +24,9 @@ const SURE_P: f64 = 1e-3;
 /// How many times the generator's p99 of lag a change must be to be the target's at all, and to rule the generator out.
 const BEYOND_LAG: f64 = 3.0;
 const DWARFED: f64 = 10.0;
+/// How many times its mean a wait near the limit may be for a while: it is distributed exponentially there (Kingman 1962), and exceeds that in one of 150
+/// cases.
+const WANDERS: f64 = 5.0;
 /// Part of the arrivals that does not leave, from which work piles up.
 const PILES_UP: f64 = 0.04;
 /// Part of the added time that a phase must hold to be named.
@@ -97,6 +101,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
         found = found.rests_on("meanwhile more iterations started than ended: work piled up".to_owned(), Vec::new(), span(change));
     }
     found = found.weigh(by_load(facts, change)).weigh(by_generator(facts, change, dwarfs));
+    let found = by_queue(facts, change).into_iter().fold(found, RankedFinding::weigh);
     let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
     let found = found.try_next(what_to_do.unwrap_or_else(|| next(change, moved)));
     let doubt = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
@@ -192,6 +197,19 @@ fn by_load(facts: &Facts<'_>, change: &Change) -> Alternative {
             "the load had not been as high before. It is no queue: that would go on growing",
         ),
     }
+}
+
+/// A queue, as another cause, where the load changed meanwhile and high load makes requests wait as long: near its limit, one grows and shrinks by itself.
+fn by_queue(facts: &Facts<'_>, change: &Change) -> Option<Alternative> {
+    let TimelineOf::Series(key) = &change.of else { return None };
+    let is_beside = matches!(change.load, LoadBeside::Compared { .. }) && change.shape == Shape::Step && change.is_slower();
+    let response = facts.responses.iter().find(|response| *response.name == *key.name).filter(|_| is_beside)?;
+    let (low, high) = response.low_and_high_outside(span(change))?;
+    let may_queue = high >= GROWN * low && change.after.mean <= WANDERS * high;
+    may_queue.then(|| {
+        let since = format!("its times grow with the load, from {} to {} on average", units::seconds(low), units::seconds(high));
+        Alternative::not_ruled_out("A queue near its limit, which grows and shrinks by itself", since)
+    })
 }
 
 /// The load generator, as another cause.

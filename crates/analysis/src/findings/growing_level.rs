@@ -3,18 +3,15 @@
 //! By Little's law the members of a pool that are in use are throughput × the time that each is held: under a constant load they have a level. One that
 //! keeps growing while times do not is held for good. Told beside what is said of the run, with when there will be none left.
 
-use metrics::Role;
-
+use crate::ResourceKind;
 use crate::facts::Facts;
-use crate::facts::signals::ObservedPart;
+use crate::facts::path::PathResource;
 use crate::instant::clock;
 use crate::trend;
 
-/// What there is of it, and how many there may be.
-const LEVELS: [(Role, &[Role], &str); 2] = [
-    (Role::PoolInUse, &[Role::PoolSizeMax, Role::PoolSize], "members in use of the pool"),
-    (Role::ProcessDescriptors, &[Role::ProcessDescriptorsMax], "open descriptors of"),
-];
+/// What is taken for a while.
+const LEVELS: [(ResourceKind, &str); 2] =
+    [(ResourceKind::Pool, "members in use of the pool"), (ResourceKind::Descriptors, "open descriptors of")];
 /// How far arrivals per second may change from third to third of the run.
 const SAME_LOAD: f64 = 1.15;
 /// Chance of a level without a trend to show one as clear, for each that is looked at.
@@ -31,17 +28,17 @@ pub(super) fn told(facts: &Facts<'_>) -> Option<String> {
     if !is_open || rates[1] > SAME_LOAD * rates[2] || rates[2] > SAME_LOAD * rates[1] {
         return None;
     }
-    let parts = |role| facts.signals.parts_with(role);
-    LEVELS.iter().find_map(|(role, most, what)| parts(*role).find_map(|part| of_one(facts, part, (*role, most, what), (from + third, to))))
+    let level = |(kind, what): (ResourceKind, &str)| facts.path.of_kind(kind).find_map(|of| of_one(of, what, (from + third, to)));
+    LEVELS.into_iter().find_map(level)
 }
 
 /// From the second third on: a system takes some of everything to get going.
-fn of_one(facts: &Facts<'_>, part: ObservedPart<'_>, (role, most, what): (Role, &[Role], &str), (from, to): (f64, f64)) -> Option<String> {
-    let readings = facts.signals.read(part, role)?;
+fn of_one(of: &PathResource<'_>, what: &str, (from, to): (f64, f64)) -> Option<String> {
+    let readings = of.used.as_ref()?;
     let points: Vec<(f64, f64)> = readings.between(from, to).collect();
     let values: Vec<f64> = points.iter().map(|(_, value)| *value).collect();
     let found = trend::find(&values).filter(|found| found.slope > 0.0 && found.p_value <= CHANCE_MAX)?;
-    let places = most.iter().find_map(|role| facts.signals.mean(part, *role, from, to)).filter(|places| *places > 0.0)?;
+    let places = of.places(from, to)?;
     let grown = found.slope * (values.len() - 1) as f64;
     // What comes and goes is no leak: in the end there are never as few as there ever were at first.
     let (first, last) = (&values[..values.len() / 3], &values[values.len() - values.len() / 3..]);
@@ -52,7 +49,7 @@ fn of_one(facts: &Facts<'_>, part: ObservedPart<'_>, (role, most, what): (Role, 
     let (ended, now) = (points.last()?.0, found.height + grown);
     let each_second = grown / (ended - points.first()?.0).max(1e-9);
     let left = (places - now).max(0.0) / each_second;
-    let name = if part.part.is_empty() { part.observer } else { part.part };
+    let name = of.part.name();
     Some(format!(
         "But the {what} \"{name}\" grew steadily, from {} to {} of {} since {}, though the load stayed the same: some are never given back (a leak). \
          At this pace none is left at {}.",

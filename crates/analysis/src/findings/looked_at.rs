@@ -3,7 +3,9 @@
 use metrics::Role;
 
 use super::alternative::Alternative;
+use crate::ResourceKind;
 use crate::facts::Facts;
+use crate::facts::path::PathResource;
 use crate::facts::search::FULL;
 use crate::facts::session_waits::SessionWait;
 
@@ -16,40 +18,54 @@ const WAITS_MIN: f64 = 0.5;
 /// A CPU at its limit.
 pub(super) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     const OTHER: &str = "A process or thread that is at the limit of its CPU";
-    let signals = &facts.signals;
-    let used = |part| Some((part, signals.mean(part, Role::ProcessCpu, from, to)?));
-    let Some((process, cores)) = signals.parts_with(Role::ProcessCpu).filter_map(used).max_by(|a, b| a.1.total_cmp(&b.1)) else {
-        return Alternative::not_ruled_out(OTHER, "no process of the system was observed (observe.process)");
-    };
-    let thread = signals.mean(process, Role::ProcessThreadCpuMax, from, to);
-    let (name, number) = (process.observer, units::number(cores));
-    let told = match thread {
-        Some(thread) => format!("\"{name}\" used {number} cores, and its busiest thread {}", units::number(thread)),
-        None => format!("\"{name}\" used {number} cores"),
-    };
-    let machine = f64::from(facts.run.info.host.cores).max(1.0);
-    let places = signals.mean(process, Role::ProcessCpuMax, from, to).unwrap_or(machine).max(1.0);
-    // One that waits for a core is short of them however little it got.
-    let waits = signals.mean(process, Role::ProcessRunDelay, from, to).filter(|waits| *waits >= WAITS_MIN);
-    if let Some(waits) = waits.filter(|_| cores < IDLE_ENOUGH) {
-        return Alternative::not_ruled_out(
-            OTHER,
-            format!("{told}, but its threads waited for a core for {} s per second", units::number(waits)),
-        );
+    let looks = facts.path.of_kind(ResourceKind::Process).filter_map(|process| CpuLook::at(facts, process, (from, to)));
+    // One that may be short of it speaks for all of them.
+    match looks.max_by(|a, b| a.is_short.cmp(&b.is_short).then(a.cores.total_cmp(&b.cores))) {
+        None => Alternative::not_ruled_out(OTHER, "no process of the system was observed (observe.process)"),
+        Some(CpuLook { is_short: false, told, .. }) => Alternative::ruled_out(OTHER, told),
+        Some(CpuLook { told, .. }) => Alternative::not_ruled_out(OTHER, told),
     }
-    let has_idle_threads = thread.is_some_and(|thread| thread < IDLE_ENOUGH) && cores < IDLE_ENOUGH * places && !is_near_one(cores);
-    if cores < IDLE_ENOUGH || has_idle_threads { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+}
+
+/// What one process used of the CPU, whether it may have been short of it, and that as a sentence.
+struct CpuLook {
+    cores: f64,
+    is_short: bool,
+    told: String,
+}
+
+impl CpuLook {
+    /// `None`: it was not read meanwhile.
+    fn at(facts: &Facts<'_>, process: &PathResource<'_>, (from, to): (f64, f64)) -> Option<Self> {
+        let cores = process.used.as_ref()?.mean(from, to)?;
+        let thread = facts.signals.mean(process.part, Role::ProcessThreadCpuMax, from, to);
+        let (name, number) = (process.part.observer, units::number(cores));
+        let told = match thread {
+            Some(thread) => format!("\"{name}\" used {number} cores, and its busiest thread {}", units::number(thread)),
+            None => format!("\"{name}\" used {number} cores"),
+        };
+        let places = process.places(from, to).unwrap_or(1.0);
+        let is_idle = cores < IDLE_ENOUGH * places.min(1.0);
+        // One that waits for a core is short of them however little it got.
+        let waits = process.waiting.as_ref().and_then(|waiting| waiting.mean(from, to)).filter(|waits| *waits >= WAITS_MIN);
+        if let Some(waits) = waits.filter(|_| is_idle) {
+            let told = format!("{told}, but its threads waited for a core for {} s per second", units::number(waits));
+            return Some(Self { cores, is_short: true, told });
+        }
+        let has_idle_threads = thread.is_some_and(|thread| thread < IDLE_ENOUGH) && cores < IDLE_ENOUGH * places && !is_near_one(cores);
+        Some(Self { cores, is_short: !is_idle && !has_idle_threads, told })
+    }
 }
 
 /// Whether programs that are not observed had the machine's cores in most of these seconds: what stands still then may wait for a core.
 /// `None`: the machine was not observed.
 pub(super) fn others_fill_the_machine(facts: &Facts<'_>, seconds: &[f64]) -> Option<bool> {
-    let machine = facts.signals.parts_with(Role::MachineIdle).next()?;
+    let used = facts.path.of_kind(ResourceKind::Machine).find_map(|machine| machine.used.as_ref())?;
+    let cores = facts.path.machine_cores;
     let is_full = |at: f64| {
-        let mean = |part, role| facts.signals.mean(part, role, at, at + 1.0);
-        let cores = mean(machine, Role::MachineCores).unwrap_or_else(|| f64::from(facts.run.info.host.cores)).max(1.0);
-        let observed: f64 = facts.signals.parts_with(Role::ProcessCpu).filter_map(|part| mean(part, Role::ProcessCpu)).sum();
-        mean(machine, Role::MachineIdle).is_some_and(|idle| idle <= (1.0 - FULL) * cores) && observed < cores / 2.0
+        let processes = facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.used.as_ref());
+        let observed: f64 = processes.filter_map(|used| used.mean(at, at + 1.0)).sum();
+        used.mean(at, at + 1.0).is_some_and(|used| used >= FULL * cores) && observed < cores / 2.0
     };
     Some(2 * seconds.iter().filter(|at| is_full(**at)).count() > seconds.len())
 }

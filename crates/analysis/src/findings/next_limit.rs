@@ -27,10 +27,9 @@ pub(super) fn nearest(facts: &Facts<'_>, span: (f64, f64)) -> Option<String> {
 }
 
 fn beyond<'a>(facts: &Facts<'a>, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<'_>) -> bool) -> Option<NextLimit<'a>> {
-    let cores = next_limits::machine_cores(&facts.signals, facts.run);
     let now = facts.strain.throughput(span.0, span.1);
     let is_after = |limit: &NextLimit<'_>| limit.throughput_max >= BEYOND * now && limit.throughput_max <= FAR * now;
-    next_limits::find(&facts.signals, &facts.strain, cores, span).into_iter().filter(|limit| !is_limit(limit)).find(is_after)
+    next_limits::find(&facts.path, &facts.strain, span).into_iter().filter(|limit| !is_limit(limit)).find(is_after)
 }
 
 fn would_be(facts: &Facts<'_>, next: &NextLimit<'_>, span: (f64, f64)) -> String {

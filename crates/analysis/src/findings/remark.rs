@@ -16,7 +16,7 @@ use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
-use crate::{Grade, RunTotals};
+use crate::{Grade, ResourceKind, RunTotals};
 
 /// Failed share above which failures are the first thing to look at.
 const FAILED_MAX: f64 = 0.001;
@@ -54,13 +54,11 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
 
 /// A machine without an idle core, though nobody was seen to wait for one.
 fn full_machine(facts: &Facts<'_>) -> Option<String> {
-    let machine = facts.signals.parts_with(Role::MachineIdle).next()?;
-    let cores = facts.signals.mean(machine, Role::MachineCores, 0.0, f64::INFINITY)?.max(1.0);
-    let idle = facts.signals.read(machine, Role::MachineIdle)?;
-    let (from, to) = longest_run(idle.points(), READINGS_MIN, LENGTH_MIN_S, |idle| idle <= (1.0 - FULL) * cores)?;
-    let parts = facts.signals.parts_with(Role::ProcessCpu);
+    let (machine, cores) = (facts.path.of_kind(ResourceKind::Machine).next()?, facts.path.machine_cores);
+    let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL * cores)?;
+    let processes = facts.path.of_kind(ResourceKind::Process);
     let observed: Vec<(&str, f64)> =
-        parts.filter_map(|part| Some((part.observer, facts.signals.mean(part, Role::ProcessCpu, from, to)?))).collect();
+        processes.filter_map(|process| Some((process.part.observer, process.used.as_ref()?.mean(from, to)?))).collect();
     let used: f64 = observed.iter().map(|(_, cores)| cores).sum();
     let most = observed.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let who = match most {
@@ -393,12 +391,7 @@ fn waiting_for_a_core(facts: &Facts<'_>, cpu: &SignalReadings<'_>) -> Option<Str
 fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let (low, high) = facts.strain.low_and_high();
     let collectors = facts.signals.read_each(part, Role::GarbageCollection);
-    let mean = |readings: &SignalReadings<'_>, spans: &[(f64, f64)]| {
-        let inside = |at: f64| spans.iter().any(|(from, to)| at >= *from && at < *to);
-        let values: Vec<f64> = readings.points().iter().filter(|(at, _)| inside(*at)).map(|(_, share)| *share).collect();
-        values.iter().sum::<f64>() / values.len().max(1) as f64
-    };
-    let share = |spans: &[(f64, f64)]| collectors.iter().map(|readings| mean(readings, spans)).sum::<f64>();
+    let share = |spans: &[(f64, f64)]| collectors.iter().filter_map(|readings| readings.mean_inside(spans)).sum::<f64>();
     let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", units::share(share(&low))) };
     let at_high = share(&high);
     (at_high >= COLLECTING_MIN)

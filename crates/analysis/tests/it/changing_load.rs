@@ -10,7 +10,7 @@ use crate::changes::noise;
 use crate::coverage::Draws;
 use crate::fluid::{Load, System};
 use crate::made::{self, SECOND, Slice, plan};
-use crate::simulation::{Service, Target, ramp, simulate, step};
+use crate::simulation::{Service, Step, Target, ramp, simulate, step, users};
 
 /// A load by second. Arrivals per second.
 pub(crate) type Rate = fn(f64) -> f64;
@@ -148,6 +148,26 @@ fn a_step_under_a_rising_number_of_users_is_told() {
     assert!(found[0].claim.contains(" from 0:40 to 0:52, more than the load explains (22 users to 2"), "{}", shown(&found));
 }
 
+/// Users who wait longer from an instant on get less done, and more users get more done: no queue does that.
+#[test]
+fn a_step_that_lasts_under_a_rising_number_of_users_is_told() {
+    for seed in 0..5 {
+        let mut draws = Draws::new(seed);
+        let slices = (0..SECONDS).map(|second| {
+            let users = 10 + u64::from(second) / 2;
+            let mut slice = Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users));
+            let time = 0.05 + if second >= 40 { 0.4 } else { 0.0 };
+            for _ in 0..(users as f64 / (time + 0.2)) as u64 {
+                slice.record(SeriesKind::Request, "Pay", 0, (time * noise(0.2, &mut draws) * 1e9) as u64, Outcome::Passed);
+            }
+            slice.done()
+        });
+        let stage = ClosedStage { from: 10, to: 50, duration_ns: u64::from(SECONDS) * SECOND };
+        let found = findings(&made::run_of(plan(LoadProfile::Closed { stages: vec![stage] }), slices.collect()));
+        assert!(found[0].claim.contains(" at 0:40, all at once, while the load rose past 30 users"), "{}", shown(&found));
+    }
+}
+
 /// Times that only follow their load, or what is left of a higher one.
 #[test]
 fn what_the_load_explains_is_no_change() {
@@ -181,4 +201,31 @@ fn what_the_load_explains_is_no_change() {
         accused.extend(told(&System { capacity: 25.0, base: 0.04, is_shared: true }.under(load).run));
     }
     assert!(accused.is_empty(), "{}:\n{}", accused.len(), accused.join("\n"));
+}
+
+/// A quick request that waits behind slow ones: from 3 to 40 ms within seconds as users become too many, and on to 400.
+#[test]
+fn a_quick_request_in_the_queue_of_slow_ones_makes_no_step() {
+    let quick = Step { pause: Some(Service::Exponential(0.36)), ..step("Show", 0, Service::Exponential(0.0026)) };
+    let target = Target { slots: vec![4], steps: vec![step("List", 0, Service::Fixed(0.123)), quick] };
+    for seed in 0..40 {
+        let found = findings(&simulate(&target, users(2, 46, 40), seed));
+        assert!(found.iter().all(|finding| !finding.claim.contains("all at once")), "{seed}: {}", shown(&found));
+    }
+}
+
+/// One place for random arrivals that come to ask for more than it gives: some of its queues are long for a while, and shorter at a higher load.
+#[test]
+fn a_queue_that_grows_and_shrinks_near_its_limit_is_never_surely_a_change() {
+    let target = Target { slots: vec![1], steps: vec![step("Show", 0, Service::LogUniform(0.0676, 0.321))] };
+    let mut told = 0;
+    for seed in 0..300 {
+        let found = findings(&simulate(&target, ramp(0.65, 7.9, 40, Timing::Poisson), seed));
+        for change in found.iter().filter(|finding| finding.rule == "change" && finding.claim.contains("more than the load explains")) {
+            assert!(change.confidence < Confidence::High, "{seed}: {}", shown(&found));
+            assert!(change.alternatives.iter().any(|other| other.starts_with("A queue near its limit")), "{seed}: {}", shown(&found));
+            told += 1;
+        }
+    }
+    assert!(told > 0, "none of them tells what this test is about");
 }

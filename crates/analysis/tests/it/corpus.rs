@@ -55,3 +55,14 @@ fn the_score_of_the_corpus_is_what_it_was() {
     assert!(folders.len() > 5, "the corpus is gone");
     insta::assert_snapshot!("the_score_of_the_corpus", text);
 }
+
+/// Of a run with several requests in each iteration, read late: what they are together may not depend on the order in which they are met.
+#[test]
+fn the_same_run_gives_the_same_summary() {
+    let folder = Path::new(CORPUS).join("node.row-lock.gross.ramp.all.1");
+    let summary = || serde_json::to_string(&concluded(&folder)).unwrap();
+    let first = summary();
+    for _ in 0..8 {
+        assert_eq!(summary(), first);
+    }
+}

@@ -28,6 +28,7 @@ mod mixes;
 mod networks;
 mod next;
 mod onsets;
+mod path;
 mod pipeline;
 mod refusals;
 mod runtimes;

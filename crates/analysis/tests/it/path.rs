@@ -1,0 +1,120 @@
+//! One resource means the same to all who read it: the limit that comes next, what a finding sets aside, the remark, the table beside them.
+
+use analysis::{Confidence, ResourceKind, conclude};
+use metrics::Role;
+use run_directory::Run;
+
+use crate::fluid::{Load, System};
+use crate::made::{self, MS, Slice, counter, gauge, open, plan};
+use crate::told::{findings, shown};
+
+/// Three places of 40 ms for "Register".
+const POOL: System = System { capacity: 75.0, base: 0.04, is_shared: false };
+
+fn process(run: &mut Run, name: &str, cores: f64, thread: Option<f64>) {
+    counter(name, "cpu").role(Role::ProcessCpu).each_second(run, |second| cores + 0.01 * (second % 3) as f64);
+    if let Some(thread) = thread {
+        gauge(name, "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(run, |_| thread);
+    }
+}
+
+fn machine(run: &mut Run, cores: f64) {
+    gauge("host", "cores").role(Role::MachineCores).each_second(run, |_| cores);
+}
+
+/// What is said of the CPU where all requests wait for a pool of three.
+fn cpu_set_aside(observe: impl Fn(&mut Run)) -> String {
+    let mut run = System { is_shared: true, ..POOL }.under(Load::Ramp(4.0, 120.0, 60)).run;
+    observe(&mut run);
+    let found = findings(&run);
+    assert_eq!(found[0].rule, "effective-concurrency", "{}", shown(&found));
+    let cpu = found[0].alternatives.iter().find(|other| other.starts_with("A process or thread")).unwrap();
+    assert!(cpu.contains(". Ruled out: ") || found[0].confidence < Confidence::High, "{}", shown(&found));
+    cpu.clone()
+}
+
+#[test]
+fn a_process_is_held_against_the_machine_that_was_observed_and_not_the_generators() {
+    let on = |generator: u32, cores: f64, used: f64| {
+        cpu_set_aside(|run| {
+            run.info.host.cores = generator;
+            machine(run, cores);
+            process(run, "app", used, Some(0.3));
+        })
+    };
+    // 2.4 of 16 cores leave room, whatever the generator has.
+    assert!(on(2, 16.0, 2.4).contains("Ruled out: \"app\" used 2.4"), "{}", on(2, 16.0, 2.4));
+    // 1.7 of two do not.
+    assert!(on(64, 2.0, 1.7).contains("Not ruled out: \"app\" used 1.7"), "{}", on(64, 2.0, 1.7));
+}
+
+#[test]
+fn the_process_that_is_nearest_its_limit_speaks_for_all() {
+    let told = cpu_set_aside(|run| {
+        machine(run, 8.0);
+        process(run, "app", 0.85, None);
+        gauge("app", "cores_allowed").role(Role::ProcessCpuMax).each_second(run, |_| 1.0);
+        process(run, "database", 2.4, Some(0.3));
+    });
+    assert!(told.contains("Not ruled out: \"app\" used 0.86"), "{told}");
+}
+
+#[test]
+fn a_quota_is_as_many_cores_as_a_process_has() {
+    let observe = |run: &mut Run| {
+        machine(run, 8.0);
+        process(run, "app", 1.3, Some(0.4));
+        gauge("app", "cores_allowed").role(Role::ProcessCpuMax).each_second(run, |_| 8.0);
+        gauge("app", "cpu_quota").role(Role::GroupCpuMax).each_second(run, |_| 1.5);
+    };
+    let told = cpu_set_aside(observe);
+    assert!(told.contains("Not ruled out: \"app\" used 1.3"), "{told}");
+    let mut run = POOL.under(Load::Ramp(4.0, 120.0, 60)).run;
+    observe(&mut run);
+    let row = conclude(&run).resources.into_iter().find(|row| row.kind == ResourceKind::Process).unwrap();
+    assert_eq!(row.limit, Some(1.5));
+    assert!((row.high.unwrap().utilisation.unwrap() - 0.87).abs() < 0.02, "{row:?}");
+}
+
+/// Some metrics of a pool only tell how many wait for it.
+#[test]
+fn a_pool_of_which_only_those_who_wait_are_known_was_observed() {
+    let fluid = POOL.under(Load::Ramp(4.0, 120.0, 60));
+    let mut run = fluid.run.clone();
+    let waiting = gauge("app", "db_pool_waiting").role(Role::PoolWaiting).part("db_pool");
+    waiting.each_second(&mut run, |second| (fluid.open[second as usize] - 3.0).max(0.0));
+    let rows = conclude(&run).resources;
+    let pools: Vec<_> = rows.iter().filter(|row| row.kind == ResourceKind::Pool).collect();
+    assert!(pools.len() == 1 && pools[0].name == "db_pool", "{pools:?}");
+    assert!(pools[0].high.unwrap().waiting > Some(10.0) && pools[0].low.unwrap().waiting < Some(1.0), "{pools:?}");
+}
+
+/// Cores that wait for a disk could compute.
+#[test]
+fn a_machine_that_waits_for_its_disk_has_cores_left() {
+    let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
+    let mut run = made::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+    machine(&mut run, 4.0);
+    gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.1);
+    let remark = |run: &Run| conclude(run).verdict.findings.remark;
+    assert!(remark(&run).contains("all 4 cores of the machine were busy"), "{}", remark(&run));
+    gauge("host", "iowait").role(Role::MachineIoWait).each_second(&mut run, |_| 3.0);
+    assert!(!remark(&run).contains("cores of the machine were busy"), "{}", remark(&run));
+}
+
+/// One core of a process takes 40 ms for each registration; the machine's eight take 60 ms for each, and as much again they wait for a disk.
+#[test]
+fn the_limit_after_this_one_is_reached_by_work_and_not_by_waiting() {
+    let fluid = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60));
+    let mut run = fluid.run.clone();
+    let ended = |second: u64| fluid.ended[second as usize];
+    machine(&mut run, 8.0);
+    gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| 8.0 - 0.12 * ended(second));
+    gauge("host", "iowait").role(Role::MachineIoWait).each_second(&mut run, |second| 0.06 * ended(second));
+    counter("app", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.04 * ended(second));
+    gauge("app", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| 0.04 * ended(second));
+    let found = findings(&run);
+    let evidence: String = found[0].evidence.iter().map(|evidence| format!("{}\n", evidence.text)).collect();
+    // Both kinds of requests count: 8 cores over 30 ms each.
+    assert!(evidence.contains("the 8 cores of the machine would be the limit, at about 26"), "{evidence}");
+}
