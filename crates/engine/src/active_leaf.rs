@@ -13,6 +13,8 @@ use plan::{RunRole, ScenarioRun, TestPlan};
 use crate::context::WorkerContext;
 use crate::control::WorkerError;
 use crate::failure::WorkerFailure;
+use crate::handover::Handover;
+use crate::standing::WorkerStanding;
 use crate::user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};
 use crate::wakeup::Wakeup;
 
@@ -20,6 +22,7 @@ use crate::wakeup::Wakeup;
 pub(crate) struct ActiveLeaf<C: UserFactory> {
     pub(crate) context: WorkerContext,
     pub(crate) factory: Rc<C>,
+    pub(crate) standing: Rc<WorkerStanding>,
     /// Depth-first number in the load tree.
     pub(crate) number: u32,
     pub(crate) run: ScenarioRun,
@@ -48,7 +51,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     pub(crate) fn new(
         context: WorkerContext,
         factory: Rc<C>,
-        failure: WorkerFailure,
+        (standing, failure): (Rc<WorkerStanding>, WorkerFailure),
         plan: &TestPlan,
         number: u32,
         begin: Nanos,
@@ -59,6 +62,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
         let series = context.recorder.borrow_mut().series(&key);
         Some(Self {
             factory,
+            standing,
             number,
             seed: plan.options.seed.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             begin,
@@ -95,13 +99,14 @@ impl<C: UserFactory> ActiveLeaf<C> {
     /// Starts no more iterations from now on.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
+        self.standing.look_again();
         self.load_end.set(self.load_end.get().min(self.now()));
         self.tell_load_end();
     }
 
     /// Writes down when the load ended, once.
     pub(crate) fn tell_load_end(&self) {
-        if self.context.index == 0 && self.is_load() && !self.load_end_told.replace(true) {
+        if self.standing.tells() && self.is_load() && !self.load_end_told.replace(true) {
             let at = self.load_end.get();
             self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::LoadEnded { at });
         }
@@ -110,7 +115,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     /// Multiplies what the profile asks for, from an instant on.
     pub(crate) fn scale(&self, at: Nanos, factor: f64) {
         self.scales.borrow_mut().push((at, factor));
-        if self.context.index == 0 {
+        if self.standing.tells() {
             self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::Scaled { at, factor });
         }
     }
@@ -129,6 +134,30 @@ impl<C: UserFactory> ActiveLeaf<C> {
         let share = self.context.share();
         let made = self.factory.new_user(self.number, self.run.scenario, number * share.of + share.index);
         made.map_err(|error| self.failure.tell(WorkerError::Users(error))).ok()
+    }
+
+    /// What others have handed over to this worker and those beside it, of this leaf.
+    pub(crate) fn handovers(&self) -> Vec<Handover> {
+        self.standing.handovers(self.is_load())
+    }
+
+    /// When the next iteration starts: at this instant, or when the worker may start one again. `None`: none starts any more.
+    pub(crate) async fn may_start(&self, now: Nanos) -> Option<Nanos> {
+        if self.standing.may_start(now) {
+            return Some(now);
+        }
+        poll_fn(|context| {
+            let now = self.now();
+            if self.standing.may_start(now) {
+                return Poll::Ready(Some(now));
+            }
+            if self.is_stopping() {
+                return Poll::Ready(None);
+            }
+            self.standing.wait(context);
+            Poll::Pending
+        })
+        .await
     }
 
     /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when that was noticed; `None`:

@@ -30,7 +30,7 @@ impl Post {
         match self {
             // A worker that is gone has said so, or will.
             Post::Worker(worker) => _ = worker.blocking_send(command.clone()),
-            Post::Agent(tell) => tell(command.into()),
+            Post::Agent(tell) => _ = command.of_agent().map(tell),
         }
     }
 }
@@ -79,6 +79,8 @@ pub(crate) struct ActiveLoad<'a> {
     /// What happened beside the snapshots, for the next of them.
     marks: Vec<Mark>,
     newly_lost: Vec<AgentSlice>,
+    /// What the others are to hear of lost agents, once the load has begun.
+    handovers: Vec<AgentCommand>,
     /// The workers were told to end.
     finishing: bool,
     /// The run is to go on after its load.
@@ -118,6 +120,7 @@ impl<'a> ActiveLoad<'a> {
             lost: BTreeSet::new(),
             marks: Vec::new(),
             newly_lost: Vec::new(),
+            handovers: Vec::new(),
             finishing: false,
             lingers,
             lingering: false,
@@ -191,6 +194,7 @@ impl<'a> ActiveLoad<'a> {
         self.clock.begin(zero);
         self.event(LoadEvent::Ready { zero });
         self.tell(&WorkerCommand::Start { zero });
+        std::mem::take(&mut self.handovers).iter().for_each(|handover| self.tell_agents(handover));
         let first = self.tree.begin();
         self.begin_leaves(first);
     }
@@ -275,7 +279,7 @@ impl<'a> ActiveLoad<'a> {
                 self.done.insert(from);
                 self.break_off(error);
             }
-            WorkerReport::Lost(why) => self.lose(from, why),
+            WorkerReport::Lost { why, started_before } => self.lose(from, why, started_before),
         }
     }
 
@@ -291,10 +295,16 @@ impl<'a> ActiveLoad<'a> {
     }
 
     /// The load goes on with the agents that are left.
-    fn lose(&mut self, agent: usize, why: String) {
+    fn lose(&mut self, agent: usize, mut why: String, started_before: Option<Nanos>) {
+        // What is done once is done by the first of those that are left.
+        let was_first = (0..agent).all(|other| self.lost.contains(&other));
         self.lost.insert(agent);
         self.done.insert(agent);
         self.snapshots.lose(agent);
+        why += &match self.hand_over(agent, started_before) {
+            Some(from) => format!("; the others make its part of the load from {} into the run on", units::seconds(from as f64 / 1e9)),
+            None => "; its part of the load is missing from here on".to_owned(),
+        };
         self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text: why.clone() });
         self.newly_lost.push(AgentSlice { agent: agent as u32, lost: true, ..AgentSlice::default() });
         if self.lost.len() == self.workers.len() {
@@ -303,9 +313,32 @@ impl<'a> ActiveLoad<'a> {
         self.hand_on();
         self.begin_when_ready();
         for (leaf, left) in self.running.clone() {
-            // A set-up is the first agent's: nobody has what it should have returned.
-            let is_cut_short = agent == 0 && self.set_ups.contains_key(&leaf) && left.contains(&agent);
+            // Nobody has what a set-up of it should have returned.
+            let is_cut_short = was_first && self.set_ups.contains_key(&leaf) && left.contains(&agent);
             self.leaf_ended(agent, leaf, is_cut_short);
+        }
+    }
+
+    /// Tells those that are left what they are to make from now on. Returns from when on they make its load, where they do.
+    fn hand_over(&mut self, lost: usize, started_before: Option<Nanos>) -> Option<Nanos> {
+        let left: Vec<u32> = (0..self.workers.len()).filter(|other| !self.done.contains(other)).map(|other| other as u32).collect();
+        let soon = if self.has_begun { self.clock.now() + self.lead_ns } else { 0 };
+        let from = started_before.map_or(soon, |before| before.max(soon));
+        let (is_of_load, is_anybody_left) = (started_before.is_some(), !left.is_empty());
+        let handover = AgentCommand::HandOver { lost: lost as u32, left, from, is_of_load };
+        if self.has_begun {
+            self.tell_agents(&handover);
+        } else {
+            self.handovers.push(handover);
+        }
+        (is_of_load && is_anybody_left).then_some(from)
+    }
+
+    fn tell_agents(&self, command: &AgentCommand) {
+        for (_, post) in self.workers.iter().enumerate().filter(|(number, _)| !self.done.contains(number)) {
+            if let Post::Agent(tell) = post {
+                tell(command.clone());
+            }
         }
     }
 

@@ -17,6 +17,11 @@ pub enum AgentCommand {
     Halt,
     /// Scale the load relative to the plan, from an instant on.
     Scale { at: Nanos, factor: f64 },
+    /// Start nothing from this instant on, until a later one is told.
+    Lease { until: Nanos },
+    /// The part of an agent that was lost is made by those that are left, from an instant on; all of the load, or only what is done once, before and
+    /// after it.
+    HandOver { lost: u32, left: Vec<u32>, from: Nanos, is_of_load: bool },
     /// Hand over what is left and end.
     Finish,
 }
@@ -34,6 +39,7 @@ pub enum AgentReport {
     Done,
     /// It could not go on. Why.
     Broke(String),
-    /// Nothing more will come from it. Why.
-    Lost(String),
+    /// Nothing more will come from it. Why. `started_before`: it starts nothing from this instant on, and its part is to be made by the others;
+    /// `None`: its part is to be left out.
+    Lost { why: String, started_before: Option<Nanos> },
 }

@@ -15,6 +15,7 @@ use crate::agent_messages::{AgentCommand, AgentReport};
 use crate::assembly::SnapshotAssembly;
 use crate::context::{WorkerContext, WorkerShare};
 use crate::descriptors::DescriptorTables;
+use crate::handover::Handover;
 use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, SharedIterations, WorkerCommand, WorkerReport};
 use crate::threads::WorkerThreads;
 use crate::user::UserFactory;
@@ -155,6 +156,16 @@ impl ActiveWorkers<'_> {
             AgentCommand::Stop => self.tell(&WorkerCommand::Stop),
             AgentCommand::Halt => self.tell(&WorkerCommand::Halt),
             AgentCommand::Scale { at, factor } => self.tell(&WorkerCommand::Scale { at, factor }),
+            AgentCommand::Lease { until } => {
+                for worker in &self.workers {
+                    // One that is too busy to take it hears the next; the first finds it waiting.
+                    let _ = worker.try_send(WorkerCommand::Lease { until });
+                }
+            }
+            AgentCommand::HandOver { lost, left, from, is_of_load } => {
+                let handover = Handover::of_agents(self.firsts, self.share.of, lost, &left, from, is_of_load);
+                self.tell(&WorkerCommand::HandOver(handover));
+            }
             AgentCommand::Finish => self.tell(&WorkerCommand::Finish),
         }
     }
@@ -204,7 +215,7 @@ impl ActiveWorkers<'_> {
                     self.tell(&WorkerCommand::Finish);
                 }
             }
-            WorkerReport::Lost(_) => {}
+            WorkerReport::Lost { .. } => {}
         }
     }
 }

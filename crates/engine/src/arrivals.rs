@@ -12,6 +12,8 @@ use plan::{OpenStage, Timing};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
+use crate::handover::Handover;
+
 /// One due arrival: offset from the leaf's beginning, number within the leaf, and its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
@@ -30,10 +32,16 @@ pub struct ArrivalShare {
 
 impl ArrivalShare {
     pub const WHOLE: ArrivalShare = ArrivalShare { index: 0, of: 1 };
+}
 
-    pub(crate) fn owns(self, number: u64) -> bool {
-        number % self.of == self.index
-    }
+/// A handover as a leaf's arrivals know it.
+#[derive(Debug, Clone)]
+struct HandedOver {
+    handover: Handover,
+    /// Offset of the first arrival that others make.
+    from_ns: Nanos,
+    /// Earlier ones were passed by when it was heard of: nobody makes them.
+    from_sequence: u64,
 }
 
 /// The arrivals of one leaf in order, as an iterator of O(1) memory. Clones repeat the same sequence.
@@ -42,6 +50,8 @@ pub struct Arrivals {
     /// Shared by the clones, which are made for every look ahead.
     stages: Arc<[OpenStage]>,
     share: ArrivalShare,
+    /// In the order in which agents were lost. Shared by the clones, too.
+    handed_over: Arc<[HandedOver]>,
     random: Xoshiro256PlusPlus,
     /// Stage being walked, its start, and A at its start.
     stage: usize,
@@ -62,6 +72,7 @@ impl Arrivals {
         let mut arrivals = Self {
             stages: stages.into(),
             share,
+            handed_over: Arc::default(),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             stage: 0,
             stage_start_s: 0.0,
@@ -82,6 +93,32 @@ impl Arrivals {
     /// Offsets must not decrease from call to call, nor lie before an arrival already handed out.
     pub fn scale_from(&mut self, offset_ns: Nanos, factor: f64) {
         self.changes.push_back((offset_ns as f64 / 1e9, factor.max(0.0)));
+    }
+
+    /// Hands the part of others over, to this worker among those that are left. `begin`: of the leaf, on the run's clock. `from_sequence`:
+    /// arrivals before this one are nobody's, as some walker of the same share has passed them by.
+    pub fn hand_over(&mut self, handover: &Handover, begin: Nanos, from_sequence: u64) {
+        let from_ns = handover.from.saturating_sub(begin);
+        let one_more = HandedOver { handover: handover.clone(), from_ns, from_sequence };
+        self.handed_over = self.handed_over.iter().cloned().chain([one_more]).collect();
+    }
+
+    /// Number of the first arrival, of all workers, that was not looked at yet.
+    pub fn next_sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    fn owns(&self, due: &Due) -> bool {
+        let ArrivalShare { index, of } = self.share;
+        let (mut owner, mut turn, mut from_sequence) = (due.sequence % of, due.sequence / of, 0);
+        for handed in &*self.handed_over {
+            if due.offset_ns >= handed.from_ns && handed.handover.lost.contains(&owner) {
+                let Some(heir) = handed.handover.heir(of, turn) else { return false };
+                (owner, turn) = heir;
+                from_sequence = handed.from_sequence.max(from_sequence);
+            }
+        }
+        owner == index && due.sequence >= from_sequence
     }
 
     fn gap_before_first(&mut self) -> f64 {
@@ -175,7 +212,7 @@ impl Iterator for Arrivals {
     fn next(&mut self) -> Option<Due> {
         loop {
             let due = self.advance()?;
-            if self.share.owns(due.sequence) {
+            if self.owns(&due) {
                 return Some(due);
             }
         }
@@ -298,6 +335,26 @@ mod tests {
                 (0..of).flat_map(|index| Arrivals::new(&stages, seed, ArrivalShare { index, of })).collect();
             parts.sort_by_key(|due| due.sequence);
             prop_assert_eq!(whole, parts);
+        }
+
+        #[test]
+        fn what_is_left_makes_the_whole_from_each_handover_on(
+            stages in proptest::collection::vec(any_stage(), 1..5), seed: u64, from in 0u64..4 * S, later in 0u64..4 * S,
+        ) {
+            // Of four agents with five workers, the second is lost, and then the last.
+            let firsts = [0, 1, 3, 4];
+            let losses = [(1, vec![0, 2, 3], from), (3, vec![0, 2], from + later)];
+            let handovers = losses.map(|(lost, left, from)| Handover::of_agents(&firsts, 5, lost, &left, from, true));
+            let end_of = |worker: u64| match worker { 1 | 2 => from, 4 => from + later, _ => Nanos::MAX };
+            let made = (0..5).flat_map(|index| {
+                let mut arrivals = Arrivals::new(&stages, seed, ArrivalShare { index, of: 5 });
+                handovers.iter().for_each(|handover| arrivals.hand_over(handover, 0, 0));
+                arrivals.take_while(move |due| due.offset_ns < end_of(index))
+            });
+            let mut made: Vec<Due> = made.collect();
+            made.sort_by_key(|due| due.sequence);
+            let whole: Vec<Due> = Arrivals::new(&stages, seed, ArrivalShare::WHOLE).collect();
+            prop_assert_eq!(whole, made);
         }
 
         #[test]

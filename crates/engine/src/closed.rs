@@ -8,6 +8,7 @@ use metrics::Nanos;
 use plan::{ClosedStage, IterationSplit};
 
 use crate::active_leaf::ActiveLeaf;
+use crate::handover::users_of;
 use crate::level::UserLevel;
 use crate::messages::{IterationNumbers, LeafShared};
 use crate::tasks::{Spawner, Tasks};
@@ -74,14 +75,17 @@ pub(crate) async fn run_iterations<C: UserFactory>(
     let tasks = Tasks::default();
     let loops = UserLoops::new(leaf, shared, &tasks);
     let lead = async {
-        loops.set_level(users, || match split {
-            IterationSplit::PerUser => Quota::PerUser(count),
-            IterationSplit::Shared => Quota::Shared(count),
-        });
         let leaf = &loops.leaf;
         let end = leaf.run.profile.duration_ns().map_or(Nanos::MAX, |duration| leaf.begin + duration);
-        while loops.present.get() > 0 && !leaf.is_stopping() && !leaf.halted.get() && leaf.now() < end {
-            leaf.wait_until(end).await;
+        loop {
+            let next_handover = loops.set_level(users, || match split {
+                IterationSplit::PerUser => Quota::PerUser(count),
+                IterationSplit::Shared => Quota::Shared(count),
+            });
+            if loops.present.get() == 0 || leaf.is_stopping() || leaf.halted.get() || leaf.now() >= end {
+                break;
+            }
+            leaf.wait_until(next_handover.map_or(end, |at| end.min(at))).await;
         }
         loops.wind_down().await;
     };
@@ -97,8 +101,8 @@ async fn follow<C: UserFactory>(loops: Rc<UserLoops<C>>, level: UserLevel) {
         }
         let reading = level.at(leaf.now().saturating_sub(leaf.begin));
         let Some(until) = reading.until_ns else { break };
-        loops.set_level((reading.users as f64 * factor).round() as u64, || Quota::Unlimited);
-        leaf.wait_until(leaf.begin + until).await;
+        let next_handover = loops.set_level((reading.users as f64 * factor).round() as u64, || Quota::Unlimited);
+        leaf.wait_until(next_handover.map_or(leaf.begin + until, |at| at.min(leaf.begin + until))).await;
     }
     loops.wind_down().await;
 }
@@ -108,10 +112,16 @@ impl<C: UserFactory> UserLoops<C> {
         Rc::new(Self { leaf, users: RefCell::default(), level: Cell::new(0), present: Cell::new(0), shared, spawner: tasks.spawner() })
     }
 
-    /// Makes the level of all workers together `users`; this worker keeps the users whose index is its share.
-    fn set_level(self: &Rc<Self>, users: u64, quota: impl Fn() -> Quota) {
+    /// Makes the level of all workers together `users`; this worker keeps its share of them, and of those of others that were lost. Returns when
+    /// there will be more of the latter.
+    fn set_level(self: &Rc<Self>, users: u64, quota: impl Fn() -> Quota) -> Option<Nanos> {
+        let handovers = self.leaf.handovers();
+        // How many of its iterations a user that was lost had run is not known, where each runs so many.
+        let is_of_users = matches!(quota(), Quota::PerUser(_));
+        let now = self.leaf.now();
+        let begun = if is_of_users { 0 } else { handovers.iter().take_while(|handover| handover.from <= now).count() };
         let share = self.leaf.context.share();
-        let mine = users / share.of + u64::from(users % share.of > share.index);
+        let mine = users_of(users, share.index, share.of, &handovers[..begun]);
         self.leaf.context.recorder.borrow_mut().leaf(self.leaf.number).users_asked = mine;
         let mut slots = self.users.borrow_mut();
         let level = self.level.replace(mine as usize);
@@ -129,6 +139,7 @@ impl<C: UserFactory> UserLoops<C> {
         for user in slots.iter().take(level).skip(mine as usize) {
             user.wanted.set(false);
         }
+        handovers.get(begun).filter(|_| !is_of_users).map(|handover| handover.from)
     }
 
     /// Lets running iterations finish within the graceful stop.
@@ -151,6 +162,8 @@ async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>
     // The end of an iteration is the start of the next.
     let mut now = leaf.now();
     while can_go_on && slot.wanted.get() && !leaf.is_stopping() {
+        let Some(at) = leaf.may_start(now).await else { break };
+        now = at;
         // At the end of the load users may be awake before the one who stops them.
         if now >= leaf.load_end.get() {
             break;

@@ -7,7 +7,8 @@
 //! - `worker` is one thread, driven by `event_loop` in `turns`. `messages` has what it and the coordinator send each other.
 //! - `active_leaf` is one leaf of the tree on one worker; `open` and `closed` dispatch its iterations, and `exchange`
 //!   lets the workers of an open leaf share its maximum of users.
-//! - `arrivals`, `level` and `stages` say what is due when, as pure functions.
+//! - `arrivals`, `level` and `stages` say what is due when, as pure functions; `handover` whose it is when an agent was lost.
+//! - `standing` holds what changes of a worker's right and duty to start it.
 //! - `host`, `cgroup`, `scheduling` and `descriptors` are about the machine underneath.
 //!
 //! Deliberately absent: HTTP, scripts, files, verdicts.
@@ -27,6 +28,7 @@ mod descriptors;
 mod event_loop;
 mod exchange;
 mod failure;
+mod handover;
 mod host;
 mod level;
 mod messages;
@@ -36,6 +38,7 @@ mod scheduling;
 mod series_bound;
 mod snapshots;
 mod stages;
+mod standing;
 mod stepped_load;
 mod tasks;
 mod threads;
@@ -52,6 +55,7 @@ pub use context::{WorkerContext, WorkerShare};
 pub use control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError};
 pub use coordinator::Coordinator;
 pub use descriptors::DescriptorTables;
+pub use handover::Handover;
 pub use level::{LevelReading, UserLevel};
 pub use messages::{LoadHandle, SharedIterations};
 pub use stepped_load::SteppedLoad;

@@ -13,6 +13,7 @@ use metrics::{Nanos, Snapshot};
 use crate::agent_messages::{AgentCommand, AgentReport};
 use crate::control::{LoadControl, WorkerError};
 use crate::exchange::ArrivalExchange;
+use crate::handover::Handover;
 
 /// Length of the time that a snapshot covers.
 pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
@@ -30,6 +31,10 @@ pub(crate) enum WorkerCommand {
     Halt,
     /// Scale the load relative to the plan, from an instant on.
     Scale { at: Nanos, factor: f64 },
+    /// Start nothing from this instant on, until a later one is told.
+    Lease { until: Nanos },
+    /// Others were lost.
+    HandOver(Handover),
     /// Hand over what is left and end.
     Finish,
 }
@@ -105,8 +110,11 @@ pub(crate) enum WorkerReport {
     Done,
     /// The worker could not go on.
     Broke(WorkerError),
-    /// Of an agent: nothing more will come from it. Why.
-    Lost(String),
+    /// Of an agent, see [`AgentReport::Lost`].
+    Lost {
+        why: String,
+        started_before: Option<Nanos>,
+    },
 }
 
 /// What the coordinator receives.
@@ -174,16 +182,18 @@ impl LoadHandle {
     }
 }
 
-impl From<&WorkerCommand> for AgentCommand {
-    fn from(command: &WorkerCommand) -> Self {
-        match *command {
+impl WorkerCommand {
+    /// The same for an agent. `None`: it is an agent's own to its workers.
+    pub(crate) fn of_agent(&self) -> Option<AgentCommand> {
+        Some(match *self {
             WorkerCommand::Start { zero } => AgentCommand::Start { zero },
             WorkerCommand::Begin { leaf, at, .. } => AgentCommand::Begin { leaf, at },
             WorkerCommand::Stop => AgentCommand::Stop,
             WorkerCommand::Halt => AgentCommand::Halt,
             WorkerCommand::Scale { at, factor } => AgentCommand::Scale { at, factor },
             WorkerCommand::Finish => AgentCommand::Finish,
-        }
+            WorkerCommand::Lease { .. } | WorkerCommand::HandOver(_) => return None,
+        })
     }
 }
 
@@ -195,7 +205,7 @@ impl From<AgentReport> for WorkerReport {
             AgentReport::LeafEnded { leaf, threw } => WorkerReport::LeafEnded { leaf, threw },
             AgentReport::Done => WorkerReport::Done,
             AgentReport::Broke(problem) => WorkerReport::Broke(WorkerError::Agent(problem)),
-            AgentReport::Lost(why) => WorkerReport::Lost(why),
+            AgentReport::Lost { why, started_before } => WorkerReport::Lost { why, started_before },
         }
     }
 }

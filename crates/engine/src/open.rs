@@ -19,6 +19,7 @@ use plan::{OpenStage, ScenarioRun};
 use crate::active_leaf::ActiveLeaf;
 use crate::arrivals::{ArrivalShare, Arrivals, Due};
 use crate::exchange::{ArrivalExchange, ExchangePlace, Message};
+use crate::handover::users_of;
 use crate::pace::{Ceiling, LeafProgress, Pace};
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
@@ -40,7 +41,11 @@ struct UserPool<C: UserFactory> {
     /// Free users, the last to finish on top: its connections are warm.
     free: RefCell<Vec<Rc<PooledUser>>>,
     users: Cell<u64>,
-    users_max: u64,
+    users_max: Cell<u64>,
+    /// Which arrivals are this worker's.
+    share: ArrivalShare,
+    /// Handovers that the arrivals know of.
+    handed_over: Cell<usize>,
     /// The arrivals as they start; the dispatcher walks the same ones as they come due.
     starting: RefCell<Arrivals>,
     due: Cell<u64>,
@@ -91,7 +96,9 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
     let pool = Rc::new(UserPool {
         free: RefCell::default(),
         users: Cell::new(0),
-        users_max: users_max / share.of + u64::from(users_max % share.of > share.index),
+        users_max: Cell::new(users_of(users_max, share.index, share.of, &[])),
+        share,
+        handed_over: Cell::new(0),
         starting: RefCell::new(arrivals.clone()),
         due: Cell::new(0),
         started: Cell::new(0),
@@ -123,18 +130,23 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
         if leaf.is_stopping() {
             stopped_at.get_or_insert(now);
         }
-        let next = if stopped_at.is_none() { pool.count_due(&mut arrivals, now) } else { None };
-        pool.start_waiting();
+        // What comes due while nothing may start is counted when it may again.
+        let may_start = leaf.standing.may_start(now);
+        let next = if stopped_at.is_none() && may_start { pool.count_due(&mut arrivals, now) } else { None };
+        if may_start {
+            pool.start_waiting();
+        }
         // Until the profile ends, the load may yet be scaled up.
-        let is_over = stopped_at.is_some() || next.is_none() && now >= profile_end;
+        let is_over = stopped_at.is_some() || may_start && next.is_none() && now >= profile_end;
         pool.ending.set(is_over);
         let end = stopped_at.unwrap_or(profile_end) + leaf.graceful_stop_ns;
         let is_idle = pool.under_way.get() == 0 && (stopped_at.is_some() || !pool.has_waiting() && !pool.exchange.is_needed());
         if is_over && is_idle || now >= end {
             return;
         }
-        let mut until = next.map(|due| last_together(&arrivals, leaf.begin, due)).unwrap_or(if is_over { end } else { profile_end });
-        let is_held_up = stopped_at.is_none() && pool.waiting() > 0 && pool.queued.get() < pool.due.get();
+        let next_look = if is_over || !may_start { end } else { profile_end };
+        let mut until = next.map_or(next_look, |due| last_together(&arrivals, leaf.begin, due));
+        let is_held_up = stopped_at.is_none() && may_start && pool.waiting() > 0 && pool.queued.get() < pool.due.get();
         if is_held_up || until <= now {
             let ended = pool.ended.get();
             pool.turns.whole().await;
@@ -196,6 +208,7 @@ impl<C: UserFactory> UserPool<C> {
             arrivals.scale_from(offset, factor);
             self.starting.borrow_mut().scale_from(offset, factor);
         }
+        self.take_handovers(arrivals);
         let mut recorder = leaf.context.recorder.borrow_mut();
         let mut counted = 0;
         loop {
@@ -216,6 +229,23 @@ impl<C: UserFactory> UserPool<C> {
         }
     }
 
+    /// Makes the part of others its own that were lost.
+    fn take_handovers(&self, arrivals: &mut Arrivals) {
+        let handovers = self.leaf.handovers();
+        let known = self.handed_over.replace(handovers.len());
+        if known == handovers.len() {
+            return;
+        }
+        // Both walk the same arrivals, and one of them is ahead.
+        let from_sequence = arrivals.next_sequence();
+        for handover in &handovers[known..] {
+            arrivals.hand_over(handover, self.leaf.begin, from_sequence);
+            self.starting.borrow_mut().hand_over(handover, self.leaf.begin, from_sequence);
+        }
+        let users_max = self.leaf.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX).max(1);
+        self.users_max.set(users_of(users_max, self.share.index, self.share.of, &handovers));
+    }
+
     /// Hands arrivals that wait to free users, and to new ones where they may make them.
     fn start_waiting(self: &Rc<Self>) {
         while self.has_waiting() {
@@ -229,7 +259,7 @@ impl<C: UserFactory> UserPool<C> {
 
     fn new_user(self: &Rc<Self>) -> Option<Rc<PooledUser>> {
         let may_make = self.started.get() < self.may_make.get() || !self.adopted.borrow().is_empty();
-        if !may_make || self.users.get() >= self.users_max {
+        if !may_make || self.users.get() >= self.users_max.get() {
             return None;
         }
         self.users.set(self.users.get() + 1);
@@ -245,7 +275,7 @@ impl<C: UserFactory> UserPool<C> {
     /// Where the rate is beyond the worker, there is a [`Ceiling`], too.
     /// Returns when to look again.
     fn make_users(&self, asked: Nanos, now: Nanos) -> Option<Nanos> {
-        if self.users.get() >= self.users_max {
+        if self.users.get() >= self.users_max.get() {
             self.queued.set(self.due.get());
             self.show_waiting();
             self.exchange.set_queueing(true);
@@ -302,7 +332,7 @@ impl<C: UserFactory> UserPool<C> {
 
     /// Offers what is free to workers on which arrivals wait.
     fn offer_free(&self) {
-        if !self.has_waiting() && (!self.free.borrow().is_empty() || self.users.get() < self.users_max) && !self.leaf.is_stopping() {
+        if !self.has_waiting() && (!self.free.borrow().is_empty() || self.users.get() < self.users_max.get()) && !self.leaf.is_stopping() {
             self.exchange.offer();
         }
     }
@@ -339,7 +369,12 @@ async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<Pooled
             pooled.wakeup.wait().await;
             continue;
         };
-        let (now, scheduled) = (leaf.now(), leaf.begin + due.offset_ns);
+        let Some(now) = leaf.may_start(leaf.now()).await else {
+            pool.under_way.set(pool.under_way.get() - 1);
+            leaf.changed.wake();
+            return;
+        };
+        let scheduled = leaf.begin + due.offset_ns;
         if !queued && now > scheduled + ON_TIME_NS {
             leaf.context.recorder.borrow_mut().leaf(leaf.number).held_back += 1;
         }

@@ -76,7 +76,7 @@ mod tests {
             let mut stepped = SteppedLoad::new(&plan, (0..2).map(post).collect(), Clock::virtual_time(), 0, &mut on_event);
             (0..2).for_each(|agent| stepped.report(agent, AgentReport::Ready));
             assert_eq!(*begun.borrow(), [0, 0]);
-            stepped.report(lost, AgentReport::Lost("gone".to_owned()));
+            stepped.report(lost, AgentReport::Lost { why: "gone".to_owned(), started_before: None });
             stepped.report(1 - lost, AgentReport::LeafEnded { leaf: 0, threw: false });
             assert_eq!(begun.borrow().contains(&1), !is_failure, "what it prepares begins only behind it");
             stepped.report(1 - lost, AgentReport::Done);

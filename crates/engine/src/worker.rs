@@ -25,6 +25,7 @@ use crate::event_loop::EventLoop;
 use crate::failure::WorkerFailure;
 use crate::messages::{LeafShared, WorkerCommand, WorkerLink, WorkerReport};
 use crate::snapshots::SnapshotTicker;
+use crate::standing::WorkerStanding;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
@@ -117,13 +118,15 @@ pub(crate) async fn carry_out<C: UserFactory>(
     let snapshots = Rc::new(SnapshotTicker::new(context.clone(), Rc::clone(&factory), link.clone()));
     spawner.spawn(Rc::clone(&snapshots).tick());
     let failure = WorkerFailure::default();
+    let standing = Rc::new(WorkerStanding::of_worker(context.index));
     let lead = async {
         let mut leaves: Vec<Rc<ActiveLeaf<C>>> = Vec::new();
         while let Some(command) = next_command(&mut commands, &failure).await {
             match command {
                 WorkerCommand::Start { .. } => {}
                 WorkerCommand::Begin { leaf, at, shared } => {
-                    if let Some(leaf) = ActiveLeaf::new(context.clone(), Rc::clone(&factory), failure.clone(), &plan, leaf, at) {
+                    let common = (Rc::clone(&standing), failure.clone());
+                    if let Some(leaf) = ActiveLeaf::new(context.clone(), Rc::clone(&factory), common, &plan, leaf, at) {
                         let leaf = Rc::new(leaf);
                         leaves.push(Rc::clone(&leaf));
                         begin(&spawner, leaf, shared, turns.clone(), link.clone());
@@ -132,8 +135,19 @@ pub(crate) async fn carry_out<C: UserFactory>(
                 WorkerCommand::Stop => each(&leaves, |leaf| leaf.stop()),
                 WorkerCommand::Halt => each(&leaves, |leaf| leaf.halted.set(true)),
                 WorkerCommand::Scale { at, factor } => each(&leaves, |leaf| leaf.scale(at, factor)),
+                WorkerCommand::Lease { until } => {
+                    standing.lease(until);
+                    each(&leaves, |_| {});
+                }
+                WorkerCommand::HandOver(handover) => {
+                    if standing.hand_over(handover, context.index) {
+                        leaves.iter().for_each(|leaf| spawner.spawn(mark_stages(Rc::clone(leaf), context.clock.now())));
+                    }
+                    each(&leaves, |_| {});
+                }
                 WorkerCommand::Finish => break,
             }
+            standing.look_again();
         }
         each(&leaves, |leaf| leaf.halted.set(true));
     };
@@ -158,33 +172,36 @@ fn each<C: UserFactory>(leaves: &[Rc<ActiveLeaf<C>>], change: impl Fn(&ActiveLea
     }
 }
 
-/// Marks the stages of a leaf as they begin, for as long as it goes on.
-async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>) {
+/// Marks the stages of a leaf as they begin, from an instant on and for as long as it goes on.
+async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, from: Nanos) {
     let name = leaf.scenario_name();
     for (offset_ns, text) in stages::boundaries(&leaf.run.profile) {
         let at = leaf.begin + offset_ns;
+        if at < from {
+            continue;
+        }
         leaf.context.clock.sleep_until(at).await;
         if leaf.is_stopping() || leaf.halted.get() {
             return;
         }
         leaf.context.recorder.borrow_mut().mark(at, MarkKind::Stage, format!("{name}: {text}"));
     }
-    if leaf.load_end.get() < Nanos::MAX {
+    if (from..Nanos::MAX).contains(&leaf.load_end.get()) {
         leaf.context.clock.sleep_until(leaf.load_end.get()).await;
         leaf.tell_load_end();
     }
 }
 
 fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc<LeafShared>, turns: Turns, link: WorkerLink) {
-    if leaf.context.index == 0 {
-        spawner.spawn(mark_stages(Rc::clone(&leaf)));
+    if leaf.standing.tells() {
+        spawner.spawn(mark_stages(Rc::clone(&leaf), leaf.begin));
     }
     spawner.spawn(async move {
         while leaf.now() < leaf.begin && !leaf.is_stopping() && !leaf.halted.get() {
             leaf.wait_until(leaf.begin).await;
         }
         let is_called_off = leaf.now() < leaf.begin;
-        if leaf.context.index == 0 && !is_called_off {
+        if leaf.standing.tells() && !is_called_off {
             let scenario = leaf.scenario_name();
             let mut recorder = leaf.context.recorder.borrow_mut();
             recorder.mark(leaf.begin, MarkKind::LeafBegan, scenario.to_string());

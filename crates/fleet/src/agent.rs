@@ -16,6 +16,9 @@ use crate::subjects::{self, Outgoing};
 
 /// Whoever hears nothing of the other for so long gives it up.
 pub const SILENCE_MAX_NS: Nanos = 10_000_000_000;
+/// Where others make the part of an agent that is lost, it starts load for so long after the controller has last heard of it, by its own clock. So it has
+/// stopped before it is lost; should its clock go wrong, others still make only what is due after that instant, and it only what is due before.
+pub const LEASE_NS: Nanos = 8_000_000_000;
 /// How often an agent without a run says that it is there.
 const ANNOUNCE_NS: Nanos = 500_000_000;
 
@@ -75,6 +78,8 @@ struct ServedRun {
     run: String,
     link: ReliableLink,
     heard: Nanos,
+    /// The latest that it was granted; 0: none.
+    lease: Nanos,
     /// Its last message is on its way.
     is_done: bool,
     /// So is its goodbye, behind which there is nothing.
@@ -83,7 +88,7 @@ struct ServedRun {
 
 impl ServedRun {
     fn new(run: String, now: Nanos) -> Self {
-        Self { run, link: ReliableLink::default(), heard: now, is_done: false, said_goodbye: false }
+        Self { run, link: ReliableLink::default(), heard: now, lease: 0, is_done: false, said_goodbye: false }
     }
 }
 
@@ -163,8 +168,13 @@ impl Agent {
             (Some(serving), kind) if serving.run == header.run => {
                 serving.heard = now;
                 match kind {
-                    PacketKind::Ping { sent, written } => {
+                    PacketKind::Ping { sent, written, lease } => {
                         self.keeping.iter_mut().for_each(|keeping| keeping.written(written));
+                        // Pings may come late, and in any order.
+                        if let Some(until) = lease.filter(|until| *until > serving.lease) {
+                            serving.lease = until;
+                            self.tasks.push(AgentTask::Command(AgentCommand::Lease { until }));
+                        }
                         self.say(&header.run, PacketKind::Pong { sent, at: now });
                     }
                     PacketKind::Part(part) => {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use engine::{AgentCommand, AgentReport};
 use metrics::{AgentSlice, Nanos, Snapshot, TaggedSlice, Tags};
 
-use crate::agent::SILENCE_MAX_NS;
+use crate::agent::{LEASE_NS, SILENCE_MAX_NS};
 use crate::facts::AgentFacts;
 use crate::leases::{LeaseAnswer, NumberLeases};
 use crate::link::ReliableLink;
@@ -62,6 +62,10 @@ pub struct Controller {
     /// Every agent has its clock read often enough, and the news of it was told.
     gathered: bool,
     started: bool,
+    /// The load of an agent that is lost is made by the others: agents make load by leases.
+    replaces: bool,
+    /// When the run began.
+    run_zero: Nanos,
     numbers: NumberLeases,
     outgoing: Vec<Outgoing>,
     news: Vec<FleetNews>,
@@ -88,6 +92,10 @@ struct Seat {
     is_done: bool,
     /// Its seconds before this one have come.
     told: u32,
+    /// When the last of these ended, on the run's clock.
+    told_until: Nanos,
+    /// The latest instant, on the run's clock, before which it was told that it may start load.
+    lease: Nanos,
     /// It was sent away, or was lost.
     is_gone: bool,
 }
@@ -101,10 +109,17 @@ impl Controller {
             seats: Vec::new(),
             gathered: false,
             started: false,
+            replaces: false,
+            run_zero: 0,
             numbers: NumberLeases::default(),
             outgoing: Vec::new(),
             news: Vec::new(),
         }
+    }
+
+    /// Lets the others make the load of an agent that is lost. To be called before [`Self::assign`].
+    pub fn replace_lost(&mut self) {
+        self.replaces = true;
     }
 
     /// Where packets for it go to.
@@ -191,6 +206,7 @@ impl Controller {
             ToController::Snapshot(mut snapshot, events) => {
                 snapshot.flow_events = events;
                 self.seats[agent].told = snapshot.slice + 1;
+                self.seats[agent].told_until = snapshot.end.max(self.seats[agent].told_until);
                 snapshot.agents.push(AgentSlice { told: snapshot.slice + 1, ..self.seats[agent].slice(agent) });
                 self.seats[agent].parts.iter().for_each(|tags| add_part(&mut snapshot, tags));
                 AgentReport::Snapshot(snapshot)
@@ -257,12 +273,17 @@ impl Controller {
     pub fn tell(&mut self, agent: usize, command: &AgentCommand) {
         let seat = &mut self.seats[agent];
         let mut ahead_ns = 0;
-        if let AgentCommand::Start { .. } = command {
+        let mut lease = None;
+        if let AgentCommand::Start { zero } = command {
             seat.zero = seat.clock.best();
             ahead_ns = seat.zero.map_or(0, |reading| reading.ahead_ns);
-            self.started = true;
+            (self.started, self.run_zero) = (true, zero.origin_ns());
+            lease = self.replaces.then_some(AgentCommand::Lease { until: LEASE_NS });
+            seat.lease = LEASE_NS;
         }
-        seat.link.send(pack(&ToAgent::Command(WireCommand::new(command, ahead_ns))));
+        for command in [command].into_iter().chain(&lease) {
+            seat.link.send(pack(&ToAgent::Command(WireCommand::new(command, ahead_ns))));
+        }
     }
 
     /// All seconds of an agent before this one are on disk.
@@ -299,8 +320,8 @@ impl Controller {
             let is_silent = !seat.is_gone && seat.heard.is_some_and(|heard| now > heard + SILENCE_MAX_NS);
             if !seat.is_gone && seat.heard.is_some() && now >= seat.ping_at {
                 seat.ping_at = now + if self.started { PING_NS.1 } else { PING_NS.0 };
-                let written = self.seats[number].written;
-                self.say(number, PacketKind::Ping { sent: now, written });
+                let (written, lease) = (self.seats[number].written, self.renewed_lease(number));
+                self.say(number, PacketKind::Ping { sent: now, written, lease });
             }
             if self.seats[number].heard.is_none() && now < self.seats[number].claimed + CLAIM_NS {
                 self.say(number, PacketKind::Claim);
@@ -350,7 +371,17 @@ impl Controller {
         }
         let answers = self.numbers.take_back(agent, self.staying());
         self.say_answers(answers);
+        // What it started is in its seconds, and it starts nothing more.
+        self.seats[agent].lease = self.seats[agent].told_until;
         self.lose(agent, why);
+    }
+
+    /// Until when this agent may start load, from now on.
+    fn renewed_lease(&mut self, agent: usize) -> Option<Nanos> {
+        let seat = &mut self.seats[agent];
+        let heard = seat.heard.filter(|_| self.started && self.replaces)?;
+        seat.lease = seat.lease.max((heard + LEASE_NS).saturating_sub(self.run_zero));
+        Some(seat.lease)
     }
 
     /// The run goes on without this agent, and never again with it: what it would send late is not known to be all.
@@ -360,7 +391,8 @@ impl Controller {
             return;
         }
         let seat = &self.seats[agent];
-        let mut text = format!("agent {} was lost: {why}; its part of the load is missing from here on", seat.facts.shown());
+        let started_before = self.replaces.then_some(seat.lease);
+        let mut text = format!("agent {} was lost: {why}", seat.facts.shown());
         let (doubt, answers) = self.numbers.lose(agent, self.staying());
         for (count, what, done) in [(doubt.rows, "rows", "used"), (doubt.iterations, "iterations", "run")] {
             if count > 0 {
@@ -369,7 +401,7 @@ impl Controller {
         }
         self.say_answers(answers);
         self.say(agent, PacketKind::Bye { why: "the run goes on without it".to_owned() });
-        self.news.push(FleetNews::Report { agent, report: AgentReport::Lost(text) });
+        self.news.push(FleetNews::Report { agent, report: AgentReport::Lost { why: text, started_before } });
     }
 
     fn say(&mut self, number: usize, kind: PacketKind) {
@@ -395,6 +427,8 @@ impl Seat {
             parts: Vec::new(),
             is_done: false,
             told: 0,
+            told_until: 0,
+            lease: 0,
             is_gone: false,
         }
     }

@@ -24,6 +24,8 @@ pub enum LossPolicy {
     Continue,
     /// It ends as failed.
     Stop,
+    /// The others make its part, too.
+    Replace,
 }
 
 /// Whoever runs the test: keeps what its users on all agents have in common. Called on the thread that leads the fleet, in the order in which what
@@ -136,6 +138,9 @@ impl GatheredFleet {
         policy: LossPolicy,
         mut host: impl TestHost + 'static,
     ) -> std::io::Result<(Vec<AgentPost>, LedFleet)> {
+        if policy == LossPolicy::Replace {
+            self.controller.replace_lost();
+        }
         self.controller.assign(test);
         let (sender, orders) = self.orders;
         let nudge = self.bus.nudge();
@@ -214,7 +219,7 @@ fn lead(
         for news in controller.take_news() {
             match news {
                 FleetNews::Report { agent, report } => {
-                    if let (AgentReport::Lost(why), LossPolicy::Stop) = (&report, policy) {
+                    if let (AgentReport::Lost { why, .. }, LossPolicy::Stop) = (&report, policy) {
                         load.send(LoadControl::Stop(StopReason::Failure(why.clone())));
                     }
                     load.report(agent, report);

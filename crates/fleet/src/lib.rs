@@ -28,7 +28,7 @@ mod serve;
 mod share;
 mod subjects;
 
-pub use agent::{Agent, AgentTask, SILENCE_MAX_NS};
+pub use agent::{Agent, AgentTask, LEASE_NS, SILENCE_MAX_NS};
 pub use bus::{Bus, BusError, Participant, exchange};
 pub use collect::{CollectedSeconds, Collector, KeptError, collect};
 pub use controller::{Controller, FleetNews};

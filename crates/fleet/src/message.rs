@@ -106,6 +106,15 @@ pub(crate) enum WireCommand {
         at: Nanos,
         factor: f64,
     },
+    Lease {
+        until: Nanos,
+    },
+    HandOver {
+        lost: u32,
+        left: Vec<u32>,
+        from: Nanos,
+        is_of_load: bool,
+    },
     Finish,
 }
 
@@ -118,6 +127,10 @@ impl WireCommand {
             AgentCommand::Stop => WireCommand::Stop,
             AgentCommand::Halt => WireCommand::Halt,
             AgentCommand::Scale { at, factor } => WireCommand::Scale { at, factor },
+            AgentCommand::Lease { until } => WireCommand::Lease { until },
+            AgentCommand::HandOver { lost, ref left, from, is_of_load } => {
+                WireCommand::HandOver { lost, left: left.clone(), from, is_of_load }
+            }
             AgentCommand::Finish => WireCommand::Finish,
         }
     }
@@ -131,6 +144,8 @@ impl From<WireCommand> for AgentCommand {
             WireCommand::Stop => AgentCommand::Stop,
             WireCommand::Halt => AgentCommand::Halt,
             WireCommand::Scale { at, factor } => AgentCommand::Scale { at, factor },
+            WireCommand::Lease { until } => AgentCommand::Lease { until },
+            WireCommand::HandOver { lost, left, from, is_of_load } => AgentCommand::HandOver { lost, left, from, is_of_load },
             WireCommand::Finish => AgentCommand::Finish,
         }
     }
@@ -148,7 +163,7 @@ impl ToController {
             AgentReport::LeafEnded { leaf, threw } => ToController::LeafEnded { leaf, threw },
             AgentReport::Done => ToController::Done,
             AgentReport::Broke(why) => ToController::Broke(why),
-            AgentReport::Lost(_) => return None,
+            AgentReport::Lost { .. } => return None,
         })
     }
 }

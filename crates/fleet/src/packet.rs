@@ -11,7 +11,7 @@ pub(crate) const PART_MAX: usize = 256 * 1024;
 
 /// What both sides must have in common: Loadstone's version, as either may have changed what a test does, and the number of this wire format.
 pub fn version() -> String {
-    format!("{}/{}", env!("CARGO_PKG_VERSION"), 2)
+    format!("{}/{}", env!("CARGO_PKG_VERSION"), 3)
 }
 
 /// The first line.
@@ -35,8 +35,14 @@ pub(crate) enum PacketKind {
     Claim,
     /// MessagePart of a message, or only that so much has arrived.
     Part(MessagePart),
-    /// To an agent: what does its clock say? And all its seconds before this one are on disk.
-    Ping { sent: Nanos, written: u32 },
+    /// To an agent: what does its clock say? And all its seconds before this one are on disk. `lease`: it may start load before this instant of the
+    /// run; `None`: without end.
+    Ping {
+        sent: Nanos,
+        written: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<Nanos>,
+    },
     /// Its answer.
     Pong { sent: Nanos, at: Nanos },
     /// To an agent: give what it keeps of this run.

@@ -29,7 +29,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> Option<ValidityCheck> {
             missing => format!(", and {} of {} arrivals were not made", units::count(missing), units::count(asked)),
         };
         let evidence = format!("{which} lost, of {}{missing}; {clocks}", agents.len());
-        let advice = "Less load was made from then on than was asked for; the run's warnings say when and why. Run again with all agents.";
+        let advice = "Less load was made than was asked for; the run's warnings say when and why. Run again with all agents.";
         return Some(INFO.graded(Grade::Suspect.max(grade_of(skew_s, SKEW_SUSPECT, SKEW_INVALID)), evidence, advice));
     }
     let advice = "What began together on the controller's clock did not on the agents'. Look at what sets their clocks (NTP), and at the way \

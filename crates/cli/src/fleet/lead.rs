@@ -58,6 +58,8 @@ enum OnAgentLoss {
     Continue,
     /// The run ends as failed.
     Stop,
+    /// The others make its part, too; the run says what is missing until then, and is SUSPECT.
+    Replace,
 }
 
 fn parse_place(text: &str) -> Result<FleetPlace, String> {
@@ -82,6 +84,7 @@ impl FleetArgs {
         let policy = match self.on_agent_loss {
             OnAgentLoss::Continue => LossPolicy::Continue,
             OnAgentLoss::Stop => LossPolicy::Stop,
+            OnAgentLoss::Replace => LossPolicy::Replace,
         };
         let authorities = authorities("--fleet-ca", self.fleet_ca.as_deref())?;
         let shares = shares(&self.fleet_share)?;

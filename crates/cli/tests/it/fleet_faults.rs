@@ -251,6 +251,73 @@ fn agents_that_come_late_are_waited_for_or_serve_the_next_run() {
     end([east, west, north]);
 }
 
+/// Twenty arrivals a second for 24 s, each of which tells the target its number and takes a row.
+fn numbered_arrivals() -> Folder {
+    let script = r#"import { test, scenario, arrivals, csv, stub } from "loadstone";
+const rows = csv("numbers.csv").queue();
+const target = stub.http({ listen: "127.0.0.1:0", name: "target" });
+target.on("GET /", (request) => { console.log("row", request.query.arrival, request.query.n); return { status: 200 }; });
+const take = scenario("Take", async (user) => {
+  await user.get(`${target.url}/`, { query: { arrival: String(user.iteration), n: rows.next().n } });
+});
+export default test({ load: take.run(arrivals(20).for("24s")) });"#;
+    let numbers: String = std::iter::once("n\n".to_owned()).chain((0..600).map(|n| format!("{n}\n"))).collect();
+    Folder::new().file("a.load.ts", script).file("numbers.csv", &numbers)
+}
+
+/// The run lost an agent, and the other made its part from an instant on: at the target, each arrival and each row was there once, and all that were due
+/// from then on. Returns how many arrivals there were.
+fn replaced(ended: &Ended) -> usize {
+    lacks_an_agent(ended);
+    let told = ended.everything();
+    let from = told.split_once("; the others make its part of the load from ").expect("it is told").1;
+    let from: f64 = from.split_once(" s into the run").expect("seconds").0.parse().expect("a number");
+    let printed = ended.printed();
+    let (mut numbers, mut rows) = (BTreeSet::new(), BTreeSet::new());
+    for line in &printed {
+        let (number, row) = line.split_once(' ').expect("two numbers");
+        assert!(numbers.insert(number.parse::<u64>().expect("a number")), "arrival {number} was made twice");
+        assert!(rows.insert(row), "row {row} was used twice");
+    }
+    // The load began half a second into the run; what is told is rounded.
+    let first = ((from + 0.1 - 0.5) * 20.0).ceil() as u64;
+    assert!((180..400).contains(&first), "the other had its part from {from} s on");
+    let missing: Vec<u64> = (0..480).filter(|number| !numbers.contains(number)).collect();
+    assert!(missing.iter().all(|number| *number < first), "missing are {missing:?}, and the other made all from {first} on");
+    assert!(missing.len() >= 60, "a half of what was due for ten seconds is missing: {missing:?}");
+    printed.len()
+}
+
+#[test]
+fn the_part_of_an_agent_that_is_killed_is_made_by_the_other() {
+    let (nats, folder) = (Nats::start(), numbered_arrivals());
+    let [east, west] = two_agents(&folder, &nats);
+    let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--on-agent-loss", "replace"]);
+    server::wait_until("two seconds on disk", || seconds_on_disk(&folder) >= 2);
+    west.signal(Signal::KILL);
+    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    assert!(replaced(&ended) as u64 >= requests(&ended));
+    west.ended();
+    end([east]);
+}
+
+#[test]
+fn an_agent_that_wakes_when_the_other_makes_its_part_makes_nothing_twice() {
+    let (nats, folder) = (Nats::start(), numbered_arrivals());
+    let [east, west] = two_agents(&folder, &nats);
+    let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--on-agent-loss", "replace"]);
+    server::wait_until("two seconds on disk", || seconds_on_disk(&folder) >= 2);
+    west.signal(Signal::STOP);
+    // Until the other has been at it for seconds.
+    thread::sleep(Duration::from_secs(15));
+    west.signal(Signal::CONT);
+    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    assert!(replaced(&ended) as u64 >= requests(&ended));
+    for ended in end([west, east]) {
+        ended.code(130).says("the run has ended");
+    }
+}
+
 /// A command whose files take no byte: to it, the disk is full.
 fn without_room(of: &Command) -> Command {
     let mut command = Command::new("sh");

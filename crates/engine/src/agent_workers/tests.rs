@@ -9,7 +9,7 @@ use crate::coordinator::Coordinator;
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
 use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Outcome, Snapshot};
-use plan::{Load, ScenarioId, ScenarioRun};
+use plan::{Load, RunRole, ScenarioId, ScenarioRun};
 
 const MS: u64 = 1_000_000;
 
@@ -61,7 +61,12 @@ impl SharedIterations for OneCounter {
 
 /// Runs a profile on agents of so many workers each.
 fn run(profile: LoadProfile, agents: &[u32], log: &'static Log) -> (LoadEnding, Snapshot) {
-    let plan = Arc::new(TestPlan::new("t", ["s"], Load::Run(ScenarioRun::new(ScenarioId(0), profile))));
+    run_plan(TestPlan::new("t", ["s"], Load::Run(ScenarioRun::new(ScenarioId(0), profile))), agents, log, None)
+}
+
+/// The same of a whole plan. `lost`: an agent that is given up as soon as its load begins; it goes on, as it does not hear of it.
+fn run_plan(plan: TestPlan, agents: &[u32], log: &'static Log, lost: Option<usize>) -> (LoadEnding, Snapshot) {
+    let plan = Arc::new(plan);
     let of = agents.iter().sum();
     let firsts: Vec<u32> = agents.iter().scan(0, |next, here| Some(std::mem::replace(next, *next + here))).collect();
     let (coordinator, counter) = (Coordinator::new(Arc::clone(&plan), of), Arc::new(AtomicU64::new(0)));
@@ -82,8 +87,11 @@ fn run(profile: LoadProfile, agents: &[u32], log: &'static Log) -> (LoadEnding, 
         let commands = commands.recv().unwrap();
         tellers.push(Box::new(move |command| commands.send(command)));
     }
-    let mut total = Snapshot::default();
+    let (mut total, handle) = (Snapshot::default(), coordinator.handle());
     let ending = coordinator.run_agents(tellers, 20 * MS, |event| {
+        if let (LoadEvent::LeafBegan { leaf: 0, .. }, Some(lost)) = (&event, lost) {
+            handle.report(lost, AgentReport::Lost { why: "gone".to_owned(), started_before: None });
+        }
         if let LoadEvent::Snapshot(snapshot) | LoadEvent::LastSnapshot(snapshot) = event {
             total.merge(*snapshot);
         }
@@ -125,4 +133,17 @@ fn iterations_that_all_share_are_run_once_also_where_an_agent_has_no_user() {
         run(profile, &[1, 2, 1], log);
         each_once(log, 17);
     }
+}
+
+#[test]
+fn the_tear_down_of_a_lost_first_agent_runs_on_the_next() {
+    let log = log();
+    let mut plan = TestPlan::new("t", ["s", "down"], Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::rate(100.0, 100 * MS))));
+    plan.tear_down = Some(ScenarioRun { role: RunRole::TearDown, ..ScenarioRun::new(ScenarioId(1), LoadProfile::burst(1)) });
+    let (ending, total) = run_plan(plan, &[1, 1, 1], log, Some(0));
+    assert!(matches!(ending, LoadEnding::Completed), "{ending:?}");
+    let of_second: Vec<u64> = log.lock().unwrap().iter().filter(|(worker, _)| *worker == 1).map(|(_, number)| *number).collect();
+    assert_eq!(of_second, [1, 4, 7, 0], "its own part of the load, and the tear-down");
+    let told: Vec<&str> = total.marks.iter().map(|mark| &*mark.text).filter(|text| text.contains("gone")).collect();
+    assert_eq!(told, ["gone; its part of the load is missing from here on"]);
 }

@@ -2,6 +2,7 @@
 
 mod behind;
 mod late_reads;
+mod replacement;
 
 use std::cell::Cell;
 use std::sync::mpsc::sync_channel;
@@ -112,6 +113,8 @@ struct Asked {
     beside: Option<(LoadProfile, u64)>,
     /// Commands given at instants, besides begin and finish.
     commands: Vec<(Nanos, WorkerCommand)>,
+    /// A worker that hears none of these, but may start nothing from an instant on.
+    lost: Option<(u32, Nanos)>,
 }
 
 impl Asked {
@@ -129,6 +132,7 @@ impl Asked {
             odd_ns: None,
             beside: None,
             commands: Vec::new(),
+            lost: None,
         }
     }
 }
@@ -167,7 +171,10 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
             beside_ns: asked.beside.as_ref().map(|(_, ns)| *ns),
         });
         let link = WorkerLink::new(reports, index as usize);
-        let later = asked.commands.clone();
+        let later = match asked.lost {
+            Some((lost, until)) if lost == index => vec![(0, WorkerCommand::Lease { until })],
+            _ => asked.commands.clone(),
+        };
         let begin: Vec<_> =
             (0..leaf_count).map(|leaf| WorkerCommand::Begin { leaf, at: 0, shared: Arc::clone(&shared[leaf as usize]) }).collect();
         let script_clock = clock.clone();

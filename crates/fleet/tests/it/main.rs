@@ -1,5 +1,6 @@
 //! A fleet on virtual time, over a bus that fails as it is told; and over a real NATS server.
 
+mod replacement;
 mod sim_agent;
 mod sim_bus;
 mod sim_run;

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{AgentCommand, AgentReport, ArrivalShare, Arrivals, Due, WorkerShare};
+use engine::{AgentCommand, AgentReport, ArrivalShare, Arrivals, Due, Handover, WorkerShare};
 use fleet::{Agent, AgentFacts, AgentTask, Assignment, LentHere, NumberSource, TakenNumber, exchange};
 use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot};
-use plan::{LoadProfile, TestPlan};
+use plan::{LoadProfile, OpenStage, TestPlan};
 
 use crate::sim_bus::{MS, SimBus, SimPort};
 
@@ -22,6 +22,7 @@ const GOODBYE_MAX: Nanos = 5 * S;
 pub(crate) struct Ledger {
     /// `(leaf, number)` of every arrival that ended, as often as it did.
     pub(crate) arrivals: Vec<(u32, u64)>,
+    pub(crate) started: Vec<Started>,
     pub(crate) rows: Vec<u64>,
     /// Arrivals that found no row.
     pub(crate) without_row: u64,
@@ -29,6 +30,22 @@ pub(crate) struct Ledger {
     pub(crate) handed_over: BTreeMap<u32, u64>,
     /// Agents that ended as they were told.
     pub(crate) done: BTreeSet<u32>,
+    /// When the run began, on the simulation's clock.
+    pub(crate) zero: Nanos,
+    /// When each leaf began, on the run's clock.
+    pub(crate) begun: BTreeMap<u32, Nanos>,
+    /// Agents whose part others were told to make, and from when on, on the run's clock.
+    pub(crate) handovers: Vec<(u32, Nanos)>,
+}
+
+/// An arrival that was started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    pub(crate) agent: u32,
+    pub(crate) leaf: u32,
+    pub(crate) number: u64,
+    /// On the run's clock.
+    pub(crate) at: Nanos,
 }
 
 pub(crate) struct SimAgent {
@@ -80,6 +97,10 @@ impl SimAgent {
             self.crashed = self.agent.has_departed() || now >= self.ends_at + GOODBYE_MAX;
         }
         let local = now + self.ahead;
+        // Whoever stood still wakes with its workers, and hears only then what was said meanwhile.
+        if let Some(load) = &mut self.load {
+            load.work(local);
+        }
         exchange(&mut self.agent, &mut self.port, Duration::ZERO, || local);
         for task in self.agent.take_tasks() {
             self.task(task);
@@ -130,6 +151,11 @@ impl SimAgent {
 struct SimLoad {
     number: u32,
     share: WorkerShare,
+    /// The first worker of each agent.
+    firsts: Vec<u32>,
+    /// It starts nothing from this instant on.
+    lease: Nanos,
+    handovers: Vec<Handover>,
     plan: Rc<TestPlan>,
     ledger: Rc<RefCell<Ledger>>,
     zero: Option<Nanos>,
@@ -146,8 +172,19 @@ struct SimLoad {
 
 struct SimLeaf {
     at: Nanos,
-    arrivals: Vec<std::iter::Peekable<Arrivals>>,
+    /// Its profile's end: until then, arrivals of others may come to it.
+    until: Nanos,
+    arrivals: Vec<Arrivals>,
     ended: bool,
+}
+
+impl SimLeaf {
+    fn hand_over(&mut self, handover: &Handover) {
+        for arrivals in &mut self.arrivals {
+            let next = arrivals.next_sequence();
+            arrivals.hand_over(handover, self.at, next);
+        }
+    }
 }
 
 /// How long the iteration of this number takes.
@@ -168,6 +205,9 @@ impl SimLoad {
         Self {
             number: assignment.agent,
             share,
+            firsts: assignment.firsts.clone(),
+            lease: Nanos::MAX,
+            handovers: Vec::new(),
             plan: Rc::clone(&test.plan),
             ledger: Rc::clone(&test.ledger),
             zero: None,
@@ -189,8 +229,15 @@ impl SimLoad {
                 let leaves = self.plan.leaves();
                 let LoadProfile::Open { stages } = &leaves[leaf as usize].profile else { panic!("open load only") };
                 let share = |worker| ArrivalShare { index: u64::from(self.share.first + worker), of: u64::from(self.share.of) };
-                let arrivals = (0..self.share.here).map(|worker| Arrivals::new(stages, 11, share(worker)).peekable()).collect();
-                self.leaves.insert(leaf, SimLeaf { at, arrivals, ended: false });
+                let arrivals = (0..self.share.here).map(|worker| Arrivals::new(stages, 11, share(worker)));
+                let mut begun = SimLeaf {
+                    at,
+                    until: at + stages.iter().map(OpenStage::duration_ns).sum::<Nanos>(),
+                    arrivals: arrivals.collect(),
+                    ended: false,
+                };
+                self.handovers.iter().for_each(|handover| begun.hand_over(handover));
+                self.leaves.insert(leaf, begun);
             }
             AgentCommand::Stop => self.stopped = true,
             AgentCommand::Halt => {
@@ -198,6 +245,15 @@ impl SimLoad {
                 self.under_way.clear();
             }
             AgentCommand::Scale { .. } => {}
+            AgentCommand::Lease { until } => self.lease = if self.lease == Nanos::MAX { until } else { self.lease.max(until) },
+            AgentCommand::HandOver { lost, ref left, from, is_of_load } => {
+                let handover = Handover::of_agents(&self.firsts, self.share.of, lost, left, from, is_of_load);
+                // There is nothing but load here.
+                if is_of_load {
+                    self.leaves.values_mut().for_each(|leaf| leaf.hand_over(&handover));
+                    self.handovers.push(handover);
+                }
+            }
             AgentCommand::Finish => self.finishing = true,
         }
     }
@@ -224,13 +280,13 @@ impl SimLoad {
         let now = local.saturating_sub(zero);
         while Nanos::from(self.slice + 1) * S <= now {
             let end = Nanos::from(self.slice + 1) * S;
-            self.work_until(end);
+            self.work_until(end, now);
             reports.push(self.second(end));
         }
-        self.work_until(now);
+        self.work_until(now, now);
         let stopped = self.stopped;
         for (number, leaf) in self.leaves.iter_mut().filter(|(_, leaf)| !leaf.ended) {
-            let is_over = stopped || leaf.arrivals.iter_mut().all(|arrivals| arrivals.peek().is_none());
+            let is_over = stopped || now >= leaf.until && leaf.arrivals.iter().all(|arrivals| arrivals.clone().next().is_none());
             if is_over && !self.under_way.keys().any(|(_, of, _)| of == number) && self.rows_needed == 0 {
                 leaf.ended = true;
                 reports.push(AgentReport::LeafEnded { leaf: *number, threw: false });
@@ -243,11 +299,29 @@ impl SimLoad {
         reports
     }
 
-    fn work_until(&mut self, to: Nanos) {
-        for (number, leaf) in self.leaves.iter_mut().filter(|_| !self.stopped) {
+    /// Starts and ends what is due, as far as it may.
+    fn work(&mut self, local: Nanos) {
+        if let Some(zero) = self.zero {
+            let now = local.saturating_sub(zero);
+            self.work_until(now.min(Nanos::from(self.slice + 1) * S), now);
+        }
+    }
+
+    /// `to`: the end of this second, or now.
+    fn work_until(&mut self, to: Nanos, now: Nanos) {
+        let may_start = now < self.lease && !self.stopped;
+        for (number, leaf) in self.leaves.iter_mut().filter(|_| may_start) {
             for (worker, arrivals) in leaf.arrivals.iter_mut().enumerate() {
-                while let Some(Due { offset_ns, sequence, .. }) = arrivals.next_if(|due| leaf.at + due.offset_ns < to) {
+                loop {
+                    let mut ahead = arrivals.clone();
+                    let Some(Due { offset_ns, sequence, .. }) = ahead.next() else { break };
                     let due = leaf.at + offset_ns;
+                    if due >= to {
+                        break;
+                    }
+                    *arrivals = ahead;
+                    let started = Started { agent: self.number, leaf: *number, number: sequence, at: now };
+                    self.ledger.borrow_mut().started.push(started);
                     let counts = self.recorders[worker].0.leaf(*number);
                     counts.arrivals_due += 1;
                     counts.started += 1;

@@ -65,6 +65,8 @@ pub(crate) struct Simulated {
     pub(crate) shares: Vec<LabelShare>,
     /// Of the feeder that each arrival takes one from.
     pub(crate) rows: u64,
+    /// Whether the others make the part of an agent that is lost. Then the plan is the long one.
+    pub(crate) replaces: bool,
 }
 
 /// What came of it.
@@ -82,18 +84,19 @@ pub(crate) struct Outcome {
     pub(crate) gathered: bool,
 }
 
-/// Five seconds of even arrivals, then four of a Poisson ramp.
-pub(crate) fn plan() -> TestPlan {
+/// Five seconds of even arrivals, then four of a Poisson ramp; the long plan has 14 of each.
+pub(crate) fn plan(is_long: bool) -> TestPlan {
+    let (even, ramp) = if is_long { (14, 14) } else { (5, 4) };
     let leaf = |from, to, seconds, timing| {
         let stages = vec![OpenStage::Rate { from, to, duration_ns: seconds * S, timing }];
         Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::Open { stages }))
     };
-    TestPlan::new("t", ["s"], Load::Sequence(vec![leaf(60.0, 60.0, 5, Timing::Even), leaf(20.0, 100.0, 4, Timing::Poisson)]))
+    TestPlan::new("t", ["s"], Load::Sequence(vec![leaf(60.0, 60.0, even, Timing::Even), leaf(20.0, 100.0, ramp, Timing::Poisson)]))
 }
 
 /// Runs it to its end.
 pub(crate) fn simulate(asked: &Simulated) -> Outcome {
-    let plan = Rc::new(plan());
+    let plan = Rc::new(plan(asked.replaces));
     let bus = SimBus::new(asked.seed, asked.weather);
     let ledger = Rc::new(RefCell::new(Ledger::default()));
     let mut controller = Controller::new("run".to_owned(), asked.agents.len());
@@ -129,7 +132,7 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
                 match news {
                     FleetNews::Gathered(facts) => {
                         gathered_facts.clone_from(&facts);
-                        assign(&mut controller, &facts, &asked.shares);
+                        assign(&mut controller, &facts, asked);
                         let posts = (0..facts.len()).map(|agent| post(agent, &orders)).collect();
                         load = events.take().map(|events| SteppedLoad::new(&plan, posts, clock.clone(), LEAD, events));
                     }
@@ -141,7 +144,7 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
                 load.tick();
             }
             written.borrow_mut().drain(..).for_each(|(agent, told)| controller.written(agent as usize, told));
-            deliver(&orders, &mut controller, &mut started_at, now);
+            deliver(&orders, &mut controller, &mut started_at, &mut ledger.borrow_mut(), now);
             if load.as_ref().is_some_and(SteppedLoad::is_over) {
                 ending = load.take().map(SteppedLoad::end);
             }
@@ -170,14 +173,21 @@ type AgentOrders = Rc<RefCell<Vec<(usize, AgentCommand)>>>;
 type WrittenSeconds = Rc<RefCell<Vec<(u32, u32)>>>;
 
 /// What was ordered since the last step. The first start says when the run began.
-fn deliver(orders: &AgentOrders, controller: &mut Controller, started_at: &mut Option<Nanos>, now: Nanos) {
+fn deliver(orders: &AgentOrders, controller: &mut Controller, started_at: &mut Option<Nanos>, ledger: &mut Ledger, now: Nanos) {
     for (agent, command) in orders.borrow_mut().drain(..) {
         let command = match command {
             AgentCommand::Start { .. } => AgentCommand::Start { zero: Monotonic::with_origin(*started_at.get_or_insert(now)) },
             other => other,
         };
+        if let AgentCommand::Begin { leaf, at } = command {
+            ledger.begun.insert(leaf, at);
+        }
+        if let AgentCommand::HandOver { lost, from, is_of_load: true, .. } = command {
+            ledger.handovers.push((lost, from));
+        }
         controller.tell(agent, &command);
     }
+    ledger.zero = started_at.unwrap_or(0);
 }
 
 /// Takes from the agents what the killed controller's record does not have.
@@ -201,9 +211,12 @@ fn collect(bus: &Rc<RefCell<SimBus>>, agents: &mut [SimAgent], facts: Vec<AgentF
     collector.finish(seconds.last().map_or(0, |second| second.slice + 1))
 }
 
-fn assign(controller: &mut Controller, facts: &[AgentFacts], shares: &[LabelShare]) {
-    if !shares.is_empty() {
-        controller.use_workers(&workers_by_share(facts, shares).expect("shares that these agents can have"));
+fn assign(controller: &mut Controller, facts: &[AgentFacts], asked: &Simulated) {
+    if asked.replaces {
+        controller.replace_lost();
+    }
+    if !asked.shares.is_empty() {
+        controller.use_workers(&workers_by_share(facts, &asked.shares).expect("shares that these agents can have"));
     }
     controller.assign("");
 }

@@ -16,8 +16,16 @@ const SEEDS: u64 = 200;
 /// As many as the plan has arrivals.
 const ROWS: u64 = 547;
 
-fn fair(agents: &[u32]) -> Simulated {
-    Simulated { seed: 1, agents: agents.to_vec(), weather: Weather::FAIR, faults: Vec::new(), shares: Vec::new(), rows: 100_000 }
+pub(crate) fn fair(agents: &[u32]) -> Simulated {
+    Simulated {
+        seed: 1,
+        agents: agents.to_vec(),
+        weather: Weather::FAIR,
+        faults: Vec::new(),
+        shares: Vec::new(),
+        rows: 100_000,
+        replaces: false,
+    }
 }
 
 /// Without what tells of the machines and not of the load.
@@ -26,13 +34,13 @@ fn measured(seconds: &[Snapshot]) -> Vec<Snapshot> {
     seconds.iter().map(strip).collect()
 }
 
-fn counted(seconds: &[Snapshot]) -> u64 {
+pub(crate) fn counted(seconds: &[Snapshot]) -> u64 {
     seconds.iter().flat_map(|second| &second.series).map(|series| series.count).sum()
 }
 
-/// Every arrival that the plan asks for.
-fn asked() -> BTreeSet<(u32, u64)> {
-    let single = simulate(&fair(&[1]));
+/// Every arrival that the plan asks for, or the long one.
+pub(crate) fn asked(is_long: bool) -> BTreeSet<(u32, u64)> {
+    let single = simulate(&Simulated { replaces: is_long, ..fair(&[1]) });
     single.ledger.arrivals.into_iter().collect()
 }
 
@@ -41,7 +49,7 @@ fn a_fleet_measures_bit_for_bit_what_one_machine_does() {
     let single = simulate(&fair(&[8]));
     assert!(matches!(single.ending, Some(LoadEnding::Completed)), "{:?}", single.ending);
     assert!(counted(&single.seconds) > 500, "{}", counted(&single.seconds));
-    assert!(plan().load.leaves().len() == 2 && single.seconds.len() >= 9);
+    assert!(plan(false).load.leaves().len() == 2 && single.seconds.len() >= 9);
     for agents in [&[4, 4][..], &[2, 2, 2, 2], &[1, 3, 4], &[1; 8]] {
         let fleet = simulate(&fair(agents));
         assert_eq!(measured(&fleet.seconds), measured(&single.seconds), "{agents:?}");
@@ -94,7 +102,7 @@ fn regions_make_exactly_their_shares_of_what_one_machine_does() {
     };
     assert_eq!((of_region("eu"), of_region("us")), (handed([0, 2]), handed([1, 3])), "results are told apart by region");
     let all: BTreeSet<_> = divided.ledger.arrivals.iter().copied().collect();
-    assert_eq!((&all, all.len()), (&asked(), divided.ledger.arrivals.len()), "each once");
+    assert_eq!((&all, all.len()), (&asked(false), divided.ledger.arrivals.len()), "each once");
 }
 
 /// Faults as a seed draws them.
@@ -115,7 +123,7 @@ fn drawn(seed: u64) -> Simulated {
             }
         })
         .collect();
-    Simulated { seed, agents, weather, faults, shares: Vec::new(), rows: ROWS }
+    Simulated { seed, agents, weather, faults, shares: Vec::new(), rows: ROWS, replaces: false }
 }
 
 /// The same, and in half of all runs an agent that is asked to end.
@@ -131,14 +139,16 @@ fn drawn_with_farewells(seed: u64) -> Simulated {
 }
 
 /// Holds a run against what really happened in it.
-fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>) -> Result<(), String> {
+pub(crate) fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(u32, u64)>) -> Result<(), String> {
     let ledger = &outcome.ledger;
     let unique: BTreeSet<_> = ledger.arrivals.iter().copied().collect();
     let ensure = |holds: bool, what: String| if holds { Ok(()) } else { Err(what) };
     ensure(unique.len() == ledger.arrivals.len(), "an arrival was made twice".to_owned())?;
+    let started: BTreeSet<_> = ledger.started.iter().map(|started| (started.leaf, started.number)).collect();
+    ensure(started.len() == ledger.started.len(), "an arrival was started twice".to_owned())?;
     ensure(unique.is_subset(asked), "an arrival was made that nobody asked for".to_owned())?;
     ensure(ledger.rows.iter().collect::<BTreeSet<_>>().len() == ledger.rows.len(), "a row was given out twice".to_owned())?;
-    ensure(ledger.rows.iter().all(|row| *row < ROWS), "a row was given out that there is not".to_owned())?;
+    ensure(ledger.rows.iter().all(|row| *row < simulated.rows), "a row was given out that there is not".to_owned())?;
     if !outcome.gathered {
         return ensure(ledger.arrivals.is_empty(), "load was made before all agents were there".to_owned());
     }
@@ -193,7 +203,7 @@ fn check_collected(simulated: &Simulated, outcome: &Outcome) -> Result<(), Strin
 }
 
 /// `LOADSTONE_SEEDS=10000` asks for more, `LOADSTONE_SEEDS=17..18` for one.
-fn seeds() -> std::ops::Range<u64> {
+pub(crate) fn seeds() -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("LOADSTONE_SEEDS") else { return 0..SEEDS };
     let number = |text: &str| text.parse().expect("LOADSTONE_SEEDS is a number or FROM..TO");
     match text.split_once("..") {
@@ -204,7 +214,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn nothing_is_lost_or_counted_twice_whatever_fails() {
-    let asked = asked();
+    let asked = asked(false);
     let (mut failed, mut lossless, mut killed) = (Vec::new(), 0, 0);
     for seed in seeds() {
         let simulated = drawn_with_farewells(seed);
@@ -262,7 +272,7 @@ fn an_agent_that_stands_still_for_a_while_costs_nothing_but_time() {
     let outcome = simulate(&Simulated { faults: vec![freeze], ..fair(&[1, 1]) });
     assert!(matches!(outcome.ending, Some(LoadEnding::Completed)), "{:?}", outcome.ending);
     assert!(outcome.lost.is_empty());
-    assert_eq!(counted(&outcome.seconds), asked().len() as u64);
+    assert_eq!(counted(&outcome.seconds), asked(false).len() as u64);
     let marks: Vec<&str> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| &*mark.text).collect();
     assert!(marks.iter().any(|text| text.contains("1 of 2 agents were silent")), "{marks:?}");
     assert!(marks.iter().any(|text| text.contains("came late and is counted here")), "{marks:?}");
@@ -281,7 +291,7 @@ fn agents_keep_what_a_killed_controller_had_not_written() {
 /// Found by these among ten thousand seeds: agents that had ended were sent away before their last seconds were on disk.
 #[test]
 fn what_agents_measured_last_is_not_lost_when_the_controller_is_killed_right_then() {
-    let asked = asked();
+    let asked = asked(false);
     for seed in [3_215, 5_355, 5_406] {
         let simulated = drawn(seed);
         check(&simulated, &simulate(&simulated), &asked).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
