@@ -266,7 +266,7 @@ fn what_does_not_fit_is_told_where_it_is_written() {
         ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { message: {}, status: \"ABORTED\" });", "", "comes without a message"),
         (
             "stub.grcp();",
-            "t.load.ts:3:1",
+            "t.load.ts:3:6",
             "there is no `stub.grcp` (did you mean `stub.grpc`?); there is: stub.http, stub.grpc, stub.tcp, stub.dns",
         ),
     ] {
