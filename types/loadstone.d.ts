@@ -1513,12 +1513,17 @@ declare module "loadstone" {
   export interface KafkaOptions {
     /** Who must have a record before it counts as written. Default: `"all"`. */
     acks?: KafkaAcks;
+    /** How batches are packed, as by Kafka's `compression.type`. Default: `"none"`. */
+    compression?: KafkaCompression;
     /** Time limit of each request, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
   }
 
   /** All replicas that are in step, the partition's leader alone, or nobody: then nothing is answered, and the request ends when it was sent. */
   export type KafkaAcks = "all" | 1 | 0;
+
+  /** How the records of a batch are packed; brokers of 2.1 and later know zstd. */
+  export type KafkaCompression = "none" | "gzip" | "snappy" | "lz4" | "zstd";
 
   /** Text, bytes or a number, which is sent as text; `null`: nothing. */
   export type KafkaBytes = string | number | bigint | Uint8Array | null;
@@ -1547,6 +1552,8 @@ declare module "loadstone" {
     timeout?: Duration;
     /** Default: that of the cluster. */
     acks?: KafkaAcks;
+    /** Default: that of the cluster. */
+    compression?: KafkaCompression;
   }
 
   /** A Kafka cluster as one user has it. */
