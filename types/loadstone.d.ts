@@ -2005,7 +2005,7 @@ declare module "loadstone" {
     http(options?: StubOptions): HttpStub;
     /**
      * A server of gRPC beside the load, for services that {@link proto} has declared. Declare it at the top level of the file. Beside its methods it has server
-     * reflection and the health check (`grpc.health.v1.Health/Check`, SERVING); other methods are UNIMPLEMENTED. `loadstone types shop.proto` types its
+     * reflection and the health check (`grpc.health.v1.Health`, SERVING); other methods are UNIMPLEMENTED. `loadstone types shop.proto` types its
      * messages.
      *
      * @example
@@ -2216,6 +2216,8 @@ declare module "loadstone" {
     faults?: GrpcStubFault | readonly GrpcStubFault[];
     /** Bounds on rate and concurrency. Default: none. */
     limit?: GrpcStubLimit;
+    /** Compress messages for clients that accept it. Default: false. */
+    gzip?: boolean;
   }
 
   /** A share of calls, and what goes wrong with them. */

@@ -3,8 +3,8 @@ import { BEHAVIOUR, SERVER, behaviour, listens, replied, stubs, unsealed } from 
 import { known, show, strict } from "loadstone:values";
 
 const ANSWER = ["message", "messages", "every", "status", "details", "metadata", "trailers"];
-const METHOD = [...BEHAVIOUR, ...ANSWER];
-const STUB = [...SERVER, ...BEHAVIOUR, "status", "details", "metadata", "trailers"];
+const METHOD = [...BEHAVIOUR, ...ANSWER, "gzip"];
+const STUB = [...SERVER, ...BEHAVIOUR, "gzip", "status", "details", "metadata", "trailers"];
 const REPLY = [...ANSWER, "delay"];
 
 /** By code. */
