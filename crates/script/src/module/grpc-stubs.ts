@@ -8,8 +8,7 @@ const STUB = [...SERVER, ...BEHAVIOUR, "gzip", "status", "details", "metadata", 
 const REPLY = [...ANSWER, "delay"];
 
 /** By code. */
-const STATUSES = ["OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"];
+const STATUSES: string[] = __loadstone.grpcStatuses;
 
 type Handler = (call: any) => any;
 
