@@ -1513,12 +1513,17 @@ declare module "loadstone" {
   export interface KafkaOptions {
     /** Who must have a record before it counts as written. Default: `"all"`. */
     acks?: KafkaAcks;
+    /** How batches are packed, as by Kafka's `compression.type`. Default: `"none"`. */
+    compression?: KafkaCompression;
     /** Time limit of each request, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
   }
 
   /** All replicas that are in step, the partition's leader alone, or nobody: then nothing is answered, and the request ends when it was sent. */
   export type KafkaAcks = "all" | 1 | 0;
+
+  /** How the records of a batch are packed; brokers of 2.1 and later know zstd. */
+  export type KafkaCompression = "none" | "gzip" | "snappy" | "lz4" | "zstd";
 
   /** Text, bytes or a number, which is sent as text; `null`: nothing. */
   export type KafkaBytes = string | number | bigint | Uint8Array | null;
@@ -1547,6 +1552,8 @@ declare module "loadstone" {
     timeout?: Duration;
     /** Default: that of the cluster. */
     acks?: KafkaAcks;
+    /** Default: that of the cluster. */
+    compression?: KafkaCompression;
   }
 
   /** A Kafka cluster as one user has it. */
@@ -1998,7 +2005,7 @@ declare module "loadstone" {
     http(options?: StubOptions): HttpStub;
     /**
      * A server of gRPC beside the load, for services that {@link proto} has declared. Declare it at the top level of the file. Beside its methods it has server
-     * reflection and the health check (`grpc.health.v1.Health/Check`, SERVING); other methods are UNIMPLEMENTED. `loadstone types shop.proto` types its
+     * reflection and the health check (`grpc.health.v1.Health`, SERVING); other methods are UNIMPLEMENTED. `loadstone types shop.proto` types its
      * messages.
      *
      * @example
@@ -2209,6 +2216,8 @@ declare module "loadstone" {
     faults?: GrpcStubFault | readonly GrpcStubFault[];
     /** Bounds on rate and concurrency. Default: none. */
     limit?: GrpcStubLimit;
+    /** Compress messages for clients that accept it. Default: false. */
+    gzip?: boolean;
   }
 
   /** A share of calls, and what goes wrong with them. */

@@ -30,6 +30,29 @@ pub(crate) struct AddressParameter {
     pub(crate) at: SourcePlace,
 }
 
+/// A call of a verb that users may not have.
+#[derive(Debug)]
+pub(crate) struct CalledVerb {
+    pub(crate) verb: String,
+    pub(crate) at: SourcePlace,
+}
+
+/// What the text alone does not decide.
+#[derive(Debug, Default)]
+pub(crate) struct JudgedLater {
+    /// Calls whose address is a parameter.
+    pub(crate) addresses: Vec<AddressParameter>,
+    /// Every verb that is called on a user, where that is first; without those that the test may have added itself.
+    pub(crate) verbs: Vec<CalledVerb>,
+}
+
+impl JudgedLater {
+    pub(crate) fn extend(&mut self, of_file: Self) {
+        self.addresses.extend(of_file.addresses);
+        self.verbs.extend(of_file.verbs);
+    }
+}
+
 /// Everything that users can do, as far as it can be looked at in the text.
 #[derive(Debug, Default)]
 pub(crate) struct KnownVerbs {

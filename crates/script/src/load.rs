@@ -16,6 +16,7 @@ use crate::compile;
 use crate::data::store::Store;
 use crate::error::ScriptError;
 use crate::knobs::Interventions;
+use crate::known_verbs::CalledVerb;
 use crate::loaded::Loaded;
 use crate::module;
 use crate::natives::{self, unix_path};
@@ -57,7 +58,8 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         // An error of the file goes first: where it stopped, later parameters had not been declared yet.
         let described = described?;
         parameters::check_known(&inputs, &declared.parameters)?;
-        declared.check_addresses(&program.addresses)?;
+        declared.check_addresses(&program.judged_later.addresses)?;
+        check_verbs(&realm, &program.judged_later.verbs)?;
         let Some(description) = described else {
             return Err(ScriptError::new(format!("{file} exports no test"))
                 .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
@@ -96,6 +98,22 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         data_files: planned.files_read(),
         turn_ns_max: TURN_NS_MAX,
     })
+}
+
+/// Verbs that users do not have, with a name that is nearly one of theirs; whatever else is called may be a property that the test added.
+fn check_verbs(realm: &Realm, called: &[CalledVerb]) -> Result<(), ScriptError> {
+    let problem = |verb: &str| {
+        realm.enter(|ctx| {
+            let misspelt: Function<'_> = ctx.globals().get::<_, Object<'_>>("__loadstone")?.get("misspeltVerb")?;
+            misspelt.call::<_, Option<String>>((verb,))
+        })
+    };
+    for CalledVerb { verb, at } in called {
+        if let Some(problem) = problem(verb).map_err(|error| ScriptError::new(error.to_string()))? {
+            return Err(ScriptError::new(problem).at(at.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// The file's name without `.load.ts`.

@@ -6,15 +6,16 @@
 
 mod debian;
 pub(crate) mod image;
+mod linkage;
 mod release;
 mod sbom;
 #[cfg(test)]
 mod tests;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::process;
@@ -23,7 +24,7 @@ use release::{Release, TARGET};
 
 #[derive(Args)]
 pub(crate) struct DistOptions {
-    /// Package this binary instead of building one.
+    /// Package this binary instead of building one; it must be linked statically.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 }
@@ -36,12 +37,13 @@ impl DistOptions {
             |arguments: &[&str]| -> Result<String> { Ok(process::output(workspace.command("git").args(arguments))?.trim().to_owned()) };
         let (commit, time) = (git(&["rev-parse", "--short=12", "HEAD"])?, git(&["log", "-1", "--format=%ct"])?);
         let dirty = if git(&["status", "--porcelain"])?.is_empty() { "" } else { ", changed" };
+        let given = self.binary.as_deref().map(given).transpose()?;
         let folder = workspace.target.join("dist");
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
         }
-        let binary = match &self.binary {
-            Some(binary) => fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display()))?,
+        let binary = match given {
+            Some(binary) => binary,
             None => build(workspace, &format!("{version} ({commit}{dirty})"))?,
         };
         let release = Release { version: version.to_owned(), time, folder, binary };
@@ -51,6 +53,16 @@ impl DistOptions {
         sbom::write(workspace, &release)?;
         release.types(workspace)?;
         release.checksums()
+    }
+}
+
+/// A binary of the caller's that runs where packages are installed.
+fn given(binary: &Path) -> Result<PathBuf> {
+    let found = fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display()))?;
+    let file = fs::read(&found).with_context(|| format!("cannot read {}", binary.display()))?;
+    match linkage::problem(&file) {
+        Some(problem) => bail!("{} cannot be packaged: {problem}", binary.display()),
+        None => Ok(found),
     }
 }
 

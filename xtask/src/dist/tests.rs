@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::release::Release;
-use super::{debian, image};
+use super::{debian, given, image, linkage};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -41,6 +41,33 @@ fn make(scratch: &Path, name: &str) -> (PathBuf, String) {
 
 fn said(program: &str, arguments: &[&str], folder: &Path) -> String {
     process::output(Command::new(program).args(arguments).current_dir(folder)).unwrap()
+}
+
+/// The compiler's own programs, linked in both ways.
+#[test]
+fn a_binary_that_needs_libraries_is_refused() {
+    let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-linkage-{}", std::process::id())));
+    fs::create_dir_all(&scratch.0).unwrap();
+    fs::write(scratch.0.join("main.c"), "int main(void) { return 0; }\n").unwrap();
+    for (name, way) in [("static", "-static"), ("static-pie", "-static-pie"), ("dynamic", "-pie")] {
+        said("cc", &["main.c", "-o", name, way], &scratch.0);
+    }
+    assert_eq!(linkage::problem(&fs::read(scratch.0.join("static")).unwrap()), None);
+    assert!(given(&scratch.0.join("static-pie")).is_ok());
+    let refused = given(&scratch.0.join("dynamic")).unwrap_err().to_string();
+    assert!(
+        refused.contains("dynamic cannot be packaged: it is linked dynamically (it is loaded by /lib64/ld-linux-x86-64.so.2)"),
+        "{refused}"
+    );
+    let missing = given(&scratch.0.join("absent")).unwrap_err().to_string();
+    assert!(missing.starts_with("cannot find "), "{missing}");
+    let other = |change: fn(&mut Vec<u8>)| {
+        let mut file = fs::read(scratch.0.join("static")).unwrap();
+        change(&mut file);
+        linkage::problem(&file).unwrap()
+    };
+    assert!(other(|file| file[18] = 183).contains("another processor"));
+    assert!(other(|file| file[0] = b'#').contains("no program of Linux"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Of each call a version is used that Kafka 0.11 (for SASL 1.0) and 4 both speak (KIP-896 says which ones stay), before lengths became variable (KIP-482).
 
+use super::packing::KafkaPacking;
 use super::wire::{KafkaRead, KafkaReader, KafkaWriter};
 
 /// The one who asks is no broker.
@@ -86,15 +87,27 @@ pub(super) fn read_metadata(answer: &[u8]) -> KafkaRead<TopicPlaces> {
     Ok(TopicPlaces { brokers, error, leaders })
 }
 
+/// How records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KafkaWriting {
+    pub acks: KafkaAcks,
+    pub packing: KafkaPacking,
+}
+
+/// Brokers take zstd from callers alone that say they know it (KIP-110): a version that asks the same and answers a number more.
+fn produce_version(packing: KafkaPacking) -> i16 {
+    if packing == KafkaPacking::Zstd { 7 } else { 3 }
+}
+
 /// Writes a batch to each of these partitions, which the broker asked leads.
-pub(super) fn produce(topic: &str, acks: KafkaAcks, timeout_ms: i32, batches: &[(i32, Vec<u8>)]) -> KafkaCall {
-    let mut call = KafkaCall::new(0, 3);
-    let acks_wanted = match acks {
+pub(super) fn produce(topic: &str, writing: KafkaWriting, timeout_ms: i32, batches: &[(i32, Vec<u8>)]) -> KafkaCall {
+    let mut call = KafkaCall::new(0, produce_version(writing.packing));
+    let acks_wanted = match writing.acks {
         KafkaAcks::None => 0,
         KafkaAcks::Leader => 1,
         KafkaAcks::All => -1,
     };
-    call.is_answered = acks != KafkaAcks::None;
+    call.is_answered = writing.acks != KafkaAcks::None;
     call.body.no_text().int16(acks_wanted).int32(timeout_ms).count(1).text(topic).count(batches.len());
     for (partition, batch) in batches {
         call.body.int32(*partition).block(batch);
@@ -111,10 +124,13 @@ pub(super) struct PartitionAnswer {
     pub(super) offset: i64,
 }
 
-pub(super) fn read_produced(answer: &[u8]) -> KafkaRead<Vec<PartitionAnswer>> {
+pub(super) fn read_produced(answer: &[u8], packing: KafkaPacking) -> KafkaRead<Vec<PartitionAnswer>> {
     of_topic(&mut KafkaReader::new(answer), |answer| {
         let produced = PartitionAnswer { partition: answer.int32()?, error: answer.int16()?, offset: answer.int64()? };
         answer.int64()?; // time of the log
+        if produce_version(packing) >= 5 {
+            answer.int64()?; // where the log begins
+        }
         Ok(produced)
     })
 }
@@ -227,7 +243,7 @@ mod tests {
         let wanted: &[u8] =
             &[255, 255, 255, 255, 0, 0, 0, 1, 0, 2, b'a', b'b', 0, 0, 0, 1, 0, 0, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255];
         assert_eq!((asked.key, asked.version, asked.body.bytes.as_slice()), (2, 1, wanted));
-        let written = produce("t", KafkaAcks::All, 5, &[(2, vec![9])]);
+        let written = produce("t", KafkaWriting { acks: KafkaAcks::All, packing: KafkaPacking::Plain }, 5, &[(2, vec![9])]);
         let wanted: &[u8] = &[255, 255, 255, 255, 0, 0, 0, 5, 0, 0, 0, 1, 0, 1, b't', 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 9];
         assert_eq!(written.body.bytes, wanted);
     }
@@ -242,7 +258,8 @@ mod tests {
         #[test]
         fn no_answer_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = read_metadata(&bytes);
-            let _ = read_produced(&bytes);
+            let _ = read_produced(&bytes, KafkaPacking::Plain);
+            let _ = read_produced(&bytes, KafkaPacking::Zstd);
             let _ = read_offsets(&bytes);
             let _ = read_fetched(&bytes);
             let _ = read_sasl_handshake(&bytes);

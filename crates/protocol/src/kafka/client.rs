@@ -8,7 +8,7 @@ use metrics::Nanos;
 
 use super::address::KafkaAddress;
 use super::brokers::{KafkaBroker, KafkaBrokers, TopicLayout};
-use super::calls::{KafkaAcks, produce, read_produced};
+use super::calls::{KafkaAcks, KafkaWriting, produce, read_produced};
 use super::link::KafkaLimits;
 use super::partitioning::partition_of;
 use super::records::{KafkaRecord, write_batch};
@@ -53,7 +53,7 @@ struct LeaderPart {
 struct Sending<'a> {
     topic: &'a str,
     records: &'a [KafkaRecord],
-    acks: KafkaAcks,
+    writing: KafkaWriting,
     limits: KafkaLimits,
 }
 
@@ -80,10 +80,17 @@ impl KafkaClient {
 
     /// Writes records, each to its partition, or to that of its key; all others together to the next one in turn. Those for one partition are one batch,
     /// those for one broker one request. Dropped before its end, it closes the connections it uses.
-    pub async fn produce(&self, topic: &str, records: &[KafkaRecord], acks: KafkaAcks, timeout_ns: u64, bytes_max: u64) -> KafkaExchange {
+    pub async fn produce(
+        &self,
+        topic: &str,
+        records: &[KafkaRecord],
+        writing: KafkaWriting,
+        timeout_ns: u64,
+        bytes_max: u64,
+    ) -> KafkaExchange {
         let mut times = RawTimes::from(self.brokers.now());
         let limits = KafkaLimits { due: times.started.saturating_add(timeout_ns), bytes_max };
-        let result = self.perform(&Sending { topic, records, acks, limits }, &mut times).await;
+        let result = self.perform(&Sending { topic, records, writing, limits }, &mut times).await;
         if result.is_err() {
             // Another broker may lead by now.
             self.brokers.forget(topic);
@@ -162,15 +169,17 @@ impl KafkaClient {
 
     /// Sends what goes to one broker. Returns the offset of the first record of each partition.
     async fn send(&self, part: &LeaderPart, sending: &Sending<'_>, times: &mut RawTimes) -> Result<Vec<Option<i64>>, KafkaProblem> {
-        let Sending { topic, records, acks, limits } = sending;
-        let batch = |numbers: &Vec<usize>| write_batch(&numbers.iter().map(|number| &records[*number]).collect::<Vec<_>>());
-        let batches: Vec<(i32, Vec<u8>)> = part.partitions.iter().map(|(partition, numbers)| (*partition, batch(numbers))).collect();
+        let Sending { topic, records, writing, limits } = sending;
+        let batch =
+            |numbers: &Vec<usize>| write_batch(&numbers.iter().map(|number| &records[*number]).collect::<Vec<_>>(), writing.packing);
+        let batches = part.partitions.iter().map(|(partition, numbers)| Ok((*partition, batch(numbers)?)));
+        let batches: Vec<(i32, Vec<u8>)> = batches.collect::<std::io::Result<_>>().map_err(unpackable)?;
         let left_ms = i32::try_from(limits.due.saturating_sub(self.brokers.now()) / 1_000_000).unwrap_or(i32::MAX);
-        let answer = self.brokers.call(&part.broker, &produce(topic, *acks, left_ms.max(1), &batches), *limits, times).await?;
-        if *acks == KafkaAcks::None {
+        let answer = self.brokers.call(&part.broker, &produce(topic, *writing, left_ms.max(1), &batches), *limits, times).await?;
+        if writing.acks == KafkaAcks::None {
             return Ok(vec![None; batches.len()]);
         }
-        let answers = read_produced(&answer).map_err(Failure::from)?;
+        let answers = read_produced(&answer, writing.packing).map_err(Failure::from)?;
         let of = |(partition, _): &(i32, Vec<usize>)| {
             let about = || format!("partition {partition} of {topic}");
             let told = answers.iter().find(|answer| answer.partition == *partition);
@@ -179,6 +188,10 @@ impl KafkaClient {
         };
         Ok(part.partitions.iter().map(of).collect::<Result<_, KafkaRefusal>>()?)
     }
+}
+
+fn unpackable(error: std::io::Error) -> Failure {
+    Failure::protocol(format!("the records could not be packed: {error}"))
 }
 
 /// Adds the times of a part. The one that ended last counts for all: the phases are its own.

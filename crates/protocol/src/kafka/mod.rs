@@ -18,8 +18,9 @@ mod tail;
 mod wire;
 
 pub use address::{KafkaAddress, KafkaAddressError};
-pub use calls::KafkaAcks;
+pub use calls::{KafkaAcks, KafkaWriting};
 pub use client::{KafkaClient, KafkaExchange, KafkaPlace};
+pub use packing::KafkaPacking;
 pub use records::KafkaRecord;
 pub use refusal::{KafkaProblem, KafkaRefusal};
 pub use scram::KafkaMechanism;

@@ -1,47 +1,91 @@
-//! Batches that were packed, by their producer or by the topic's settings.
+//! Batches that are packed: by Loadstone, by another producer or by the topic's settings.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 
 use super::wire::{KafkaReader, UnreadableKafka};
 
 /// What a batch may hold unpacked. Bytes.
 const BYTES_MAX: usize = 64 << 20;
+/// Level of zstd that Kafka's own producer takes.
+const ZSTD_LEVEL: i32 = 3;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+/// How the records of a batch are packed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KafkaPacking {
+    #[default]
     Plain,
     Gzip,
     Snappy,
+    Lz4,
     Zstd,
-    /// LZ4, or what is yet to be invented; by its number.
-    Other(i16),
 }
 
-impl Packing {
+impl KafkaPacking {
     /// As the attributes of a batch say.
-    pub(super) fn of(attributes: i16) -> Self {
+    ///
+    /// # Errors
+    /// The number of a way that is yet to be invented.
+    pub(super) fn of(attributes: i16) -> Result<Self, i16> {
         match attributes & 7 {
-            0 => Self::Plain,
-            1 => Self::Gzip,
-            2 => Self::Snappy,
-            4 => Self::Zstd,
-            other => Self::Other(other),
+            0 => Ok(Self::Plain),
+            1 => Ok(Self::Gzip),
+            2 => Ok(Self::Snappy),
+            3 => Ok(Self::Lz4),
+            4 => Ok(Self::Zstd),
+            other => Err(other),
+        }
+    }
+
+    /// As the attributes of a batch say it.
+    pub(super) fn number(self) -> i16 {
+        match self {
+            Self::Plain => 0,
+            Self::Gzip => 1,
+            Self::Snappy => 2,
+            Self::Lz4 => 3,
+            Self::Zstd => 4,
         }
     }
 }
 
 /// # Errors
+/// Only where there is no memory: a `Vec` takes everything.
+pub(super) fn packed(packing: KafkaPacking, plain: &[u8]) -> std::io::Result<Cow<'_, [u8]>> {
+    Ok(Cow::Owned(match packing {
+        KafkaPacking::Plain => return Ok(Cow::Borrowed(plain)),
+        KafkaPacking::Gzip => {
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+            gzip.write_all(plain)?;
+            gzip.finish()?
+        }
+        // In one block, as librdkafka does; brokers tell it from snappy-java's blocks by the mark that is missing.
+        KafkaPacking::Snappy => snap::raw::Encoder::new().compress_vec(plain)?,
+        KafkaPacking::Lz4 => {
+            // Brokers do not read blocks that need the one before (KafkaLZ4BlockInputStream: "Dependent block stream is unsupported").
+            let frame = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max64KB);
+            let mut lz4 = FrameEncoder::with_frame_info(frame, Vec::new());
+            lz4.write_all(plain)?;
+            lz4.finish()?
+        }
+        KafkaPacking::Zstd => zstd::encode_all(plain, ZSTD_LEVEL)?,
+    }))
+}
+
+/// # Errors
 /// Why it cannot be unpacked.
-pub(super) fn unpacked(packing: Packing, packed: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+pub(super) fn unpacked(packing: KafkaPacking, packed: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let broken = |what: &str| format!("a batch of records is packed by {what} and broken, or larger than {} MiB", BYTES_MAX >> 20);
     match packing {
-        Packing::Plain => Ok(Cow::Borrowed(packed)),
-        Packing::Gzip => read_all(flate2::read::MultiGzDecoder::new(packed)).ok_or_else(|| broken("gzip")),
-        Packing::Zstd => zstd::Decoder::new(packed).ok().and_then(read_all).ok_or_else(|| broken("zstd")),
-        Packing::Snappy => snappy(packed).map(Cow::Owned).map_err(|UnreadableKafka| broken("snappy")),
-        Packing::Other(3) => Err("records packed by lz4 are not read".to_owned()),
-        Packing::Other(number) => Err(format!("records packed by a way of number {number} are not read")),
+        KafkaPacking::Plain => Ok(Cow::Borrowed(packed)),
+        KafkaPacking::Gzip => read_all(flate2::read::MultiGzDecoder::new(packed)).ok_or_else(|| broken("gzip")),
+        KafkaPacking::Zstd => zstd::Decoder::new(packed).ok().and_then(read_all).ok_or_else(|| broken("zstd")),
+        KafkaPacking::Snappy => snappy(packed).map(Cow::Owned).map_err(|UnreadableKafka| broken("snappy")),
+        KafkaPacking::Lz4 => read_all(FrameDecoder::new(packed)).ok_or_else(|| broken("lz4")),
     }
 }
 
@@ -78,31 +122,45 @@ fn snappy(packed: &[u8]) -> Result<Vec<u8>, UnreadableKafka> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
-    /// What brokers pack themselves is held by the test against a real one.
+    /// That brokers read what is packed here, and that what they pack is read, is held by the tests against a real one.
     #[test]
     fn what_is_packed_is_unpacked_and_what_is_broken_told() {
         let text = b"order order order order";
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        gzip.write_all(text).unwrap();
-        let gzip = gzip.finish().unwrap();
-        let zstd = zstd::encode_all(&text[..], 1).unwrap();
-        let snappy = snap::raw::Encoder::new().compress_vec(text).unwrap();
-        for (packing, packed) in [(Packing::Gzip, &gzip), (Packing::Zstd, &zstd), (Packing::Snappy, &snappy)] {
-            assert_eq!(unpacked(packing, packed).unwrap(), &text[..], "{packing:?}");
-            assert!(unpacked(packing, &packed[..packed.len() / 2]).unwrap_err().contains("broken"), "{packing:?}");
+        for packing in [KafkaPacking::Plain, KafkaPacking::Gzip, KafkaPacking::Snappy, KafkaPacking::Lz4, KafkaPacking::Zstd] {
+            let packed = packed(packing, text).unwrap();
+            assert_eq!(KafkaPacking::of(packing.number()), Ok(packing));
+            assert_eq!(unpacked(packing, &packed).unwrap(), &text[..], "{packing:?}");
+            if packing != KafkaPacking::Plain {
+                assert!(unpacked(packing, &packed[..packed.len() / 2]).unwrap_err().contains("broken"), "{packing:?}");
+            }
         }
-        assert!(unpacked(Packing::of(3), b"x").unwrap_err().contains("lz4"));
+        assert_eq!(KafkaPacking::of(5), Err(5));
+    }
+
+    /// Others link their blocks, and sum up the content: by `lz4 -B4 -BD -9` of 20,000 times `order `.
+    #[test]
+    fn a_frame_of_lz4s_own_tool_is_read() {
+        let frame = [
+            &[4, 34, 77, 24, 68, 64, 94, 16, 1, 0, 0, 111, 111, 114, 100, 101, 114, 32, 6, 0][..],
+            &[255; 256],
+            &[226, 80, 32, 111, 114, 100, 101, 223, 0, 0, 0, 15, 6, 0][..],
+            &[255; 213],
+            &[125, 80, 114, 100, 101, 114, 32, 0, 0, 0, 0, 174, 203, 49, 96],
+        ]
+        .concat();
+        assert_eq!(unpacked(KafkaPacking::Lz4, &frame).unwrap(), "order ".repeat(20_000).as_bytes());
     }
 
     #[test]
     fn what_would_fill_the_memory_is_refused() {
         let zeros = zstd::encode_all(std::io::repeat(0).take(BYTES_MAX as u64 + 1), 1).unwrap();
-        assert!(unpacked(Packing::Zstd, &zeros).unwrap_err().contains("larger than 64 MiB"));
+        assert!(unpacked(KafkaPacking::Zstd, &zeros).unwrap_err().contains("larger than 64 MiB"));
+        let mut lz4 = FrameEncoder::new(Vec::new());
+        std::io::copy(&mut std::io::repeat(0).take(BYTES_MAX as u64 + 1), &mut lz4).unwrap();
+        assert!(unpacked(KafkaPacking::Lz4, &lz4.finish().unwrap()).unwrap_err().contains("larger than 64 MiB"));
         // Four bytes that announce four gigabytes.
-        assert!(unpacked(Packing::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0]).is_err());
+        assert!(unpacked(KafkaPacking::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::packing::{Packing, unpacked};
+use super::packing::{KafkaPacking, packed, unpacked};
 use super::wire::{KafkaRead, KafkaReader, KafkaWriter, UnreadableKafka};
 
 const MAGIC: i8 = 2;
@@ -29,12 +29,14 @@ pub struct KafkaRecord {
 }
 
 /// Writes records as one batch; there is at least one.
-pub(super) fn write_batch(records: &[&KafkaRecord]) -> Vec<u8> {
+///
+/// # Errors
+/// See [`packed`].
+pub(super) fn write_batch(records: &[&KafkaRecord], packing: KafkaPacking) -> std::io::Result<Vec<u8>> {
     let begun_ms = records.first().map_or(0, |record| record.timestamp_ms);
     let latest_ms = records.iter().map(|record| record.timestamp_ms).max().unwrap_or(0);
     let last = i32::try_from(records.len().saturating_sub(1)).unwrap_or(i32::MAX);
-    let mut body = KafkaWriter::default();
-    body.int16(0).int32(last).int64(begun_ms).int64(latest_ms).int64(NOBODY).int16(-1).int32(-1).count(records.len());
+    let mut plain = KafkaWriter::default();
     let mut one = KafkaWriter::default();
     for (place, record) in records.iter().enumerate() {
         one.bytes.clear();
@@ -43,12 +45,15 @@ pub(super) fn write_batch(records: &[&KafkaRecord]) -> Vec<u8> {
         for (name, value) in &record.headers {
             one.variable_block(Some(name.as_bytes())).variable_block(value.as_deref());
         }
-        body.variable_block(Some(&one.bytes));
+        plain.variable_block(Some(&one.bytes));
     }
+    let mut body = KafkaWriter::default();
+    body.int16(packing.number()).int32(last).int64(begun_ms).int64(latest_ms).int64(NOBODY).int16(-1).int32(-1).count(records.len());
+    body.put(&packed(packing, &plain.bytes)?);
     let mut batch = KafkaWriter::default();
     // Leader epoch, magic, checksum: 9 bytes of the length.
     batch.int64(0).count(body.bytes.len() + 9).int32(-1).int8(MAGIC).put(&crc32c::crc32c(&body.bytes).to_be_bytes()).put(&body.bytes);
-    batch.bytes
+    Ok(batch.bytes)
 }
 
 /// What a stretch of a partition's log held.
@@ -111,8 +116,8 @@ fn read_batch(batch: &[u8], from: i64, into: &mut Vec<(i64, KafkaRecord)>) -> Re
     if attributes & CONTROL != 0 {
         return Ok(next);
     }
-    let packing = Packing::of(attributes);
-    let unpacked = unpacked(packing, head.rest).map_err(|why| Unread { next: Some(next), why })?;
+    let packing = KafkaPacking::of(attributes).map_err(|number| format!("records packed by a way of number {number} are not read"));
+    let unpacked = packing.and_then(|packing| unpacked(packing, head.rest)).map_err(|why| Unread { next: Some(next), why })?;
     let mut rest = KafkaReader::new(&unpacked);
     for _ in 0..count {
         let (offset, mut record) = read_record(&mut rest, first, begun_ms).map_err(|_| broken(Some(next)))?;
@@ -181,7 +186,7 @@ mod tests {
             record(None, None, &[], 900),
             record(None, Some(""), &[], 5_000),
         ];
-        let batch = write_batch(&records.each_ref());
+        let batch = write_batch(&records.each_ref(), KafkaPacking::Plain).unwrap();
         let read = read_batches(&batch, 0);
         let expected: Vec<(i64, KafkaRecord)> = (0..).zip(records.iter().cloned()).collect();
         assert_eq!((read.records, read.next, read.unread), (expected.clone(), Some(3), None));
@@ -193,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told_and_passed_over_where_its_end_is_known() {
-        let mut batch = write_batch(&[&record(None, Some("x"), &[], 0)]);
+        let mut batch = write_batch(&[&record(None, Some("x"), &[], 0)], KafkaPacking::Plain).unwrap();
         let end = batch.len() - 1;
         batch[end] ^= 1;
         let broken = read_batches(&batch, 0);

@@ -9,7 +9,7 @@ use super::resolve::{ResolvedImport, Resolvers};
 use super::source::{Positions, SourceText};
 use super::transpile::{Import, Transpiled, transpile};
 use crate::error::ScriptError;
-use crate::known_verbs::KnownVerbs;
+use crate::known_verbs::{JudgedLater, KnownVerbs};
 
 /// Most files of one test, so that an import gone astray ends with a message.
 const FILES_MAX: usize = 5_000;
@@ -26,8 +26,9 @@ pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: KnownV
         graph.add_file(id, &file)?;
     }
     graph.check_names()?;
-    let addresses = graph.files.values_mut().flat_map(|file| std::mem::take(&mut file.compiled.addresses)).collect();
-    Ok(Program { entry, modules: graph.finish(), addresses, folder })
+    let mut judged_later = JudgedLater::default();
+    graph.files.values_mut().for_each(|file| judged_later.extend(std::mem::take(&mut file.compiled.judged_later)));
+    Ok(Program { entry, modules: graph.finish(), judged_later, folder })
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ScriptError {
@@ -241,7 +242,7 @@ fn json_file(source: &SourceText) -> Result<Transpiled, ScriptError> {
         exports: vec!["default".to_owned()],
         stars,
         loops: Vec::new(),
-        addresses: Vec::new(),
+        judged_later: JudgedLater::default(),
     })
 }
 

@@ -7,6 +7,7 @@ mod call_place;
 mod commonjs;
 mod constants;
 mod graph;
+mod members;
 mod options;
 mod program;
 mod resolve;

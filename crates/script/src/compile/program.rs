@@ -6,10 +6,11 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::call_place::place_of_call;
+use super::members::place_of_member;
 use super::options::place_of_option;
 use super::source::{Positions, SourceText, source_type};
 use crate::error::SourcePlace;
-use crate::known_verbs::AddressParameter;
+use crate::known_verbs::JudgedLater;
 
 /// What a module is to the loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +40,7 @@ pub(crate) struct CompiledModule {
 pub struct Program {
     pub(crate) entry: String,
     pub(crate) modules: HashMap<String, CompiledModule>,
-    /// Calls whose address is a parameter.
-    pub(crate) addresses: Vec<AddressParameter>,
+    pub(crate) judged_later: JudgedLater,
     /// Folder of the test file: what relative data files are found from.
     pub(crate) folder: std::path::PathBuf,
 }
@@ -75,8 +75,18 @@ impl Program {
 
     /// Where an option stands that a call was given, as far as it is written out there. `known`: the place of the call, see [`Self::endless_loop`].
     pub(crate) fn option_place(&self, known: &SourcePlace, option: &str) -> Option<SourcePlace> {
-        let source = self.modules.values().find_map(|module| module.source.as_ref().filter(|source| source.file == known.file))?;
+        let source = self.source_of(known)?;
         place_of_option(source, source_type(Path::new(&*known.file)), known, option)
+    }
+
+    /// Where a member stands that an object does not have. `known`: as for [`Self::option_place`].
+    pub(crate) fn member_place(&self, known: &SourcePlace, member: &str) -> Option<SourcePlace> {
+        let source = self.source_of(known)?;
+        place_of_member(source, source_type(Path::new(&*known.file)), known, member)
+    }
+
+    fn source_of(&self, known: &SourcePlace) -> Option<&SourceText> {
+        self.modules.values().find_map(|module| module.source.as_ref().filter(|source| source.file == known.file))
     }
 
     /// Where a file of the test first calls what it imports from Loadstone by this name; the test file goes first.

@@ -20,7 +20,7 @@ use super::program::ModuleForm;
 use super::source::{Positions, SourceText, source_type};
 use super::user_calls;
 use crate::error::ScriptError;
-use crate::known_verbs::{AddressParameter, KnownVerbs};
+use crate::known_verbs::{JudgedLater, KnownVerbs};
 
 /// An import as written.
 #[derive(Debug)]
@@ -46,8 +46,7 @@ pub(super) struct Transpiled {
     pub(super) stars: Vec<String>,
     /// Byte ranges of the loops, in the source.
     pub(super) loops: Vec<(u32, u32)>,
-    /// Calls whose address is a parameter.
-    pub(super) addresses: Vec<AddressParameter>,
+    pub(super) judged_later: JudgedLater,
 }
 
 /// Compiles one file; the first error in it is reported.
@@ -70,7 +69,7 @@ pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) ->
         let label = error.labels.first().map(|label| (label.offset() as usize, label.len() as usize));
         return Err(syntax_error(source, error.message.as_ref(), error.help.as_deref(), label));
     }
-    let addresses = user_calls::look_through(&tree, semantic.semantic.scoping(), source, verbs)?;
+    let judged_later = user_calls::look_through(&tree, semantic.semantic.scoping(), source, verbs)?;
     let transformed =
         Transformer::new(&allocator, path, &TransformOptions::default()).build_with_scoping(semantic.semantic.into_scoping(), &mut tree);
     if let Some(error) = transformed.diagnostics.errors().next() {
@@ -94,7 +93,7 @@ pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) ->
     });
     let Scan { imports, exports, loops, .. } = scan;
     let (code, positions) = (output.code + &constants, positions.unwrap_or_default());
-    Ok(Transpiled { form, code, positions, imports, exports, stars, loops, addresses })
+    Ok(Transpiled { form, code, positions, imports, exports, stars, loops, judged_later })
 }
 
 fn exports_of(record: &ModuleRecord<'_>) -> (Vec<String>, Vec<String>) {

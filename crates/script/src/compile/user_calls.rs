@@ -1,4 +1,5 @@
-//! What is written out where users are told to do something: options that do not exist, and addresses that lead nowhere, are an error before anything runs.
+//! What is written out where users are told to do something: verbs and options that do not exist, and addresses that lead nowhere, are an
+//! error before anything runs.
 //!
 //! A user is known as one where it is the parameter of a function that Loadstone calls with it (`scenario`, `setup`, `teardown`,
 //! `user.group`), or says so itself (`user: User`). What reaches a call through variables is looked at when the call is made.
@@ -6,8 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use oxc_ast::ast::{
-    Argument, BindingPattern, CallExpression, Expression, FormalParameter, FormalParameters, IdentifierReference,
-    ImportDeclarationSpecifier, ObjectExpression, ObjectPropertyKind, Program as Tree, Statement, TSType, TSTypeName, VariableDeclarator,
+    Argument, AssignmentExpression, AssignmentTarget, BindingPattern, CallExpression, Expression, FormalParameter, FormalParameters,
+    IdentifierReference, ImportDeclarationSpecifier, ObjectExpression, ObjectPropertyKind, Program as Tree, Statement, TSType, TSTypeName,
+    VariableDeclarator,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Scoping;
@@ -18,13 +20,13 @@ use plan::Secrets;
 use super::options::properties;
 use super::source::SourceText;
 use crate::error::ScriptError;
-use crate::known_verbs::{AddressOfVerb, AddressParameter, KnownVerbs};
+use crate::known_verbs::{AddressOfVerb, AddressParameter, CalledVerb, JudgedLater, KnownVerbs};
 use crate::unknown_options::{OptionSet, unknown_option};
 
 /// Functions of the module that call a function with a user.
 const CALL_WITH_USERS: [&str; 3] = ["scenario", "setup", "teardown"];
 
-/// Calls whose address is the value of a parameter.
+/// What of the calls can be judged only once parameters and verbs are known.
 ///
 /// # Errors
 /// The first option in the file that does not exist, or the first address that makes no sense.
@@ -33,7 +35,7 @@ pub(super) fn look_through(
     scoping: &Scoping,
     source: &SourceText,
     verbs: &KnownVerbs,
-) -> Result<Vec<AddressParameter>, ScriptError> {
+) -> Result<JudgedLater, ScriptError> {
     let mut calls = UserCalls::new(scoping, verbs);
     calls.imports(tree);
     calls.visit_program(tree);
@@ -44,8 +46,11 @@ pub(super) fn look_through(
         secrets.learn_urls(&source.text);
         return Err(ScriptError::new(problem).at(place(span)).hiding(&secrets));
     }
-    let known = calls.addressed.into_iter().map(|(of, parameter, span)| AddressParameter { of, parameter, at: place(span) });
-    Ok(known.collect())
+    let addresses = calls.addressed.into_iter().map(|(of, parameter, span)| AddressParameter { of, parameter, at: place(span) });
+    let own = calls.assigned;
+    let verbs = calls.called_verbs.into_iter().filter(|(verb, _)| !own.contains(verb));
+    let verbs = verbs.map(|(verb, span)| CalledVerb { verb, at: place(span) });
+    Ok(JudgedLater { addresses: addresses.collect(), verbs: verbs.collect() })
 }
 
 struct UserCalls<'t> {
@@ -63,6 +68,10 @@ struct UserCalls<'t> {
     /// What is wrong, and where.
     found: Option<(String, Span)>,
     addressed: Vec<(AddressOfVerb, String, Span)>,
+    /// Verbs of users, where each is first called.
+    called_verbs: Vec<(String, Span)>,
+    /// Names that the file gives to objects of whatever kind: `user.token = …`.
+    assigned: HashSet<String>,
 }
 
 impl<'t> UserCalls<'t> {
@@ -77,6 +86,8 @@ impl<'t> UserCalls<'t> {
             parameters: HashMap::new(),
             found: None,
             addressed: Vec::new(),
+            called_verbs: Vec::new(),
+            assigned: HashSet::new(),
         }
     }
 
@@ -130,6 +141,9 @@ impl<'t> UserCalls<'t> {
                 }
                 let argument = |index: usize| call.arguments.get(index).and_then(Argument::as_expression);
                 let verb = callee.property.name.as_str();
+                if !self.called_verbs.iter().any(|(known, _)| known == verb) {
+                    self.called_verbs.push((verb.to_owned(), callee.property.span));
+                }
                 if let Some(steps) = argument(1).filter(|_| verb == "group") {
                     self.given_a_user(steps);
                 }
@@ -198,6 +212,13 @@ impl<'a> Visit<'a> for UserCalls<'_> {
             self.users.extend(symbol_of(parameter));
         }
         walk::walk_formal_parameter(self, parameter);
+    }
+
+    fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
+        if let AssignmentTarget::StaticMemberExpression(member) = &assignment.left {
+            self.assigned.insert(member.property.name.to_string());
+        }
+        walk::walk_assignment_expression(self, assignment);
     }
 
     fn visit_variable_declarator(&mut self, declared: &VariableDeclarator<'a>) {

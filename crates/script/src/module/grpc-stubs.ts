@@ -3,13 +3,12 @@ import { BEHAVIOUR, SERVER, behaviour, listens, replied, stubs, unsealed } from 
 import { known, show, strict } from "loadstone:values";
 
 const ANSWER = ["message", "messages", "every", "status", "details", "metadata", "trailers"];
-const METHOD = [...BEHAVIOUR, ...ANSWER];
-const STUB = [...SERVER, ...BEHAVIOUR, "status", "details", "metadata", "trailers"];
+const METHOD = [...BEHAVIOUR, ...ANSWER, "gzip"];
+const STUB = [...SERVER, ...BEHAVIOUR, "gzip", "status", "details", "metadata", "trailers"];
 const REPLY = [...ANSWER, "delay"];
 
 /** By code. */
-const STATUSES = ["OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"];
+const STATUSES: string[] = __loadstone.grpcStatuses;
 
 type Handler = (call: any) => any;
 

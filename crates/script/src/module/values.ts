@@ -107,10 +107,13 @@ export function members<T extends object>(what: string, of: T): T {
 
 /** The same for objects that scripts may give properties of their own: only a name that is nearly one of theirs is an error. */
 export function lenient(prototype: object) {
-  refuse(prototype, (name, of) => {
-    const near = nearest(name, of);
-    return near === "" ? undefined : missing(name, near);
-  });
+  refuse(prototype, slip);
+}
+
+/** What is said of a name that is nearly one of those that an object has. */
+export function slip(name: string, of: object): string | undefined {
+  const near = nearest(name, of);
+  return near === "" ? undefined : missing(name, near);
 }
 
 function missing(name: string, near: string): string {

@@ -26,7 +26,9 @@ pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'j
         if interrupted && let Some(place) = program.endless_loop(&frame.place) {
             frame.place = place;
         }
-        if let Some(place) = option_named(&message).and_then(|option| program.option_place(&frame.place, option)) {
+        let option = || option_named(&message).and_then(|option| program.option_place(&frame.place, option));
+        let member = || member_named(&message).and_then(|member| program.member_place(&frame.place, member));
+        if let Some(place) = option().or_else(member) {
             frame.place = place;
         }
         error = error.at(frame.place.clone());
@@ -59,6 +61,16 @@ pub(crate) fn thrown<'js>(ctx: &Ctx<'js>, error: rquickjs::Error) -> Value<'js> 
 /// Name of a thrown error, empty for other values.
 pub(crate) fn name_of(thrown: &Value<'_>) -> String {
     thrown.as_object().and_then(|object| object.get::<_, String>("name").ok()).unwrap_or_default()
+}
+
+/// The member that an object does not have, as `values.ts` and QuickJS say it.
+fn member_named(message: &str) -> Option<&str> {
+    if let Some(rest) = message.strip_prefix("there is no `") {
+        let (whole, _) = rest.split_once('`')?;
+        return Some(whole.rsplit('.').next().unwrap_or(whole));
+    }
+    let (_, rest) = message.split_once("cannot read property '").or_else(|| message.split_once("cannot set property '"))?;
+    rest.split_once('\'').map(|(member, _)| member)
 }
 
 fn sentence(name: &str, message: &str) -> String {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost_reflect::MethodDescriptor;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Array, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
+use rquickjs::{Array, Ctx, Exception, JsLifetime, Object, Value};
 use serde_json::Value as Json;
 use stub::{GrpcAnswer, GrpcMethodSpec, GrpcSpec, GrpcTurns, Reply};
 
@@ -172,11 +172,8 @@ impl GrpcCallObject {
         object_of(&ctx, fields_of(&self.request.headers))
     }
 
-    fn header<'js>(&self, ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
-        match self.request.header(&name) {
-            Some(value) => value.into_js(&ctx),
-            None => Ok(Value::new_undefined(ctx)),
-        }
+    fn header(&self, name: String) -> Option<String> {
+        self.request.header(&name).map(str::to_owned)
     }
 
     #[qjs(get)]

@@ -83,7 +83,7 @@ impl StubKind {
     pub(super) fn start_at(&self, wiring: StubWiring) -> Result<Server, StubError> {
         match self {
             Self::Http(spec) => spec.start_at(wiring),
-            Self::Grpc(spec, pools) => spec.start_at(StubWiring { grpc_methods: reflection::methods(pools), ..wiring }),
+            Self::Grpc(spec, pools) => spec.start_at(StubWiring { grpc_methods: reflection::methods(pools, &spec.methods), ..wiring }),
             Self::Tcp(spec) => spec.start_at(wiring),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use prost_reflect::prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, FileDescriptor, MessageDescriptor, Value};
-use stub::{Behaviour, GrpcAnswer, GrpcContent, GrpcSource, GrpcTurns};
+use stub::{Behaviour, GrpcAnswer, GrpcContent, GrpcMethodSpec, GrpcSource, GrpcTurns};
 
 use crate::protocols::grpc::known;
 
@@ -13,6 +13,7 @@ use crate::protocols::grpc::known;
 const REFLECTION: [&str; 2] =
     ["grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"];
 const HEALTH: &str = "grpc.health.v1.Health/Check";
+const HEALTH_WATCH: &str = "grpc.health.v1.Health/Watch";
 const HEALTH_SERVICE: &str = "grpc.health.v1.Health";
 /// `{ status: SERVING }`
 const SERVING: &[u8] = &[8, 1];
@@ -20,15 +21,19 @@ const SERVING: &[u8] = &[8, 1];
 const NOT_FOUND: i32 = 5;
 const INVALID_ARGUMENT: u16 = 3;
 
-/// Methods that a stub of these services has where its test declares none of the same name.
-pub(super) fn methods(pools: &[DescriptorPool]) -> Vec<(String, Behaviour)> {
-    let health = (HEALTH.to_owned(), Behaviour::new().grpc(GrpcContent::fixed(GrpcAnswer::message(SERVING))));
+/// Methods that a stub of these services has where its test declares none of the same name. `declared`: those of the test.
+pub(super) fn methods(pools: &[DescriptorPool], declared: &[GrpcMethodSpec]) -> Vec<(String, Behaviour)> {
+    let serving = |turns| GrpcContent { source: GrpcSource::Fixed(GrpcAnswer::message(SERVING)), turns };
+    let check = (HEALTH.to_owned(), Behaviour::new().grpc(serving(GrpcTurns::AtEnd)));
+    // Nothing of this health ever changes. Where the test has its own, this one must not say otherwise.
+    let is_ours = !declared.iter().any(|method| method.method == HEALTH);
+    let watch = is_ours.then(|| (HEALTH_WATCH.to_owned(), Behaviour::new().grpc(serving(GrpcTurns::Watch))));
     let reflection = REFLECTION.into_iter().map(|name| {
         let pools = pools.to_vec();
         let source = GrpcSource::Function(Box::new(move |messages| describe(&pools, messages)));
         (name.to_owned(), Behaviour::new().grpc(GrpcContent { source, turns: GrpcTurns::EachMessage }))
     });
-    std::iter::once(health).chain(reflection).collect()
+    std::iter::once(check).chain(watch).chain(reflection).collect()
 }
 
 fn describe(pools: &[DescriptorPool], messages: &[Bytes]) -> GrpcAnswer {

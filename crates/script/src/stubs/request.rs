@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Ctx, IntoJs, JsLifetime, Object, TypedArray, Value};
+use rquickjs::{Ctx, JsLifetime, Object, TypedArray, Value};
 
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
@@ -86,11 +86,8 @@ impl StubRequestObject {
         object_of(&ctx, fields_of(&self.request.headers))
     }
 
-    fn header<'js>(&self, ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
-        match self.request.header(&name) {
-            Some(value) => value.into_js(&ctx),
-            None => Ok(Value::new_undefined(ctx)),
-        }
+    fn header(&self, name: String) -> Option<String> {
+        self.request.header(&name).map(str::to_owned)
     }
 
     #[qjs(get)]

@@ -21,24 +21,72 @@ fn place_of(text: &str, word: &str) -> (u32, u32) {
 #[test]
 fn members_that_do_not_exist_are_told_with_those_that_do() {
     for (line, place, said) in [
-        ("const n = param.integer('n');", (2, 11), "there is no `param.integer`; there is: param.number, param.string, param.boolean, "),
-        ("const n = param.numbre('n');", (2, 11), "there is no `param.numbre` (did you mean `param.number`?); there is: "),
-        ("  stub.htpp({});", (2, 3), "(did you mean `stub.http`?); there is: stub.http, stub.grpc, stub.tcp, stub.dns"),
+        ("const n = param\n  .integer('n');", (3, 4), "there is no `param.integer`; there is: "),
+        ("const { integer } = param;", (2, 9), "there is no `param.integer`; there is: "),
+        ("const n = param.integer('n');", (2, 17), "there is no `param.integer`; there is: param.number, param.string, param.boolean, "),
+        ("const n = param.numbre('n');", (2, 17), "there is no `param.numbre` (did you mean `param.number`?); there is: "),
+        ("  stub.htpp({});", (2, 8), "(did you mean `stub.http`?); there is: stub.http, stub.grpc, stub.tcp, stub.dns"),
         (
             "metric.histogram('m');",
-            (2, 1),
+            (2, 8),
             "there is no `metric.histogram`; there is: metric.trend, metric.counter, metric.gauge, metric.rate",
         ),
-        ("kafka.produce('t');", (2, 1), "there is: kafka.consume"),
-        ("proxy.http({});", (2, 1), "there is: proxy.tcp"),
-        ("const load = arrivals.rmap(1, 2);", (2, 14), "(did you mean `arrivals.ramp`?)"),
-        ("const load = users.step(1);", (2, 14), "(did you mean `users.steps`?)"),
+        ("kafka.produce('t');", (2, 7), "there is: kafka.consume"),
+        ("proxy.http({});", (2, 7), "there is: proxy.tcp"),
+        ("const load = arrivals.rmap(1, 2);", (2, 23), "(did you mean `arrivals.ramp`?)"),
+        ("const load = users.step(1);", (2, 20), "(did you mean `users.steps`?)"),
     ] {
         let head = "import { arrivals, kafka, metric, once, param, proxy, scenario, stub, test, users } from \"loadstone\";";
         let error = load_error(&format!("{head}\n{line}\nexport default test({{ load: scenario('S', () => {{}}).run(once()) }});\n"));
         assert!(error.message.contains(said), "{line}: {}", error.render());
         let found = error.place.clone().unwrap();
         assert_eq!((found.line, found.column), place, "{}", error.render());
+        let word = found.source_line.unwrap().chars().skip(found.column as usize - 1).take(found.width as usize).collect::<String>();
+        assert!(line.contains(&format!(".{word}(")) || line.contains(&format!("{{ {word} }}")), "{word}");
+    }
+}
+
+#[test]
+fn a_verb_that_users_do_not_have_is_marked_before_anything_runs() {
+    for (body, word, said) in [
+        ("  await user.gett('/');", "gett", "there is no `gett` here (did you mean `get`?)"),
+        ("  const [a] = await Promise.all([\n    user\n      .psot('/'),\n  ]);", "psot", "(did you mean `post`?)"),
+        ("  await user.group('G', (inner) => inner.puase('1s'));", "puase", "(did you mean `pause`?)"),
+        ("  await user.redis('redis://127.0.0.1').get('k'); user.kafak('kafka://h');", "kafak", "(did you mean `kafka`?)"),
+        ("});\nasync function other(someone: User) {\n  await someone.grcp({});\n}\nsetup(async () => {", "grcp", "(did you mean `grpc`?)"),
+    ] {
+        let text = test(body);
+        let error = load_error(&text);
+        assert!(error.message.contains(said), "{body}: {error}");
+        let place = error.place.clone().unwrap();
+        assert_eq!((place.line, place.column), place_of(&text, word), "{}", error.render());
+        assert_eq!(place.width as usize, word.len(), "{}", error.render());
+    }
+}
+
+#[test]
+fn a_property_that_the_test_gives_its_users_is_no_misspelt_verb() {
+    for body in [
+        "  const own: any = user; own.gett = () => 1; user.gett();",
+        "  const own: any = user; own.login = () => 1; user.login();",
+        "  const user = { gett() {} }; user.gett();",
+    ] {
+        load_with(&test(&format!("  {{\n{body}\n  }}")), &[], &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
+    }
+}
+
+#[test]
+fn what_only_the_run_finds_is_marked_at_the_word_as_well() {
+    for (line, column, said) in [
+        ("const own: any = user; await own.gett('/');", 34, "TypeError: there is no `gett` here (did you mean `get`?)"),
+        ("const none: any = undefined; await user.pause(none.length);", 52, "TypeError: cannot read property 'length' of undefined"),
+        ("const r: any = await user.get('/'); r.jsn('$');", 39, "TypeError: there is no `jsn` here (did you mean `json`?)"),
+    ] {
+        run(&scenario(line), async |worker| {
+            worker.iterate(0).await;
+            let message = worker.drain().errors[0].message.to_string();
+            assert_eq!(message, format!("{said} (t.load.ts:4:{column})"));
+        });
     }
 }
 

@@ -214,6 +214,51 @@ fn faults_and_limits_are_statuses_and_the_recording_counts_them() {
     assert_eq!(called.stubs.recordings()[0].1.routes[2].abandoned, 1);
 }
 
+/// grpc-js takes and unpacks them; what is on the wire is seen by Node's own HTTP/2.
+#[test]
+fn answers_are_compressed_for_those_who_accept_it() {
+    let mut called = Called::of(
+        r#"
+        const name = "lamp ".repeat(2000);
+        stub.grpc({ gzip: true })
+          .on("shop.v1.Shop/GetProduct", { message: { name } })
+          .on("shop.v1.Shop/Chat", (call) => ({ message: { text: call.message.text.repeat(2000) } }));
+        "#,
+    );
+    let ends = called.call(json!([{ "method": "GetProduct" }, { "method": "Chat", "send": [{ "text": "lamp " }, { "text": "b" }] }]));
+    let name = "lamp ".repeat(2000);
+    assert_eq!((&ends[0]["messages"][0]["name"], &ends[0]["status"]), (&json!(name), &json!("OK")));
+    assert_eq!(ends[1]["messages"], json!([{ "text": name }, { "text": "b".repeat(2000) }]));
+    let received = |accepts: &str| -> (Value, usize) {
+        let program = r#"
+            const [url, accepts] = process.argv.slice(1);
+            const session = require("node:http2").connect(url);
+            const about = { "content-type": "application/grpc", "grpc-accept-encoding": accepts };
+            const call = session.request({ ":method": "POST", ":path": "/shop.v1.Shop/GetProduct", ...about });
+            let [coding, bytes] = [null, 0];
+            call.on("response", (headers) => (coding = headers["grpc-encoding"] ?? null));
+            call.on("data", (piece) => (bytes += piece.length));
+            call.on("end", () => { console.log(JSON.stringify([coding, bytes])); session.close(); });
+            call.end(Buffer.alloc(5));
+        "#;
+        let told = Command::new("node").args(["-e", program, &called.url, accepts]).output().unwrap();
+        serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
+    };
+    let (coding, packed_bytes) = received("deflate, gzip");
+    assert!(coding == "gzip" && packed_bytes < 300, "{coding} {packed_bytes}");
+    let (coding, plain_bytes) = received("identity");
+    assert!(coding.is_null() && plain_bytes > 10_000, "{coding} {plain_bytes}");
+}
+
+#[test]
+fn health_is_watched_until_the_client_leaves() {
+    let mut called = Called::of("stub.grpc().on(\"shop.v1.Shop/GetProduct\", {});");
+    let ends = called.call(json!([{ "client": "health", "method": "Watch", "timeout": 500 }, { "client": "health", "method": "Check" }]));
+    assert_eq!((&ends[0]["messages"], &ends[0]["status"]), (&json!([{ "status": "SERVING" }]), &json!("DEADLINE_EXCEEDED")), "{}", ends[0]);
+    assert!(ends[0]["at"][0].as_u64() < Some(400), "{}", ends[0]);
+    assert_eq!(ends[1]["messages"][0]["status"], "SERVING");
+}
+
 #[test]
 fn our_own_users_call_it_by_reflection() {
     let called = Called::of(
@@ -266,7 +311,7 @@ fn what_does_not_fit_is_told_where_it_is_written() {
         ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { message: {}, status: \"ABORTED\" });", "", "comes without a message"),
         (
             "stub.grcp();",
-            "t.load.ts:3:1",
+            "t.load.ts:3:6",
             "there is no `stub.grcp` (did you mean `stub.grpc`?); there is: stub.http, stub.grpc, stub.tcp, stub.dns",
         ),
     ] {

@@ -78,6 +78,8 @@ pub enum GrpcTurns {
     /// Each message as it comes, in their order; a status that is not OK ends the call. Each is a request of its own to limits, faults and the
     /// recording.
     EachMessage,
+    /// The same; but the call stays open when its caller has sent its last message, until the caller leaves.
+    Watch,
 }
 
 /// Makes an answer of messages.

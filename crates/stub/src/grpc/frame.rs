@@ -7,18 +7,40 @@ use flate2::read::GzDecoder;
 use hyper::header::HeaderMap;
 
 use super::answer::{GrpcAnswer, INTERNAL, RESOURCE_EXHAUSTED, UNIMPLEMENTED};
+use crate::behaviour::ContentEncoding;
+use crate::endpoint::gzip;
 use crate::exchange::REQUEST_BODY_MAX;
 
 const PREFIX_BYTES: usize = 5;
 
-/// A message as it leaves: never compressed.
-pub(super) fn framed(message: &Bytes) -> Bytes {
-    let mut frame = BytesMut::with_capacity(PREFIX_BYTES + message.len());
-    frame.put_u8(0);
-    // A message of 4 GB or more is beyond what any client takes.
-    frame.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
-    frame.put_slice(message);
-    frame.freeze()
+/// How the messages of an answer leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerCoding {
+    Identity,
+    Gzip,
+}
+
+impl AnswerCoding {
+    /// As the method wants it, where the caller takes it (`grpc-accept-encoding`).
+    pub(super) fn of(wanted: ContentEncoding, headers: &HeaderMap) -> Self {
+        let lists = headers.get_all("grpc-accept-encoding").iter().filter_map(|value| value.to_str().ok());
+        let takes_gzip = lists.flat_map(|list| list.split(',')).any(|coding| coding.trim() == "gzip");
+        if wanted == ContentEncoding::Gzip && takes_gzip { Self::Gzip } else { Self::Identity }
+    }
+
+    /// A message as it leaves.
+    pub(super) fn framed(self, message: &Bytes) -> Bytes {
+        let (flag, message) = match self {
+            Self::Identity => (0, message.clone()),
+            Self::Gzip => (1, gzip(message)),
+        };
+        let mut frame = BytesMut::with_capacity(PREFIX_BYTES + message.len());
+        frame.put_u8(flag);
+        // A message of 4 GB or more is beyond what any client takes.
+        frame.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
+        frame.put_slice(&message);
+        frame.freeze()
+    }
 }
 
 /// Takes bytes as they come and gives messages.
@@ -89,14 +111,22 @@ pub(super) fn cut() -> GrpcAnswer {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
     use super::*;
 
     #[test]
     fn messages_are_read_however_they_are_cut() {
         let sent: Vec<Bytes> = vec![Bytes::from_static(b"one"), Bytes::new(), Bytes::from_static(b"three")];
-        let wire: Vec<u8> = sent.iter().flat_map(framed).collect();
+        for (coding, is_gzip) in [(AnswerCoding::Identity, false), (AnswerCoding::Gzip, true)] {
+            let wire: Vec<u8> = sent.iter().flat_map(|message| coding.framed(message)).collect();
+            read_in_pieces(&wire, is_gzip, &sent);
+        }
+    }
+
+    fn read_in_pieces(wire: &[u8], is_gzip: bool, sent: &[Bytes]) {
         for piece in 1..=wire.len() {
-            let mut reader = CallReader::new(false);
+            let mut reader = CallReader::new(is_gzip);
             let mut read = Vec::new();
             for bytes in wire.chunks(piece) {
                 reader.feed(bytes);
@@ -104,8 +134,20 @@ mod tests {
                     read.push(message);
                 }
             }
-            assert_eq!((&read, reader.is_cut()), (&sent, false), "{piece}");
+            assert_eq!((&*read, reader.is_cut()), (sent, false), "{piece}");
         }
+    }
+
+    #[test]
+    fn an_answer_is_packed_where_its_caller_takes_that() {
+        let of = |wanted, accepted: &str| {
+            let value = HeaderValue::from_str(accepted).unwrap();
+            AnswerCoding::of(wanted, &HeaderMap::from_iter([(HeaderName::from_static("grpc-accept-encoding"), value)]))
+        };
+        assert_eq!(of(ContentEncoding::Gzip, "identity, deflate,gzip"), AnswerCoding::Gzip);
+        assert_eq!(of(ContentEncoding::Gzip, "identity,deflate"), AnswerCoding::Identity);
+        assert_eq!(of(ContentEncoding::Identity, "gzip"), AnswerCoding::Identity);
+        assert_eq!(AnswerCoding::of(ContentEncoding::Gzip, &HeaderMap::new()), AnswerCoding::Identity);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::answer::{GrpcAnswer, GrpcContent, GrpcTurns, UNIMPLEMENTED};
 use super::ending::{answered, failure, rejection, trailers};
-use super::frame::{CallReader, cut, framed, too_large};
+use super::frame::{AnswerCoding, CallReader, cut, too_large};
 use super::talk::Talk;
 use crate::StubRequest;
 use crate::body::{OutgoingBody, Reset};
@@ -40,14 +40,15 @@ pub(crate) async fn serve(
         *answer.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Ok(answer);
     }
-    if content.turns == GrpcTurns::EachMessage {
+    let coding = AnswerCoding::of(state.endpoints[index].encoding, &head.headers);
+    if content.turns != GrpcTurns::AtEnd {
         let (frames, passed) = mpsc::channel(1);
-        tokio::task::spawn_local(Talk { state: Rc::clone(state), index, head, frames }.hold(incoming));
-        return Ok(begun(&state.endpoints[index].headers, OutgoingBody::passed(passed, (None, None))));
+        tokio::task::spawn_local(Talk { state: Rc::clone(state), index, head, turns: content.turns, coding, frames }.hold(incoming));
+        return Ok(begun(&state.endpoints[index].headers, coding, OutgoingBody::passed(passed, (None, None))));
     }
     let messages = match read(&head.headers, incoming).await {
         Ok(messages) => messages,
-        Err(refusal) => return Ok(respond(state, HeaderMap::new(), refusal, (None, None))),
+        Err(refusal) => return Ok(respond(state, HeaderMap::new(), AnswerCoding::Identity, refusal, (None, None))),
     };
     let arrival = ArrivedRequest { at_ns, bytes: messages.iter().map(Bytes::len).sum(), held };
     let request = |moments| StubRequest { messages, ..request_value(&head, Vec::new(), Bytes::new(), moments) };
@@ -63,7 +64,7 @@ pub(crate) async fn serve(
             (headers, answer)
         }
     };
-    Ok(respond(state, headers, answer, (Some(visit), permit)))
+    Ok(respond(state, headers, coding, answer, (Some(visit), permit)))
 }
 
 /// A call of a method that is not served.
@@ -71,19 +72,22 @@ pub(crate) fn no_method(state: &ServerState, path: &str) -> Answer {
     let served: Vec<&str> =
         state.endpoints.iter().filter(|endpoint| endpoint.grpc.is_some()).map(|endpoint| endpoint.route.text()).collect();
     let details = format!("no method {}; this stub serves: {}", path.trim_start_matches('/'), served.join(", "));
-    respond(state, HeaderMap::new(), GrpcAnswer::status(UNIMPLEMENTED, details), (None, None))
+    respond(state, HeaderMap::new(), AnswerCoding::Identity, GrpcAnswer::status(UNIMPLEMENTED, details), (None, None))
 }
 
-fn respond(state: &ServerState, headers: HeaderMap, answer: GrpcAnswer, held: Held) -> Answer {
+fn respond(state: &ServerState, headers: HeaderMap, coding: AnswerCoding, answer: GrpcAnswer, held: Held) -> Answer {
     let trailers = trailers(&answer);
-    let frames: VecDeque<Bytes> = answer.messages.iter().map(framed).collect();
-    begun(&headers, OutgoingBody::messages(frames, answer.pause_ns, trailers, &state.timer, held))
+    let frames: VecDeque<Bytes> = answer.messages.iter().map(|message| coding.framed(message)).collect();
+    begun(&headers, coding, OutgoingBody::messages(frames, answer.pause_ns, trailers, &state.timer, held))
 }
 
-fn begun(headers: &HeaderMap, body: OutgoingBody<Held>) -> Answer {
+fn begun(headers: &HeaderMap, coding: AnswerCoding, body: OutgoingBody<Held>) -> Answer {
     let mut answer = HttpResponse::new(body);
     *answer.headers_mut() = headers.clone();
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    if coding == AnswerCoding::Gzip {
+        answer.headers_mut().insert("grpc-encoding", HeaderValue::from_static("gzip"));
+    }
     answer.headers_mut().insert("grpc-accept-encoding", HeaderValue::from_static("identity,gzip"));
     answer
 }

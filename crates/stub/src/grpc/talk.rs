@@ -8,9 +8,9 @@ use hyper::body::{Frame, Incoming};
 use hyper::http::request::Parts;
 use tokio::sync::mpsc;
 
-use super::answer::GrpcAnswer;
+use super::answer::{GrpcAnswer, GrpcTurns};
 use super::ending::{answered, failure, rejection, trailers};
-use super::frame::{CallReader, cut, framed};
+use super::frame::{AnswerCoding, CallReader, cut};
 use crate::StubRequest;
 use crate::body::{PassedFrame, Reset};
 use crate::clock::now_ns;
@@ -22,6 +22,8 @@ pub(super) struct Talk {
     pub(super) state: Rc<ServerState>,
     pub(super) index: usize,
     pub(super) head: Parts,
+    pub(super) turns: GrpcTurns,
+    pub(super) coding: AnswerCoding,
     /// The response; closed when the caller is gone.
     pub(super) frames: mpsc::Sender<PassedFrame>,
 }
@@ -49,6 +51,7 @@ impl Talk {
                         return Ok(());
                     }
                 }
+                Ok(None) if self.turns == GrpcTurns::Watch => std::future::pending().await,
                 Ok(None) => return self.end(&GrpcAnswer::default()).await,
                 Err(refusal) => return self.end(&refusal).await,
             }
@@ -99,7 +102,7 @@ impl Talk {
             if number > 0 && answer.pause_ns > 0 {
                 state.timer.sleep_until(now_ns().saturating_add(answer.pause_ns)).await;
             }
-            self.send(Ok(Frame::data(framed(message)))).await?;
+            self.send(Ok(Frame::data(self.coding.framed(message)))).await?;
         }
         if answer.status != 0 {
             self.end(&answer).await?;

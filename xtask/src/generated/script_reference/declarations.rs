@@ -114,7 +114,8 @@ impl<'a> DeclarationParser<'a> {
         let bodied = is_bodied(line);
         if !bodied {
             while !is_complete(&text) {
-                let Some((_, next)) = self.lines.next() else { bail!("{SOURCE}:{}: does not end", number + 1) };
+                let next = self.lines.next().filter(|(_, next)| !(is_closed(&text) && begins_another(next)));
+                let Some((_, next)) = next else { bail!("{SOURCE}:{}: does not end: is a semicolon missing?", number + 1) };
                 text.push('\n');
                 text.push_str(next);
             }
@@ -173,16 +174,31 @@ fn add_member(members: &mut Vec<Declaration>, member: Declaration) {
     }
 }
 
-fn is_bodied(line: &str) -> bool {
-    let plain = line.trim_start_matches("export ").trim_start_matches("declare ");
-    (plain.starts_with("interface ") || plain.starts_with("class ")) && line.ends_with('{')
+fn is_interface_or_class(text: &str) -> bool {
+    let plain = text.trim_start_matches("export ").trim_start_matches("declare ");
+    plain.starts_with("interface ") || plain.starts_with("class ")
 }
 
-/// Whether brackets are closed and a semicolon ends the text. The arrow of a function type closes nothing.
+fn is_bodied(line: &str) -> bool {
+    is_interface_or_class(line) && line.ends_with('{')
+}
+
+/// Whether brackets are closed and a semicolon ends the text, which an interface (`interface Empty {}`) does without.
 fn is_complete(text: &str) -> bool {
+    is_closed(text) && (text.trim_end().ends_with(';') || is_interface_or_class(text) && text.trim_end().ends_with('}'))
+}
+
+/// Whether brackets are closed. The arrow of a function type closes nothing.
+fn is_closed(text: &str) -> bool {
     let open = text.chars().filter(|c| "({[".contains(*c)).count();
     let closed = text.chars().filter(|c| ")}]".contains(*c)).count();
-    open == closed && text.trim_end().ends_with(';')
+    open == closed
+}
+
+/// A line that cannot belong to the declaration before it. A comment may: of a part of a union.
+fn begins_another(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with("export ")
 }
 
 fn name_of(line: &str) -> String {

@@ -182,11 +182,26 @@ declare module "loadstone" {
     }
 
     #[test]
+    fn an_interface_in_one_line_ends_there() {
+        let source = "// # A\n\n/** Empty. */\nexport interface Empty {}\n\n/** More. */\nexport interface More extends Empty { a: 1; }\n\n\
+                      /** F. */\nexport function f(): void;\n";
+        let page = page(source).unwrap();
+        let (_, body) = page.split_once("## A\n").unwrap();
+        assert_eq!(
+            body,
+            "\n### Empty\n\nEmpty.\n\n```ts\nexport interface Empty {}\n```\n\n### More\n\nMore.\n\n```ts\n\
+             export interface More extends Empty { a: 1; }\n```\n\n### f\n\nF.\n\n```ts\nexport function f(): void;\n```\n"
+        );
+    }
+
+    #[test]
     fn what_is_not_documented_is_refused() {
         let message = page("// # A\n\nexport function f(): void;\n").unwrap_err().to_string();
         assert_eq!(message, "types/loadstone.d.ts:3: f has no documentation comment");
         assert!(page("export function f(): void;\n").is_err());
         assert!(page("// # A\n/** F. */\nexport function f(\n").unwrap_err().to_string().contains("does not end"));
+        let unended = "// # A\n/** F. */\nexport function f(): void\n\n/** G. */\nexport function g(): void;\n";
+        assert_eq!(page(unended).unwrap_err().to_string(), "types/loadstone.d.ts:3: does not end: is a semicolon missing?");
     }
 
     #[test]

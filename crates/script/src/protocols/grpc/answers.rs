@@ -1,14 +1,16 @@
 //! What a stub of gRPC answers, as its test file gives it: held against the types of its method where it is written.
 
 use prost_reflect::MethodDescriptor;
+use protocol::grpc::GrpcStatus;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::json::answer;
 use super::options::metadata;
 use super::services::Services;
 
-/// Puts `grpcMethod(name)`, `grpcMessage(name, message)` and `grpcMetadata(values)` on the native object.
+/// Puts `grpcMethod(name)`, `grpcMessage(name, message)`, `grpcMetadata(values)` and the names of the statuses, by code, on the native object.
 pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
+    native.set("grpcStatuses", GrpcStatus::NAMES.to_vec())?;
     native.set("grpcMethod", Function::new(ctx.clone(), streams)?)?;
     native.set("grpcMessage", Function::new(ctx.clone(), message)?)?;
     native.set("grpcMetadata", Function::new(ctx.clone(), fields)?)
@@ -32,4 +34,15 @@ fn fields<'js>(ctx: Ctx<'js>, given: Value<'js>) -> rquickjs::Result<Vec<Vec<Str
 
 fn declared(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<MethodDescriptor> {
     Services::declared(ctx).method(name).map_err(|problem| Exception::throw_type(ctx, &problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `stub` uses none of our crates and has a list of its own; a code of one must be the same status in the other.
+    #[test]
+    fn clients_and_stubs_call_the_statuses_the_same() {
+        assert_eq!(GrpcStatus::NAMES, stub::GRPC_STATUSES);
+    }
 }

@@ -41,7 +41,7 @@ impl Verb for OpenKafka {
         let address = address(ctx, &text(ctx, &arguments.get(0), ADDRESS.what)?)?;
         let client = UserClients::of(&user.state, address);
         let timeout_ns = options.timeout_ns.unwrap_or(user.state.scenario.timeout_ns);
-        let handle = KafkaHandle { user: Rc::clone(&user.state), group: user.inside.clone(), client, acks: options.acks, timeout_ns };
+        let handle = KafkaHandle { user: Rc::clone(&user.state), group: user.inside.clone(), client, writing: options.writing, timeout_ns };
         Class::instance(ctx.clone(), KafkaObject { handle }).map(Class::into_value)
     }
 }

@@ -1,31 +1,33 @@
 //! Reads the options of `user.kafka(…)` and of `produce(…)`.
 
 use metrics::Tags;
-use protocol::kafka::KafkaAcks;
+use protocol::kafka::{KafkaAcks, KafkaPacking, KafkaWriting};
 use rquickjs::{Ctx, Value};
 
 use crate::protocols::options::{duration, each, not_in, text, wrong};
 use crate::tags;
 use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
-static CLUSTER: OptionSet = OptionSet::new("a Kafka cluster", &["acks", "timeout"]);
-static PRODUCE: OptionSet = OptionSet::new("produce(…)", &["name", "timeout", "tags", "acks"]);
+static CLUSTER: OptionSet = OptionSet::new("a Kafka cluster", &["acks", "compression", "timeout"]);
+static PRODUCE: OptionSet = OptionSet::new("produce(…)", &["name", "timeout", "tags", "acks", "compression"]);
 pub(super) static RECORD: OptionSet = OptionSet::new("a record", &["key", "value", "json", "headers", "partition", "timestamp"]);
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "kafka", argument: 1, options: &CLUSTER }];
 
 /// What `user.kafka` was told beside the URL.
 pub(super) struct KafkaOptions {
-    pub(super) acks: KafkaAcks,
+    pub(super) writing: KafkaWriting,
     pub(super) timeout_ns: Option<u64>,
 }
 
 impl KafkaOptions {
     pub(super) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Self> {
-        let mut options = Self { acks: KafkaAcks::All, timeout_ns: None };
+        let writing = KafkaWriting { acks: KafkaAcks::All, packing: KafkaPacking::Plain };
+        let mut options = Self { writing, timeout_ns: None };
         each(ctx, Some(given), "kafka(…)", |key, value| {
             match key {
-                "acks" => options.acks = acks(ctx, &value)?,
+                "acks" => options.writing.acks = acks(ctx, &value)?,
+                "compression" => options.writing.packing = packing(ctx, &value)?,
                 "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),
                 other => return Err(not_in(ctx, other, &CLUSTER)),
             }
@@ -42,6 +44,7 @@ pub(super) struct ProduceOptions {
     pub(super) timeout_ns: Option<u64>,
     pub(super) tags: Tags,
     pub(super) acks: Option<KafkaAcks>,
+    pub(super) packing: Option<KafkaPacking>,
 }
 
 impl ProduceOptions {
@@ -53,6 +56,7 @@ impl ProduceOptions {
                 "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),
                 "tags" => options.tags = tags::read(ctx, &value, &PRODUCE.of)?,
                 "acks" => options.acks = Some(acks(ctx, &value)?),
+                "compression" => options.packing = Some(packing(ctx, &value)?),
                 other => return Err(not_in(ctx, other, &PRODUCE)),
             }
             Ok(())
@@ -70,6 +74,28 @@ fn acks(ctx: &Ctx<'_>, value: &Value<'_>) -> rquickjs::Result<KafkaAcks> {
         (_, Some(0.0)) => Ok(KafkaAcks::None),
         _ => Err(wrong(ctx, "acks: expected \"all\", 1 (the leader) or 0 (nobody answers)")),
     }
+}
+
+/// Names of Kafka's own setting.
+const PACKINGS: [(&str, KafkaPacking); 5] = [
+    ("none", KafkaPacking::Plain),
+    ("gzip", KafkaPacking::Gzip),
+    ("snappy", KafkaPacking::Snappy),
+    ("lz4", KafkaPacking::Lz4),
+    ("zstd", KafkaPacking::Zstd),
+];
+
+fn packing(ctx: &Ctx<'_>, value: &Value<'_>) -> rquickjs::Result<KafkaPacking> {
+    let written = value.as_string().and_then(|text| text.to_string().ok());
+    let known = PACKINGS.iter().find(|(name, _)| written.as_deref() == Some(name));
+    known
+        .map(|(_, packing)| *packing)
+        .ok_or_else(|| wrong(ctx, "compression: expected \"none\", \"gzip\", \"snappy\", \"lz4\" or \"zstd\""))
+}
+
+/// As it is written in a script.
+pub(super) fn packing_shown(packing: KafkaPacking) -> &'static str {
+    PACKINGS.iter().find(|(_, known)| *known == packing).map_or("", |(name, _)| name)
 }
 
 /// As it is shown to people.

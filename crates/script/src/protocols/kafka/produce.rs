@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use protocol::kafka::KafkaWriting;
 use rquickjs::{Ctx, Promise, Value};
 
 use super::conclude::{IssuedRecords, conclude};
@@ -32,7 +33,7 @@ pub(super) fn produce<'js>(
     }
     let options = ProduceOptions::read(ctx, options)?;
     let records = records::read(ctx, given)?;
-    let acks = options.acks.unwrap_or(on.acks);
+    let writing = KafkaWriting { acks: options.acks.unwrap_or(on.writing.acks), packing: options.packing.unwrap_or(on.writing.packing) };
     let group = on.group.clone().or_else(|| user.group());
     let name = options.name.unwrap_or_else(|| format!("produce {topic}"));
     let step = MeasuredStep::named(user, group, &name).with_tags(user, &options.tags);
@@ -42,14 +43,14 @@ pub(super) fn produce<'js>(
     let bytes_max = HttpScenario::of(user).body_bytes_max;
     let client = Rc::clone(&on.client);
     let network = Rc::clone(&user.worker.network);
-    let shown = user.worker.sinks.exchanges.is_some().then(|| shown::records(&topic, &records, acks));
+    let shown = user.worker.sinks.exchanges.is_some().then(|| shown::records(&topic, &records, writing));
     let issued = IssuedRecords { step, client: Rc::clone(&client), shown };
     let work = async move {
         if network.limits_connections() && !client.is_connected() {
             network.admit().await;
         }
         flight.begin();
-        let exchange = client.produce(&topic, &records, acks, timeout_ns, bytes_max).await;
+        let exchange = client.produce(&topic, &records, writing, timeout_ns, bytes_max).await;
         flight.end(exchange.times.ended);
         Box::new(exchange)
     };

@@ -1,13 +1,13 @@
 //! Records, and where they are, as text for people.
 
 use bytes::Bytes;
-use protocol::kafka::{KafkaAcks, KafkaPlace, KafkaRecord};
+use protocol::kafka::{KafkaPacking, KafkaPlace, KafkaRecord, KafkaWriting};
 use serde_json::{Map, Value};
 
-use super::options::acks_shown;
+use super::options::{acks_shown, packing_shown};
 
 /// The topic, then a line of JSON for each record.
-pub(super) fn records(topic: &str, records: &[KafkaRecord], acks: KafkaAcks) -> String {
+pub(super) fn records(topic: &str, records: &[KafkaRecord], writing: KafkaWriting) -> String {
     let lines = records.iter().map(|record| {
         let mut line = Map::new();
         if let Some(partition) = record.partition {
@@ -24,7 +24,11 @@ pub(super) fn records(topic: &str, records: &[KafkaRecord], acks: KafkaAcks) -> 
         }
         format!("\n{}", Value::Object(line))
     });
-    format!("produce {topic}, acks {}{}", acks_shown(acks), lines.collect::<String>())
+    let packed = match writing.packing {
+        KafkaPacking::Plain => String::new(),
+        packing => format!(", {}", packing_shown(packing)),
+    };
+    format!("produce {topic}, acks {}{packed}{}", acks_shown(writing.acks), lines.collect::<String>())
 }
 
 /// What is JSON itself stands as such.

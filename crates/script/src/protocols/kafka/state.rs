@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use protocol::Network;
-use protocol::kafka::{KafkaAcks, KafkaAddress, KafkaClient};
+use protocol::kafka::{KafkaAddress, KafkaClient, KafkaWriting};
 
 use crate::protocols::clients::UserClient;
 use crate::runtime::group::Group;
@@ -15,7 +15,7 @@ pub(super) struct KafkaHandle {
     /// The group whose function it was made in by that group's user; `None`: whichever group is open.
     pub(super) group: Option<Rc<Group>>,
     pub(super) client: Rc<KafkaClient>,
-    pub(super) acks: KafkaAcks,
+    pub(super) writing: KafkaWriting,
     pub(super) timeout_ns: u64,
 }
 

@@ -1,0 +1,47 @@
+//! What a binary needs of the machine it runs on: its processor, and the loader of its libraries if it is linked dynamically.
+//!
+//! Read [`problem`]. Offsets and values are those of the System V ABI, "Object Files", for files of 64 bits in little-endian order.
+
+use std::ops::Range;
+
+const MAGIC: &[u8] = b"\x7fELF\x02\x01";
+const MACHINE: Range<usize> = 18..20;
+const X86_64: u64 = 62;
+/// Of the program headers: where they begin, the size of one, their number.
+const HEADERS_AT: Range<usize> = 32..40;
+const HEADER_BYTES: Range<usize> = 54..56;
+const HEADERS: Range<usize> = 56..58;
+/// Of a program header: its type; where its segment lies in the file, and its size there.
+const TYPE: Range<usize> = 0..4;
+const INTERPRETER: u64 = 3;
+const SEGMENT_AT: Range<usize> = 8..16;
+const SEGMENT_BYTES: Range<usize> = 32..40;
+
+/// Why these bytes of a file are no binary to be packaged: packages say amd64, the image has no libraries, and the Debian package asks for none.
+pub(super) fn problem(file: &[u8]) -> Option<String> {
+    if !file.starts_with(MAGIC) {
+        return Some("it is no program of Linux for 64 bits".to_owned());
+    }
+    if number(file, MACHINE) != Some(X86_64) {
+        return Some("it is for another processor than x86-64, which the packages are for".to_owned());
+    }
+    let loader = interpreter(file)?;
+    Some(format!(
+        "it is linked dynamically (it is loaded by {loader}), so that it would not start in the image, which has no libraries, nor where those are older; \
+         `cargo xtask dist` builds one that is linked statically"
+    ))
+}
+
+/// The loader of a dynamically linked program's libraries; one that is linked statically names none.
+fn interpreter(file: &[u8]) -> Option<String> {
+    let [at, bytes, count] = [HEADERS_AT, HEADER_BYTES, HEADERS].map(|range| number(file, range).unwrap_or(0));
+    let headers = (0..count).filter_map(|place| file.get(usize::try_from(at.checked_add(place * bytes)?).ok()?..));
+    let header = headers.into_iter().find(|header| number(header, TYPE) == Some(INTERPRETER))?;
+    let from = usize::try_from(number(header, SEGMENT_AT)?).ok()?;
+    let name = file.get(from..)?.get(..usize::try_from(number(header, SEGMENT_BYTES)?).ok()?)?;
+    Some(String::from_utf8_lossy(name).trim_end_matches('\0').to_owned())
+}
+
+fn number(file: &[u8], range: Range<usize>) -> Option<u64> {
+    Some(file.get(range)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
