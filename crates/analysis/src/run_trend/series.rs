@@ -46,7 +46,7 @@ impl RunTrend {
     fn sentence(&self) -> String {
         let runs = units::counted(self.runs.len() as u64, "run");
         if self.runs.len() < 2 * levels::SIDE_MIN {
-            return format!("cannot tell: {runs} are too few, a step needs {} on either side", levels::SIDE_MIN);
+            return format!("cannot tell: {runs} so far, and a step needs {} on either side", levels::SIDE_MIN);
         }
         let steps = self.steps();
         let Some((series, step)) = steps.first() else {
