@@ -39,9 +39,6 @@ impl RunsArgs {
         let history = History::of(&self.folder.runs).map_err(|error| UsageError(error.to_string()))?;
         let rows: Vec<RunRow> =
             history.entries().filter_map(|entry| entry.inspect_err(warn).ok()).map(|entry| RunRow::of(&entry)).collect();
-        if !self.folder.runs.is_dir() {
-            eprintln!("there is no folder {}", self.folder.runs.display());
-        }
         let mut out = std::io::stdout();
         let is_terminal = out.is_terminal();
         let style = Style::detect(context.color, is_terminal);
