@@ -171,5 +171,5 @@ fn a_slower_release_is_named_with_its_size() {
     assert!(step.low < 1.2 && 1.2 < step.high && step.high - step.low < 0.1, "{step:?}");
     assert!(trend.headline.contains("rose by") && trend.headline.contains("run-45"), "{} {}", trend.headline, series.title());
     let few = NOISES[0];
-    assert!(Noise { runs: 5, ..few }.history(1, 9, 1.0).headline.contains("too few"));
+    assert!(Noise { runs: 5, ..few }.history(1, 9, 1.0).headline.starts_with("cannot tell: 5 runs so far"));
 }
