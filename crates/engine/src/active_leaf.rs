@@ -136,6 +136,11 @@ impl<C: UserFactory> ActiveLeaf<C> {
         made.map_err(|error| self.failure.tell(WorkerError::Users(error))).ok()
     }
 
+    /// How many [`ActiveLeaf::handovers`] there are.
+    pub(crate) fn handover_count(&self) -> usize {
+        self.standing.handover_count(self.is_load())
+    }
+
     /// What others have handed over to this worker and those beside it, of this leaf.
     pub(crate) fn handovers(&self) -> Vec<Handover> {
         self.standing.handovers(self.is_load())

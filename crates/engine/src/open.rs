@@ -231,11 +231,12 @@ impl<C: UserFactory> UserPool<C> {
 
     /// Makes the part of others its own that were lost.
     fn take_handovers(&self, arrivals: &mut Arrivals) {
-        let handovers = self.leaf.handovers();
-        let known = self.handed_over.replace(handovers.len());
-        if known == handovers.len() {
+        let count = self.leaf.handover_count();
+        let known = self.handed_over.replace(count);
+        if known == count {
             return;
         }
+        let handovers = self.leaf.handovers();
         // Both walk the same arrivals, and one of them is ahead.
         let from_sequence = arrivals.next_sequence();
         for handover in &handovers[known..] {

@@ -53,6 +53,11 @@ impl WorkerStanding {
         is_first && !self.tells.replace(true)
     }
 
+    /// How many of them concern a leaf.
+    pub(crate) fn handover_count(&self, is_load: bool) -> usize {
+        self.handovers.borrow().iter().filter(|handover| handover.is_of_load || !is_load).count()
+    }
+
     /// Those that concern a leaf.
     pub(crate) fn handovers(&self, is_load: bool) -> Vec<Handover> {
         self.handovers.borrow().iter().filter(|handover| handover.is_of_load || !is_load).cloned().collect()

@@ -36,7 +36,8 @@ const GATLING: &str = "Gatling, status, on both cores";
 const ON_BOTH_CORES: [&str; 2] = [TWO_WORKERS, GATLING];
 
 /// Generators that do the same. The others are measured by the first.
-const GROUPS: &[&[ContenderRow]] = &[KEPT_CONNECTIONS, TLS, LARGE_BODIES, NEW_CONNECTIONS, HTTP2_ONE_STREAM, HTTP2_STREAMS];
+const GROUPS: &[&[ContenderRow]] =
+    &[KEPT_CONNECTIONS, TLS, LARGE_BODIES, NEW_CONNECTIONS, HTTP2_ONE_STREAM, HTTP2_STREAMS, GRPC, GRPC_STREAMS];
 
 const TLS: &[ContenderRow] = &[
     ("wrk, TLS", "wrk", &["-t1", "-c{users}", "-d{seconds}s", "{tls}"], &["-v"]),
@@ -76,6 +77,76 @@ const HTTP2_STREAMS: &[ContenderRow] = &[
         "loadstone, TypeScript, HTTP/2, 32 streams",
         "",
         &["run", "streams.load.ts", "-p", "target={http2}", "-p", "count={users}", "-p", "time={seconds}s"],
+        &["--version"],
+    ),
+];
+
+/// What a call of gRPC is on the wire, from somebody who knows nothing of messages and statuses.
+const GRPC_FRAMES: &[&str] = &[
+    "-t1",
+    "-c{users}",
+    "-m1",
+    "-D{seconds}",
+    "-H",
+    "content-type: application/grpc",
+    "-H",
+    "te: trailers",
+    "-d",
+    "{grpc_call}",
+    "http://{grpc}/bench.v1.Bench/Get",
+];
+
+const GRPC_FRAMES_STREAMS: &[&str] = &[
+    "-t1",
+    "-c{users}",
+    "-m32",
+    "-D{seconds}",
+    "-H",
+    "content-type: application/grpc",
+    "-H",
+    "te: trailers",
+    "-d",
+    "{grpc_call}",
+    "http://{grpc}/bench.v1.Bench/Get",
+];
+
+const GRPC: &[ContenderRow] = &[
+    ("h2load, frames of gRPC", "h2load", GRPC_FRAMES, &["--version"]),
+    (
+        "loadstone, TypeScript, gRPC",
+        "",
+        &["run", "grpc.load.ts", "-p", "target=http://{grpc}", "-p", "count={users}", "-p", "time={seconds}s"],
+        &["--version"],
+    ),
+    (
+        "ghz",
+        "ghz",
+        &[
+            "--insecure",
+            "--proto",
+            "call.proto",
+            "--call",
+            "bench.v1.Bench.Get",
+            "-d",
+            "{\"id\":4711}",
+            "-c",
+            "{users}",
+            "--connections",
+            "{users}",
+            "-z",
+            "{seconds}s",
+            "{grpc}",
+        ],
+        &["--version"],
+    ),
+];
+
+const GRPC_STREAMS: &[ContenderRow] = &[
+    ("h2load, frames of gRPC, 32 streams", "h2load", GRPC_FRAMES_STREAMS, &["--version"]),
+    (
+        "loadstone, TypeScript, gRPC, 32 calls",
+        "",
+        &["run", "grpc-streams.load.ts", "-p", "target=http://{grpc}", "-p", "count={users}", "-p", "time={seconds}s"],
         &["--version"],
     ),
 ];
@@ -191,10 +262,12 @@ impl Contender {
 
     fn filled(&self, urls: &BenchUrls, users: u32, seconds: u32, folder: &Path) -> Vec<String> {
         let fill = |argument: &&str| {
-            let file = argument.ends_with(".ts") || argument.ends_with(".js") || argument.ends_with(".py");
+            let file = argument.ends_with(".ts") || argument.ends_with(".js") || argument.ends_with(".py") || argument.ends_with(".proto");
             let filled = argument
                 .replace("{url}", &urls.plain)
                 .replace("{http2}", &urls.http2)
+                .replace("{grpc}", &urls.grpc)
+                .replace("{grpc_call}", &urls.grpc_call)
                 .replace("{tls}", &urls.tls)
                 .replace("{large}", &urls.large)
                 .replace("{users}", &users.to_string())

@@ -14,6 +14,7 @@ use crate::{machine, process, setup};
 
 const OHA: &str = "1.9.0";
 const K6: &str = "go.k6.io/k6@v1.4.2";
+const GHZ: &str = "github.com/bojand/ghz/cmd/ghz@v0.120.0";
 const LOCUST: &str = "locust==2.32.6";
 
 type Installer = fn(&Workspace, &Path) -> Result<()>;
@@ -24,7 +25,8 @@ const GENERATORS: &[(&str, Installer)] = &[
     ("h2load", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["nghttp2-client"])),
     ("hey", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["hey"])),
     ("oha", oha),
-    ("k6", k6),
+    ("k6", |_, folder| by_go(K6, folder)),
+    ("ghz", |_, folder| by_go(GHZ, folder)),
     ("locust", locust),
     ("gatling", gatling),
 ];
@@ -49,8 +51,8 @@ fn oha(_: &Workspace, folder: &Path) -> Result<()> {
     process::run(Command::new("cargo").args(["install", "oha", "--locked", "--version", OHA, "--root"]).arg(folder))
 }
 
-fn k6(_: &Workspace, folder: &Path) -> Result<()> {
-    process::run(Command::new("go").args(["install", K6]).env("GOBIN", folder.join("bin")))
+fn by_go(package: &str, folder: &Path) -> Result<()> {
+    process::run(Command::new("go").args(["install", package]).env("GOBIN", folder.join("bin")))
 }
 
 fn locust(_: &Workspace, folder: &Path) -> Result<()> {

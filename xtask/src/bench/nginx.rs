@@ -15,6 +15,12 @@ use crate::process;
 /// 90 bytes, as in the published figures of the other generators.
 pub(super) const BODY: &str = r#"{"id":4711,"name":"A product of middling length","price_cents":1299,"tags":["new","blue"]}"#;
 
+/// A message of Protocol Buffers with its prefix, as gRPC sends it: `Request` of bench/call.proto with the number of the product.
+const CALL: &[u8] = b"\0\0\0\0\x03\x08\xe7\x24";
+
+/// The response to it, a `Product`: what [`BODY`] says.
+const REPLY: &[u8] = b"\0\0\0\0\x2f\x08\xe7\x24\x12\x1cA product of middling length\x18\x93\x0a\x22\x03new\x22\x04blue";
+
 /// Bytes of a body that is large.
 const LARGE: usize = 100_000;
 
@@ -24,6 +30,10 @@ pub(super) struct BenchUrls {
     pub(super) plain: String,
     /// The same over HTTP/2 without TLS.
     pub(super) http2: String,
+    /// Where it answers the calls of bench/call.proto: address and port.
+    pub(super) grpc: String,
+    /// A file with what such a call sends.
+    pub(super) grpc_call: String,
     /// The same over HTTP/1.1 and TLS 1.3, with a certificate that nobody trusts.
     pub(super) tls: String,
     /// HTTP/1.1 and a body of [`LARGE`] bytes.
@@ -42,8 +52,9 @@ pub(crate) struct Nginx {
 impl BenchUrls {
     /// As a table of commands shows them.
     pub(super) fn words() -> Self {
-        let [plain, http2, tls, large] = ["URL", "HTTP2_URL", "TLS_URL", "LARGE_URL"].map(str::to_owned);
-        Self { plain, http2, tls, large }
+        let [plain, http2, grpc, grpc_call, tls, large] =
+            ["URL", "HTTP2_URL", "GRPC_HOST", "CALL_FILE", "TLS_URL", "LARGE_URL"].map(str::to_owned);
+        Self { plain, http2, grpc, grpc_call, tls, large }
     }
 }
 
@@ -61,6 +72,9 @@ impl Nginx {
         write_certificate(&folder)?;
         fs::write(folder.join("limited.json"), BODY)?;
         fs::write(folder.join("large.txt"), "x".repeat(LARGE))?;
+        fs::write(folder.join("reply"), REPLY)?;
+        let grpc_call = folder.join("call");
+        fs::write(&grpc_call, CALL)?;
         let mut command = Command::new("taskset");
         command.args(["-c", &core.to_string()]).arg(binary).arg("-p").arg(&folder).arg("-c").arg(&file).args(["-e", "stderr"]);
         let child = command.stdin(Stdio::null()).spawn().context("starting nginx")?;
@@ -68,6 +82,8 @@ impl Nginx {
         let urls = BenchUrls {
             plain: format!("{address}/json"),
             http2: format!("http://127.0.0.1:{http2_port}/json"),
+            grpc: format!("127.0.0.1:{http2_port}"),
+            grpc_call: grpc_call.to_string_lossy().into_owned(),
             tls: format!("https://127.0.0.1:{tls_port}/json"),
             large: format!("{address}/large"),
         };
@@ -192,6 +208,8 @@ http {{
     location = /json {{ default_type application/json; return 200 '{BODY}'; }}
     location = /limited {{ limit_req zone=all burst=1000000; default_type application/json; alias {folder}/limited.json; }}
     location = /large {{ default_type text/plain; alias {folder}/large.txt; }}
+    location = /bench.v1.Bench/Get {{ error_page 405 =200 /reply; alias {folder}/reply; }}
+    location = /reply {{ internal; default_type application/grpc; add_trailer grpc-status 0 always; alias {folder}/reply; }}
     location = /status {{ stub_status; }}
   }}
 }}

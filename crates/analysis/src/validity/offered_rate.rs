@@ -35,9 +35,10 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let total = |of: fn(&LeafTally) -> u64| input.tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0).map(of).sum::<u64>();
     let evidence = match grade_of(share, 0.01, 0.05) {
         Grade::Valid => format!(
-            "{} of {} arrivals that came due were started",
+            "{} of {} arrivals that came due {}were started",
             units::count(total(|leaf| leaf.started)),
-            units::count(total(|leaf| leaf.arrivals_due))
+            units::count(total(|leaf| leaf.arrivals_due)),
+            if input.tally.agents().iter().any(|agent| agent.lost) { "where their agent was still there " } else { "" }
         ),
         _ => {
             let seconds = load_seconds(input, leaf);

@@ -44,7 +44,11 @@ impl RunsArgs {
         let style = Style::detect(context.color, is_terminal);
         // What reads a pipe needs whole ids.
         let style = if is_terminal { style } else { style.as_wide_as_needed() };
-        let text = if self.json { report::runs_json(&rows) } else { report::runs_table(&rows, &style) };
+        let text = match rows.as_slice() {
+            _ if self.json => report::runs_json(&rows),
+            [] => format!("No runs yet in {}.\n", self.folder.runs.display()),
+            rows => report::runs_table(rows, &style),
+        };
         out.write_all(text.as_bytes())?;
         Ok(Exit::Passed)
     }

@@ -163,12 +163,18 @@ fn cpu_limit(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     }
 }
 
+/// Its first two digits: more are not known.
+fn rough(count: u64) -> u64 {
+    let unit = 10_u64.pow(count.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    count / unit * unit
+}
+
 fn memory_left(readings: &MachineReadings, asked: IntendedLoad) -> Option<DoctorLine> {
     let left = [readings.memory, readings.memory_limit].into_iter().flatten().min()?;
     let of_group = readings.memory_limit.is_some_and(|limit| readings.memory.is_none_or(|machine| limit < machine));
     let found = format!("{} free{}", memory(left), if of_group { " in the control group" } else { "" });
     let room = left.saturating_sub(MEMORY_BASE) / MEMORY_PER_USER;
-    let means = format!("room for some {} users with their connections", count(room));
+    let means = format!("room for some {} users with their connections", count(rough(room)));
     let needed = users(asked).unwrap_or(0);
     if needed <= room {
         return Some(line("memory", DoctorGrade::Good, found, means));

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
-use super::frame::{FrameReader, framed};
-use super::request::GrpcRequest;
+use super::frame::{FrameReader, framed, sole};
+use super::request::PreparedGrpcCall;
 use super::status::{GrpcStatus, check_content_type, of_response};
 use super::stream::{GrpcStreamOpening, open};
 use crate::failure::Failure;
@@ -57,12 +57,12 @@ impl GrpcClient {
         self.http.close();
     }
 
-    /// Calls with one message and waits for one. `timeout_ns`: where the request names none.
-    pub async fn unary(&self, request: &GrpcRequest, message: &[u8], timeout_ns: u64) -> UnaryCall {
-        let over_http = request.over_http(framed(message, request.gzip), timeout_ns);
-        let exchange = self.http.send(&over_http).await;
+    /// Calls with one message and waits for one.
+    pub async fn unary(&self, call: &PreparedGrpcCall, message: &[u8]) -> UnaryCall {
+        let body = framed(message, call.call.gzip);
+        let exchange = self.http.send_http2(call.with(&body)).await;
         let reply = match &exchange.result {
-            Ok(response) => reply(response, request.message_bytes_max),
+            Ok(response) => reply(response, call.call.message_bytes_max),
             Err(failure) => Err(failure.clone()),
         };
         UnaryCall { exchange, reply }
@@ -70,8 +70,8 @@ impl GrpcClient {
 
     /// Opens a call whose messages come and go one by one. The head of the response is not waited for: a server may send none before its first
     /// message.
-    pub async fn stream(&self, request: &GrpcRequest, timeout_ns: u64) -> GrpcStreamOpening {
-        open(&self.http, request, timeout_ns).await
+    pub async fn stream(&self, call: &PreparedGrpcCall) -> GrpcStreamOpening {
+        open(&self.http, call).await
     }
 }
 
@@ -82,6 +82,9 @@ fn reply(response: &Response, message_bytes_max: u64) -> Result<GrpcReply, Failu
         return Ok(GrpcReply { status, details, message: None });
     }
     check_content_type(headers)?;
+    if let Some(message) = sole(body, message_bytes_max) {
+        return Ok(GrpcReply { status, details, message: Some(message) });
+    }
     let mut reader = FrameReader::new(headers.get("grpc-encoding"), message_bytes_max);
     reader.feed(body);
     let message = reader.next()?;

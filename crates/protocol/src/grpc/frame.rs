@@ -30,6 +30,13 @@ fn compress(message: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
+/// The message of a body that holds this one and nothing else, as it came; `None` where there is more to it.
+pub(super) fn sole(body: &Bytes, message_bytes_max: u64) -> Option<Bytes> {
+    let [0, length @ ..] = *body.first_chunk::<PREFIX_BYTES>()? else { return None };
+    let length = u32::from_be_bytes(length) as usize;
+    (length as u64 <= message_bytes_max && body.len() == PREFIX_BYTES + length).then(|| body.slice(PREFIX_BYTES..))
+}
+
 /// Takes messages out of what arrives, however it is cut.
 #[derive(Debug)]
 pub(super) struct FrameReader {
@@ -123,6 +130,16 @@ mod tests {
         assert!(read(&framed(b"abc", true), 9, None).unwrap_err().message.contains("not offered"));
         assert!(read(b"\x01\0\0\0\x01a", 9, Some("gzip")).unwrap_err().message.contains("not gzip"));
         assert!(read(&plain(3)[..7], 9, None).unwrap_err().message.contains("within a message"));
+    }
+
+    #[test]
+    fn a_body_of_one_message_is_taken_as_it_is() {
+        assert_eq!(sole(&plain(3), 3).unwrap(), "aaa");
+        assert_eq!(sole(&plain(0), 3).unwrap(), "");
+        let two = Bytes::from([plain(1), plain(1)].concat());
+        for other in [plain(4), plain(3).slice(..7), two, framed(b"a", true), Bytes::new()] {
+            assert_eq!(sole(&other, 3), None);
+        }
     }
 
     fn plain(length: usize) -> Bytes {

@@ -11,6 +11,6 @@ mod status;
 mod stream;
 
 pub use client::{GrpcClient, GrpcReply, UnaryCall};
-pub use request::GrpcRequest;
+pub use request::{GrpcRequest, PreparedGrpcCall};
 pub use status::{GrpcStatus, trailers_of};
 pub use stream::{GrpcReceiver, GrpcSender, GrpcStreamOpening, ReceivedGrpc};

@@ -1,11 +1,12 @@
 //! A call as a request of HTTP/2.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use metrics::span::RequestLabel;
 
-use crate::http::{BodyUse, Origin, Request};
+use crate::http::{BodyUse, Http2Head, Http2Request, Origin, Request};
 
 /// Room for the prefix of a message.
 const PREFIX_BYTES: u64 = 5;
@@ -26,20 +27,39 @@ pub struct GrpcRequest {
     pub label: RequestLabel,
 }
 
-impl GrpcRequest {
-    /// As HTTP/2 sends it.
-    pub(super) fn over_http(&self, body: Bytes, timeout_ns: u64) -> Request {
-        Request {
-            origin: Rc::clone(&self.origin),
+/// A call as HTTP/2 sends it: made once, and used for as many calls as differ in their messages alone.
+#[derive(Debug)]
+pub struct PreparedGrpcCall {
+    pub(super) call: GrpcRequest,
+    /// Without a body: how long that is, the request does not say.
+    http: Request,
+    head: OnceCell<Http2Head>,
+}
+
+impl PreparedGrpcCall {
+    /// `timeout_ns`: where the call names none.
+    pub fn new(call: GrpcRequest, timeout_ns: u64) -> Self {
+        let http = Request {
+            origin: Rc::clone(&call.origin),
             method: "POST".into(),
-            path: self.path.to_string(),
-            headers: lines(self),
-            body,
+            path: call.path.to_string(),
+            headers: lines(&call),
+            body: Bytes::new(),
             timeout_ns,
             body_use: BodyUse::Keep,
-            body_bytes_max: self.message_bytes_max.saturating_add(PREFIX_BYTES),
-            label: self.label,
-        }
+            body_bytes_max: call.message_bytes_max.saturating_add(PREFIX_BYTES),
+            label: call.label,
+        };
+        Self { call, http, head: OnceCell::new() }
+    }
+
+    /// What is called.
+    pub fn request(&self) -> &GrpcRequest {
+        &self.call
+    }
+
+    pub(super) fn with<'a>(&'a self, body: &'a Bytes) -> Http2Request<'a> {
+        Http2Request { request: &self.http, body, head: &self.head }
     }
 }
 

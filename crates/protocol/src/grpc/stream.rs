@@ -9,11 +9,11 @@ use bytes::Bytes;
 use metrics::{Nanos, Outcome};
 
 use super::frame::{FrameReader, framed};
-use super::request::GrpcRequest;
+use super::request::PreparedGrpcCall;
 use super::status::{GrpcStatus, check_content_type, of_response, trailers_of};
 use crate::connect::within;
 use crate::failure::Failure;
-use crate::http::{Client, Exchange, Headers, OpenStream, StreamPermit, fields_bytes, fields_of, stream_failure};
+use crate::http::{Client, Exchange, Headers, OpenStream, StreamPermit, fields_bytes, stream_failure};
 use crate::network::Network;
 
 /// A stream that was to be opened.
@@ -63,9 +63,9 @@ pub enum ReceivedGrpc {
     End { status: GrpcStatus, details: String, trailers: Headers, at: Nanos },
 }
 
-pub(super) async fn open(http: &Client, request: &GrpcRequest, timeout_ns: u64) -> GrpcStreamOpening {
-    let network = http.network();
-    let (exchange, stream) = http.open_stream(&request.over_http(Bytes::new(), timeout_ns)).await;
+pub(super) async fn open(http: &Client, call: &PreparedGrpcCall) -> GrpcStreamOpening {
+    let (network, request) = (http.network(), call.request());
+    let (exchange, stream) = http.open_stream(call.with(&Bytes::new())).await;
     let Some(OpenStream { response, upload, permit }) = stream else {
         let failure = exchange.result.clone().err().unwrap_or_else(|| Failure::new(Outcome::Interrupted, String::new()));
         return GrpcStreamOpening { exchange, opened: Err(failure) };
@@ -145,9 +145,9 @@ impl GrpcReceiver {
                         .await?
                         .map_err(|error| stream_failure(&error))?
                         .into_parts();
-                    self.headers = fields_of(&parts.headers);
                     self.http_status = parts.status.as_u16();
                     self.bytes += fields_bytes(&parts.headers) + 3;
+                    self.headers = Headers::from_map(parts.headers);
                     let frames = FrameReader::new(self.headers.get("grpc-encoding"), self.message_bytes_max);
                     self.state = Receiving::Messages { body, frames };
                 }
@@ -161,7 +161,7 @@ impl GrpcReceiver {
                         let trailers = within(&self.limit, "waiting for the status", body.trailers()).await?;
                         let trailers = trailers.map_err(|error| stream_failure(&error))?;
                         self.bytes += trailers.as_ref().map_or(0, fields_bytes);
-                        let trailers = trailers.as_ref().map(fields_of).unwrap_or_default();
+                        let trailers = trailers.map(Headers::from_map).unwrap_or_default();
                         let (status, details) = of_response(self.http_status, &self.headers, &trailers)?;
                         let trailers = trailers_of(&self.headers, &trailers).clone();
                         return Ok(ReceivedGrpc::End { status, details, trailers, at: self.network.clock().now() });

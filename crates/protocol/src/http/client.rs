@@ -1,5 +1,6 @@
 //! One user's connections.
 
+use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
@@ -7,7 +8,8 @@ use metrics::{Nanos, Outcome};
 
 use super::carried::Carried;
 use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
-use super::h2::{self, Http2Attempt, OpenStream, SharedConnections};
+use super::h2::{self, Http2Attempt, Http2Request, OpenStream, SharedConnections};
+use super::h2_head::Http2Head;
 use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{BodyUse, Exchange, FAILED_FROM, Origin, Request};
@@ -66,6 +68,14 @@ impl<'a> RequestForm<'a> {
         match self {
             Self::Built(request) => request,
             Self::Prepared(request) => &request.request,
+        }
+    }
+
+    /// Where its head for HTTP/2 is kept.
+    fn http2_head(&self) -> Option<&'a OnceCell<Http2Head>> {
+        match self {
+            Self::Built(_) => None,
+            Self::Prepared(request) => Some(&request.http2_head),
         }
     }
 
@@ -141,12 +151,22 @@ impl Client {
 
     /// Opens a stream of HTTP/2 for a protocol over it, which sends the body and reads the response itself. `None`: the exchange says why there
     /// is none.
-    pub(crate) async fn open_stream(&self, request: &Request) -> (Exchange, Option<OpenStream>) {
-        let pool = self.pool.to(&request.origin);
+    pub(crate) async fn open_stream(&self, outgoing: Http2Request<'_>) -> (Exchange, Option<OpenStream>) {
+        let pool = self.pool.to(&outgoing.request.origin);
         let mut exchange = begin_at(self.network.clock().now());
-        let carried = Carried::by(request, self.state.traces.as_ref());
-        let stream = h2::open(&self.shared(&pool), request, carried, &mut exchange).await;
+        let carried = Carried::by(outgoing.request, self.state.traces.as_ref());
+        let stream = h2::open(&self.shared(&pool), outgoing, carried, &mut exchange).await;
         (exchange, stream)
+    }
+
+    /// Sends a request of a protocol that is spoken over HTTP/2 alone, as [`Client::send`] does.
+    pub(crate) async fn send_http2(&self, outgoing: Http2Request<'_>) -> Exchange {
+        let pool = self.pool.to(&outgoing.request.origin);
+        let exchange = begin_at(self.network.clock().now());
+        let carried = Carried::by(outgoing.request, self.state.traces.as_ref());
+        match h2::send(&self.shared(&pool), outgoing, carried, true, self.options.retry_idle_close, exchange).await {
+            Http2Attempt::Http2(exchange) | Http2Attempt::Http1(exchange) => exchange,
+        }
     }
 
     /// Whether its requests carry traces with ids of the network's own, which are to say what a request is.
@@ -175,9 +195,12 @@ impl Client {
         let mut exchange = begin_at(now.unwrap_or_else(|| self.network.clock().now()));
         if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && form.origin().tls {
             let always = self.versions == Versions::Http2Always;
-            let carried = Carried::by(form.request(), self.state.traces.as_ref());
+            let request = form.request();
+            let carried = Carried::by(request, self.state.traces.as_ref());
             let over = self.shared(&pool);
-            match Box::pin(h2::send(&over, form.request(), carried, always, self.options.retry_idle_close, exchange)).await {
+            let built = OnceCell::new();
+            let outgoing = Http2Request { request, body: &request.body, head: form.http2_head().unwrap_or(&built) };
+            match Box::pin(h2::send(&over, outgoing, carried, always, self.options.retry_idle_close, exchange)).await {
                 Http2Attempt::Http2(exchange) => return exchange,
                 Http2Attempt::Http1(begun) => exchange = begun,
             }

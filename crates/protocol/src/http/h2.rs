@@ -3,13 +3,14 @@
 //! h2 decides when bytes go to the kernel, so `started` is when a request was handed to it, and the byte counts are those
 //! of header fields before compression and of bodies. Requests wait in order while the server allows no more streams.
 
+use std::cell::OnceCell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 
 use ::h2::client::{Builder, ResponseFuture};
 use ::h2::{RecvStream, SendStream};
-use ::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
+use ::http::StatusCode;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -19,11 +20,12 @@ use metrics::clock::Timer;
 use super::carried::Carried;
 use super::content;
 use super::exchange::{QUEUE, fail, open_to, queue};
+use super::h2_head::{Http2Head, fields_bytes};
 use super::headers::Headers;
 use super::message::{Exchange, Request, Response};
 use super::multiplex::{Multiplex, StreamPermit};
 use super::pool::{OriginPool, SharedConnection};
-use super::trace::{self, TraceParent};
+use super::trace::TraceParent;
 use super::wire::{Traits, check};
 use crate::connect::within;
 use crate::connection::Connection;
@@ -60,16 +62,37 @@ pub(crate) struct SharedConnections<'a> {
     pub(crate) most: usize,
 }
 
+/// A request for HTTP/2.
+#[derive(Clone, Copy)]
+pub(crate) struct Http2Request<'a> {
+    /// Its body is not looked at.
+    pub(crate) request: &'a Request,
+    pub(crate) body: &'a Bytes,
+    /// Filled when it is sent for the first time.
+    pub(crate) head: &'a OnceCell<Http2Head>,
+}
+
+impl Http2Request<'_> {
+    fn head(&self) -> Result<&Http2Head, Failure> {
+        if let Some(head) = self.head.get() {
+            return Ok(head);
+        }
+        let built = Http2Head::of(self.request)?;
+        Ok(self.head.get_or_init(|| built))
+    }
+}
+
 /// Sends a request over a shared connection to its origin, opening it first where there is none.
 /// The exchange has begun; what it takes to be sent a second time is part of its time.
 pub(crate) async fn send(
     over: &SharedConnections<'_>,
-    request: &Request,
+    outgoing: Http2Request<'_>,
     carried: Carried,
     always: bool,
     retry_idle_close: bool,
     mut exchange: Exchange,
 ) -> Http2Attempt {
+    let request = outgoing.request;
     let traits = Traits::of(request);
     let network = over.network;
     exchange.trace = carried.parent().map(Box::new);
@@ -81,7 +104,7 @@ pub(crate) async fn send(
             Joined::Failed => return Http2Attempt::Http2(exchange),
             Joined::Http1 => return Http2Attempt::Http1(exchange),
         };
-        let streamed = stream(&multiplex, request, carried.added(), &traits, &timer, &mut exchange).await;
+        let streamed = stream(&multiplex, outgoing, carried.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
         let unprocessed = streamed.as_ref().is_err_and(|broken| broken.unprocessed);
         if unprocessed && retry_idle_close && !exchange.connected && exchange.retried == 0 {
@@ -190,7 +213,7 @@ impl From<::h2::Error> for BrokenStream {
 /// One request as one stream.
 async fn stream(
     multiplex: &Rc<Multiplex>,
-    request: &Request,
+    outgoing: Http2Request<'_>,
     added: Option<TraceParent>,
     traits: &Traits,
     timer: &Timer,
@@ -199,11 +222,11 @@ async fn stream(
     let network = multiplex.counted.network();
     let clock = network.clock();
     let OpenStream { response, upload, permit: _permit } =
-        begin_stream(multiplex, request, added, request.body.is_empty(), timer, exchange).await?;
+        begin_stream(multiplex, outgoing, added, outgoing.body.is_empty(), timer, exchange).await?;
     let sending = clock.now();
     let mut uploaded = 0;
     let answered = {
-        let upload = pin!(send_body(upload, request.body.clone(), &mut uploaded));
+        let upload = pin!(send_body(upload, outgoing.body.clone(), &mut uploaded));
         let both = async {
             match select(response, upload).await {
                 // An early response ends the upload.
@@ -225,7 +248,7 @@ async fn stream(
     exchange.phases.body = clock.now() - first_byte;
     let (body, trailers) = received??;
     let mut body = Bytes::from(body);
-    let headers = fields(&parts.headers);
+    let headers = Headers::from_map(parts.headers);
     if !body.is_empty()
         && let Some(coding) = headers.get("content-encoding")
     {
@@ -245,35 +268,41 @@ pub(crate) struct OpenStream {
 /// Waits for the right to a stream, and sends the request's head. `ends`: nothing follows it.
 async fn begin_stream(
     multiplex: &Rc<Multiplex>,
-    request: &Request,
+    outgoing: Http2Request<'_>,
     added: Option<TraceParent>,
     ends: bool,
     timer: &Timer,
     exchange: &mut Exchange,
 ) -> Result<OpenStream, BrokenStream> {
-    let head = head(request, added)?;
+    let (head, head_bytes) = outgoing.head()?.to_send(added);
     let permit = match multiplex.try_enter() {
         Some(permit) => permit,
-        None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, request.timeout_ns, exchange).await?,
+        None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, outgoing.request.timeout_ns, exchange).await?,
     };
     // Never waits: this handle has no request of its own yet.
     let ready = within(timer, FREE_STREAM, multiplex.sender.clone().ready()).await?;
     let mut sender = ready.map_err(|error| BrokenStream { failure: failure(&error), unprocessed: true })?;
-    exchange.bytes_sent += fields_bytes(head.headers()) + (request.path.len() + request.method.len()) as u64;
+    exchange.bytes_sent += head_bytes;
     let (response, upload) = sender.send_request(head, ends)?;
     Ok(OpenStream { response, upload, permit })
 }
 
 /// Opens a stream whose body and response are the caller's to send and to read; the request's own body is not sent, and its time limit holds
 /// for the opening. `None`: the exchange says why there is no stream.
-pub(crate) async fn open(over: &SharedConnections<'_>, request: &Request, carried: Carried, exchange: &mut Exchange) -> Option<OpenStream> {
+pub(crate) async fn open(
+    over: &SharedConnections<'_>,
+    outgoing: Http2Request<'_>,
+    carried: Carried,
+    exchange: &mut Exchange,
+) -> Option<OpenStream> {
+    let request = outgoing.request;
     let traits = Traits::of(request);
     exchange.trace = carried.parent().map(Box::new);
     let timer = over.network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
         let Joined::Connection(multiplex) = join(over, request, &traits, true, exchange).await else { return None };
-        match begin_stream(&multiplex, request, carried.added(), false, &timer, exchange).await {
+        match begin_stream(&multiplex, outgoing, carried.added(), false, &timer, exchange).await {
             Ok(stream) => return Some(stream),
             // The connection had ended before: no byte of the request has left.
             Err(broken) if broken.unprocessed && !exchange.connected && exchange.retried == 0 => exchange.retried = 1,
@@ -283,38 +312,6 @@ pub(crate) async fn open(over: &SharedConnections<'_>, request: &Request, carrie
             }
         }
     }
-}
-
-/// The request's head without what belongs to HTTP/1.1 alone (RFC 9113, section 8.2.2).
-fn head(request: &Request, added: Option<TraceParent>) -> Result<::http::Request<()>, Failure> {
-    let refuse = |_| Failure::protocol("the request cannot be sent: HTTP/2 does not allow its method, path or headers");
-    let mut authority = request.origin.authority();
-    let mut head = ::http::Request::new(());
-    *head.version_mut() = Version::HTTP_2;
-    *head.method_mut() = Method::from_bytes(request.method.as_bytes()).map_err(|error| refuse(error.into()))?;
-    for (name, value) in &request.headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| refuse(error.into()))?;
-        match name.as_str() {
-            "host" => value.clone_into(&mut authority),
-            "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {}
-            _ => {
-                let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| refuse(error.into()))?;
-                head.headers_mut().append(name, value);
-            }
-        }
-    }
-    if let Some(added) = added {
-        let value = HeaderValue::from_str(&added.value()).map_err(|error| refuse(error.into()))?;
-        head.headers_mut().append(HeaderName::from_static(trace::NAME), value);
-    }
-    let accepted = HeaderValue::from_static(content::ACCEPTED);
-    head.headers_mut().entry(::http::header::ACCEPT_ENCODING).or_insert(accepted);
-    if !request.body.is_empty() {
-        head.headers_mut().entry(::http::header::CONTENT_LENGTH).or_insert(HeaderValue::from(request.body.len()));
-    }
-    let scheme = if request.origin.tls { "https" } else { "http" };
-    *head.uri_mut() = Uri::builder().scheme(scheme).authority(authority).path_and_query(&*request.path).build().map_err(refuse)?;
-    Ok(head)
 }
 
 async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u64) -> Result<(), ::h2::Error> {
@@ -351,17 +348,7 @@ async fn receive_body(
     }
     let trailers = stream.trailers().await.map_err(|error| failure(&error))?;
     *received += trailers.as_ref().map_or(0, fields_bytes);
-    Ok((kept, trailers.as_ref().map(fields).unwrap_or_default()))
-}
-
-/// Fields as they are shown to scripts.
-pub(crate) fn fields(map: &::http::HeaderMap) -> Headers {
-    let latin1 = |value: &HeaderValue| value.as_bytes().iter().map(|byte| char::from(*byte)).collect::<String>();
-    map.iter().map(|(name, value)| (name.as_str(), latin1(value))).collect()
-}
-
-pub(crate) fn fields_bytes(headers: &::http::HeaderMap) -> u64 {
-    headers.iter().map(|(name, value)| (name.as_str().len() + value.len()) as u64).sum()
+    Ok((kept, trailers.map(Headers::from_map).unwrap_or_default()))
 }
 
 pub(crate) fn failure(error: &::h2::Error) -> Failure {

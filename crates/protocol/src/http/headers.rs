@@ -4,6 +4,8 @@ use std::cell::OnceCell;
 use std::fmt;
 
 use bytes::Bytes;
+use http::HeaderMap;
+use http::header::SET_COOKIE;
 
 /// Response header lines in order, names in lower case.
 ///
@@ -11,16 +13,35 @@ use bytes::Bytes;
 /// Bytes outside ASCII are read as Latin-1, as the fetch standard does.
 #[derive(Clone, Default)]
 pub struct Headers {
-    /// The head as received, with its status line.
-    head: Bytes,
+    came: Head,
     /// `name:value` lines.
     lines: OnceCell<String>,
     sets_cookies: bool,
 }
 
+/// As it was received.
+#[derive(Clone)]
+enum Head {
+    /// Of HTTP/1.1, with its status line.
+    Text(Bytes),
+    /// Of HTTP/2.
+    Fields(Box<HeaderMap>),
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self::Text(Bytes::new())
+    }
+}
+
 impl Headers {
     pub(crate) fn from_head(head: Bytes, sets_cookies: bool) -> Self {
-        Self { head, lines: OnceCell::new(), sets_cookies }
+        Self { came: Head::Text(head), lines: OnceCell::new(), sets_cookies }
+    }
+
+    pub(crate) fn from_map(fields: HeaderMap) -> Self {
+        let sets_cookies = fields.contains_key(SET_COOKIE);
+        Self { came: Head::Fields(Box::new(fields)), lines: OnceCell::new(), sets_cookies }
     }
 
     /// There is a `Set-Cookie` line; known without splitting the head.
@@ -30,6 +51,11 @@ impl Headers {
 
     /// The first value of a header; `name` in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
+        if let Head::Fields(fields) = &self.came
+            && let Ok(ascii) = fields.get(name)?.to_str()
+        {
+            return Some(ascii.trim());
+        }
         self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
@@ -49,10 +75,18 @@ impl Headers {
 
     fn lines(&self) -> &str {
         self.lines.get_or_init(|| {
-            let mut lines = String::with_capacity(self.head.len());
-            for line in self.head.split(|byte| *byte == b'\n').skip(1) {
-                let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
-                push(&mut lines, &line[..colon], line[colon + 1..].trim_ascii());
+            let mut lines = String::new();
+            match &self.came {
+                Head::Text(text) => {
+                    lines.reserve(text.len());
+                    for line in text.split(|byte| *byte == b'\n').skip(1) {
+                        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+                        push(&mut lines, &line[..colon], line[colon + 1..].trim_ascii());
+                    }
+                }
+                Head::Fields(fields) => {
+                    fields.iter().for_each(|(name, value)| push(&mut lines, name.as_str().as_bytes(), value.as_bytes().trim_ascii()));
+                }
             }
             lines
         })
@@ -86,7 +120,7 @@ impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Headers {
             lines.push_str(value.as_ref().trim());
             lines.push('\n');
         }
-        Self { head: Bytes::new(), lines: OnceCell::from(lines), sets_cookies }
+        Self { came: Head::default(), lines: OnceCell::from(lines), sets_cookies }
     }
 }
 
@@ -113,5 +147,20 @@ mod tests {
         assert_eq!(headers.all("set-cookie").collect::<Vec<_>>(), ["a=b: c", "d"]);
         assert_eq!(headers.get("missing"), None);
         assert!(Headers::default().is_empty());
+    }
+
+    #[test]
+    fn fields_of_http2_read_as_lines_do() {
+        let mut map = HeaderMap::new();
+        for (name, value) in [("x-one", &b" 1 "[..]), ("set-cookie", b"a=b"), ("set-cookie", b"c"), ("empty", b""), ("name", b"caf\xe9")] {
+            map.append(name, http::HeaderValue::from_bytes(value).unwrap());
+        }
+        let headers = Headers::from_map(map);
+        assert_eq!(
+            ["x-one", "set-cookie", "empty", "name", "none"].map(|name| headers.get(name)),
+            [Some("1"), Some("a=b"), Some(""), Some("café"), None]
+        );
+        assert_eq!(headers.all("set-cookie").collect::<Vec<_>>(), ["a=b", "c"]);
+        assert!(headers.sets_cookies() && !headers.is_empty() && !Headers::from_map(HeaderMap::new()).sets_cookies());
     }
 }

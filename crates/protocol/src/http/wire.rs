@@ -1,8 +1,10 @@
 //! Requests as bytes.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::content;
+use super::h2_head::Http2Head;
 use super::message::{BodyUse, Origin, Request};
 use super::trace::TraceParent;
 use crate::failure::Failure;
@@ -14,6 +16,7 @@ pub struct PreparedRequest {
     pub(crate) origin: Rc<Origin>,
     /// For HTTP/2, whose bytes depend on the connection.
     pub(crate) request: Rc<Request>,
+    pub(crate) http2_head: OnceCell<Http2Head>,
     /// Head and body.
     pub(crate) wire: Vec<u8>,
     /// Length of the header lines in it: where another may be put in.
@@ -34,6 +37,7 @@ impl PreparedRequest {
         Ok(Self {
             origin: Rc::clone(&request.origin),
             request: Rc::new(request.clone()),
+            http2_head: OnceCell::new(),
             wire,
             lines_bytes,
             names_connection: request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")),

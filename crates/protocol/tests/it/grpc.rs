@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use metrics::Outcome;
 use metrics::span::RequestLabel;
 use protocol::Network;
-use protocol::grpc::{GrpcClient, GrpcRequest, ReceivedGrpc, UnaryCall};
+use protocol::grpc::{GrpcClient, GrpcRequest, PreparedGrpcCall, ReceivedGrpc, UnaryCall};
 use protocol::http::{ClientOptions, Origin};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -95,7 +95,7 @@ fn client(network: &Rc<Network>) -> GrpcClient {
 
 async fn called(network: &Rc<Network>, script: Script) -> UnaryCall {
     let (address, _) = serve(script).await;
-    client(network).unary(&request("127.0.0.1", address.port(), false), b"abc", 10_000_000_000).await
+    client(network).unary(&PreparedGrpcCall::new(request("127.0.0.1", address.port(), false), 10_000_000_000), b"abc").await
 }
 
 fn answering(body: &'static [u8]) -> Script {
@@ -106,7 +106,8 @@ fn answering(body: &'static [u8]) -> Script {
 fn a_call_is_a_post_with_a_prefixed_message() {
     run(|network| async move {
         let (address, seen) = serve(answering(b"\0\0\0\0\x02hi")).await;
-        let call = client(&network).unary(&request("127.0.0.1", address.port(), false), b"abc", 10_000_000_000).await;
+        let call =
+            client(&network).unary(&PreparedGrpcCall::new(request("127.0.0.1", address.port(), false), 10_000_000_000), b"abc").await;
         assert_eq!(call.reply.unwrap().message.as_deref(), Some(&b"hi"[..]));
         let expected = "POST /a.B/C trailers application/grpc 10000000u t1 [0, 0, 0, 0, 3, 97, 98, 99]";
         assert_eq!(seen.borrow().last().map(String::as_str), Some(expected));
@@ -149,7 +150,7 @@ fn a_stream_that_breaks_gives_what_came_before() {
     run(|network| async move {
         let script = Script { reset: Some(h2::Reason::INTERNAL_ERROR), ..answering(b"\0\0\0\0\x01a\0\0\0\0\x01b") };
         let (address, _) = serve(script).await;
-        let opening = client(&network).stream(&request("127.0.0.1", address.port(), false), 10_000_000_000).await;
+        let opening = client(&network).stream(&PreparedGrpcCall::new(request("127.0.0.1", address.port(), false), 10_000_000_000)).await;
         let (mut sender, mut receiver) = opening.opened.unwrap();
         sender.send(b"x").await.unwrap();
         sender.end();
@@ -180,7 +181,7 @@ fn calls_go_over_tls() {
             assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
             attend(stream, answering(b"\0\0\0\0\x02hi"), shared()).await;
         });
-        let call = client(&network).unary(&request("localhost", port, true), b"abc", 10_000_000_000).await;
+        let call = client(&network).unary(&PreparedGrpcCall::new(request("localhost", port, true), 10_000_000_000), b"abc").await;
         assert!(call.exchange.phases.tls > 0);
         assert_eq!(call.reply.unwrap().message.as_deref(), Some(&b"hi"[..]));
     });

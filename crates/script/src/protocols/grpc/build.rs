@@ -3,14 +3,42 @@
 use std::rc::Rc;
 
 use metrics::span::RequestLabel;
-use protocol::grpc::GrpcRequest;
+use protocol::grpc::{GrpcRequest, PreparedGrpcCall};
 use protocol::http::{Origin, resolve};
 use rquickjs::{Ctx, Exception};
 
+use super::methods::{GrpcMethod, KeptCall};
 use super::options::{GrpcOptions, is_reserved};
 use super::state::GrpcUser;
 use crate::protocols::http::state::HttpScenario;
 use crate::runtime::user::UserState;
+
+/// A unary call as it is sent, with the time limit that the server is told. One that says nothing of its own beside its message is that of the call before.
+pub(super) fn prepared(
+    ctx: &Ctx<'_>,
+    user: &UserState,
+    client: &GrpcUser,
+    method: &GrpcMethod,
+    options: &GrpcOptions,
+    timeout_ns: u64,
+) -> rquickjs::Result<Rc<PreparedGrpcCall>> {
+    let is_plain =
+        options.metadata.is_empty() && options.authorization.is_none() && options.target.is_none() && !client.client.makes_traces();
+    let told = (timeout_ns, options.gzip);
+    if is_plain
+        && let Some(kept) = &*method.prepared.borrow()
+        && Rc::ptr_eq(&kept.scenario, &user.scenario)
+        && kept.told == told
+    {
+        return Ok(Rc::clone(&kept.call));
+    }
+    let request = request(ctx, user, client, (&method.path, &method.name), options, Some(timeout_ns))?;
+    let call = Rc::new(PreparedGrpcCall::new(request, timeout_ns));
+    if is_plain {
+        *method.prepared.borrow_mut() = Some(KeptCall { scenario: Rc::clone(&user.scenario), told, call: Rc::clone(&call) });
+    }
+    Ok(call)
+}
 
 /// Where a call goes, with which metadata. `timeout_ns`: what the server is told.
 pub(super) fn request(

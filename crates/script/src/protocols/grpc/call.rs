@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::grpc::{GrpcRequest, UnaryCall};
+use protocol::grpc::{PreparedGrpcCall, UnaryCall};
 use rquickjs::{Ctx, Exception, Value};
 
 use super::build;
@@ -43,14 +43,15 @@ fn call<'js>(
     check_unary(ctx, &method)?;
     let realm = user.realm(ctx)?;
     let kept: &GrpcRealm = realm.parts.get();
-    let Encoded { bytes, json } = encode(ctx, kept, &method, message)?;
+    let follows = user.worker.sinks.exchanges.is_some();
+    let Encoded { bytes, json } = encode(ctx, kept, &method, message, follows)?;
     let timeout_ns = options.timeout_ns.unwrap_or(user.scenario.timeout_ns);
     let client = GrpcUser::of(user);
-    let request = build::request(ctx, user, &client, (&method.path, &method.name), &options, Some(timeout_ns))?;
+    let prepared = build::prepared(ctx, user, &client, &method, &options, timeout_ns)?;
     let step = MeasuredStep::named(user, group, options.name.as_deref().unwrap_or(&method.name)).with_tags(user, &options.tags);
     step.note_place(ctx, user);
-    let followed = user.worker.sinks.exchanges.is_some().then(|| (request.clone(), json));
-    let work = perform(step.in_flight(user), client, request, bytes, timeout_ns);
+    let followed = follows.then(|| (Rc::clone(&prepared), json));
+    let work = perform(step.in_flight(user), client, prepared, bytes);
     let issued = IssuedCall { step, method, expect: options.expect, followed };
     let promise = user.promise(ctx, work, move |ctx, user, sent| conclude(ctx, user, issued, sent))?;
     Ok(promise.into_value())
@@ -63,12 +64,12 @@ fn check_unary(ctx: &Ctx<'_>, method: &GrpcMethod) -> rquickjs::Result<()> {
     Err(Exception::throw_type(ctx, &format!("{} streams its messages: call it with `user.grpcStream(…)`", method.name)))
 }
 
-async fn perform(mut flight: StepInFlight, user: Rc<GrpcUser>, request: GrpcRequest, message: Vec<u8>, timeout_ns: u64) -> Box<UnaryCall> {
+async fn perform(mut flight: StepInFlight, user: Rc<GrpcUser>, prepared: Rc<PreparedGrpcCall>, message: Vec<u8>) -> Box<UnaryCall> {
     if flight.user().worker.network.limits_connections() {
-        Box::pin(user.client.admit(&request.origin)).await;
+        Box::pin(user.client.admit(&prepared.request().origin)).await;
     }
     flight.begin();
-    let call = user.client.unary(&request, &message, timeout_ns).await;
+    let call = user.client.unary(&prepared, &message).await;
     flight.end(call.exchange.ended);
     Box::new(call)
 }

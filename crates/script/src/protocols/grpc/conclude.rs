@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use metrics::{FailureSample, Outcome};
-use protocol::grpc::{GrpcReply, GrpcRequest, UnaryCall};
+use protocol::grpc::{GrpcReply, GrpcRequest, PreparedGrpcCall, UnaryCall};
 use protocol::http::{Headers, Response};
 use rquickjs::{Class, Ctx, Value};
 
@@ -25,7 +25,7 @@ pub(super) struct IssuedCall {
     pub(super) method: Rc<GrpcMethod>,
     pub(super) expect: GrpcExpectation,
     /// The request with its message as JSON, where somebody follows every step.
-    pub(super) followed: Option<(GrpcRequest, String)>,
+    pub(super) followed: Option<(Rc<PreparedGrpcCall>, String)>,
 }
 
 /// Judges and records a call and makes the object of its response.
@@ -65,7 +65,7 @@ pub(super) fn conclude<'js>(
         (error, _) => step.record(user, &sample, error),
     }
     if let Some((request, message)) = followed {
-        show(user, &step, &request, message, &call, &as_json, (outcome, error), expectations);
+        show(user, &step, request.request(), message, &call, &as_json, (outcome, error), expectations);
     }
     let error = judgement?.map(|(_, error)| error);
     let response = GrpcResponseObject::new(Rc::clone(&user.worker), step.series, method, call, sample, error);

@@ -5,11 +5,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
+use protocol::grpc::PreparedGrpcCall;
 use rquickjs::{Ctx, Exception, Function, Persistent};
 
+use super::direct::Layout;
 use super::reflection::ReflectionTurn;
 use super::services::Services;
 use super::words;
+use crate::runtime::scenario::ScenarioState;
 
 /// A call of a service.
 pub(super) struct GrpcMethod {
@@ -19,10 +22,20 @@ pub(super) struct GrpcMethod {
     pub(super) name: String,
     pub(super) input: MessageDescriptor,
     pub(super) output: MessageDescriptor,
+    pub(super) layout: Rc<Layout>,
     pub(super) streams_requests: bool,
     pub(super) streams_responses: bool,
     /// What goes out may hold bytes or integers beyond those of a double, which JSON has no words for.
     pub(super) input_needs_words: bool,
+    pub(super) prepared: RefCell<Option<KeptCall>>,
+}
+
+/// The last call of a method that said nothing of its own beside its message.
+pub(super) struct KeptCall {
+    pub(super) scenario: Rc<ScenarioState>,
+    /// Its time limit in nanoseconds, and whether its messages are compressed.
+    pub(super) told: (u64, bool),
+    pub(super) call: Rc<PreparedGrpcCall>,
 }
 
 impl GrpcMethod {
@@ -78,8 +91,10 @@ impl GrpcRealm {
             name: self.services.shown(found),
             input_needs_words: words::needs_words(&input),
             output: found.output(),
+            layout: Layout::of(&input),
             streams_requests: found.is_client_streaming(),
             streams_responses: found.is_server_streaming(),
+            prepared: RefCell::default(),
             input,
         }
     }

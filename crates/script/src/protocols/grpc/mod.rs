@@ -1,14 +1,16 @@
 //! gRPC: `user.grpc(…)` for calls with one message and one response, `user.grpcStream(…)` for the others, and what they give.
 //!
-//! Read `methods` (which calls there are), `codec` and `json` (objects to messages and back), `call` (a unary call) and `conclude` (its response is judged
-//! and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or described by the server (`reflection`, by way of
-//! `lookup`). What stubs answer is checked here (`answers`) and sent by `stubs::grpc`. Deliberately absent: the format on the wire (`protocol::grpc`).
+//! Read `methods` (which calls there are), `codec`, `direct` and `json` (objects to messages and back), `call` (a unary call) and `conclude` (its response
+//! is judged and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or described by the server (`reflection`,
+//! by way of `lookup`). What stubs answer is checked here (`answers`) and sent by `stubs::grpc`. Deliberately absent: the format on the wire
+//! (`protocol::grpc`).
 
 mod answers;
 mod build;
 mod call;
 mod codec;
 mod conclude;
+mod direct;
 mod expect;
 pub(crate) mod json;
 pub(crate) mod known;

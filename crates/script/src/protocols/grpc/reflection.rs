@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::FileDescriptorProto;
 use prost_reflect::{DescriptorPool, DynamicMessage, Value};
-use protocol::grpc::{GrpcReceiver, GrpcRequest, GrpcSender, GrpcStatus, ReceivedGrpc};
+use protocol::grpc::{GrpcReceiver, GrpcRequest, GrpcSender, GrpcStatus, PreparedGrpcCall, ReceivedGrpc};
 
 use super::known;
 use super::state::GrpcUser;
@@ -32,7 +32,7 @@ enum Undescribed {
 pub(super) async fn describe(user: &GrpcUser, request: GrpcRequest, service: &str, timeout_ns: u64) -> Result<DescriptorPool, String> {
     for path in PATHS {
         let request = GrpcRequest { path: path.into(), timeout_ns: Some(timeout_ns), ..request.clone() };
-        match ask(user, &request, service, timeout_ns).await {
+        match ask(user, &PreparedGrpcCall::new(request, timeout_ns), service).await {
             Ok(pool) => return Ok(pool),
             Err(Undescribed::Unknown) => {}
             Err(Undescribed::Failed(problem)) => return Err(format!("asking the server for \"{service}\" by reflection: {problem}")),
@@ -41,8 +41,8 @@ pub(super) async fn describe(user: &GrpcUser, request: GrpcRequest, service: &st
     Err("the server does not offer reflection: declare its services with `proto(\"….proto\")`".to_owned())
 }
 
-async fn ask(user: &GrpcUser, request: &GrpcRequest, service: &str, timeout_ns: u64) -> Result<DescriptorPool, Undescribed> {
-    let opening = user.client.stream(request, timeout_ns).await;
+async fn ask(user: &GrpcUser, call: &PreparedGrpcCall, service: &str) -> Result<DescriptorPool, Undescribed> {
+    let opening = user.client.stream(call).await;
     let (mut sender, mut receiver) = opening.opened.map_err(|failure| Undescribed::Failed(failure.message))?;
     let mut files: BTreeMap<String, FileDescriptorProto> = BTreeMap::new();
     let mut wanted: BTreeSet<String> = BTreeSet::new();

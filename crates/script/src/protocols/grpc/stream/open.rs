@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-use protocol::grpc::{GrpcRequest, GrpcStreamOpening};
+use protocol::grpc::{GrpcStreamOpening, PreparedGrpcCall};
 use rquickjs::{Class, Ctx, Exception, Value};
 
 use super::follow::{FirstMessage, follow};
@@ -72,7 +72,7 @@ fn open<'js>(
     // A method that takes one message gets one; the others may begin with none.
     let first_message = match message.is_undefined() || message.is_null() {
         true if method.streams_requests => None,
-        _ => Some(encode(ctx, kept, &method, message)?),
+        _ => Some(encode(ctx, kept, &method, message, user.worker.sinks.messages.is_some())?),
     };
     let client = GrpcUser::of(user);
     let request = build::request(ctx, user, &client, (&method.path, &method.name), &options, options.timeout_ns)?;
@@ -83,7 +83,8 @@ fn open<'js>(
     let first = method.streams_responses.then(|| step.beside(user, &format!("{name} first message")));
     let flights = (step.in_background(user, step.due), first.as_ref().map(|first| first.in_background(user, step.due)));
     let (bytes, json) = first_message.map(|encoded| (encoded.bytes, encoded.json)).unzip();
-    let work = begin(Rc::clone(user), client, request, bytes, !method.streams_requests, flights);
+    let work =
+        begin(Rc::clone(user), client, PreparedGrpcCall::new(request, user.scenario.timeout_ns), bytes, !method.streams_requests, flights);
     let beginning = Beginning { method, options, step, first, json };
     let promise = user.promise(ctx, work, move |ctx, user, begun| conclude(ctx, user, beginning, *begun))?;
     Ok(promise.into_value())
@@ -92,19 +93,19 @@ fn open<'js>(
 async fn begin(
     user: Rc<UserState>,
     client: Rc<GrpcUser>,
-    request: GrpcRequest,
+    prepared: PreparedGrpcCall,
     message: Option<Vec<u8>>,
     ends: bool,
     (mut flight, mut first): (StepInFlight, Option<StepInFlight>),
 ) -> Box<Begun> {
     if user.worker.network.limits_connections() {
-        Box::pin(client.client.admit(&request.origin)).await;
+        Box::pin(client.client.admit(&prepared.request().origin)).await;
     }
     flight.begin();
     if let Some(first) = &mut first {
         first.begin();
     }
-    let mut opening = client.client.stream(&request, user.scenario.timeout_ns).await;
+    let mut opening = client.client.stream(&prepared).await;
     let mut broken = None;
     if let (Ok((sender, _)), Some(message)) = (&mut opening.opened, &message) {
         match sender.send(message).await {

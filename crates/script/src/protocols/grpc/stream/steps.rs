@@ -24,7 +24,7 @@ pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &StreamHandle, message: &Value<'
     user.check_running(ctx, AWAIT)?;
     let realm = user.realm(ctx)?;
     let kept: &GrpcRealm = realm.parts.get();
-    let Encoded { bytes, json } = encode(ctx, kept, &stream.method, message)?;
+    let Encoded { bytes, json } = encode(ctx, kept, &stream.method, message, user.worker.sinks.messages.is_some())?;
     let (channel, call, began) = (Rc::clone(&stream.channel), stream.call.clone(), user.now());
     let limit = user.worker.clock.sleep_until(began.saturating_add(user.scenario.timeout_ns));
     let work = async move {

@@ -1,0 +1,363 @@
+//! Objects of a script straight to a message, without JSON in between: for what most calls send.
+//!
+//! Numbers, text, truth values, messages and lists of them, each as its field has it. Whatever needs more thought (bytes, enums, maps, fields of which
+//! only one may be set, big integers, well-known types, and all that does not fit) is left to JSON, which has the rules and the words for it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use prost_reflect::prost::encoding::{WireType, encode_key, encode_varint};
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use rquickjs::atom::PredefinedAtom;
+use rquickjs::{Object, Value};
+
+/// Integers that a double holds exactly lie below.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+/// Objects that lie deeper are left to JSON.
+const DEPTH_MAX: usize = 32;
+
+/// How the fields of a message are written.
+#[derive(Default)]
+pub(super) struct Layout {
+    fields: RefCell<Vec<FieldLayout>>,
+}
+
+struct FieldLayout {
+    names: [String; 2],
+    number: u32,
+    /// `None`: left to JSON.
+    kind: Option<DirectKind>,
+    is_list: bool,
+    is_packed: bool,
+    /// A value that is the default is sent, too.
+    has_presence: bool,
+}
+
+#[derive(Clone)]
+enum DirectKind {
+    Bool,
+    /// Least and most.
+    Int(f64, f64),
+    ZigZag(f64, f64),
+    Float,
+    Double,
+    Text,
+    Message(Rc<Layout>),
+}
+
+/// Not for us: JSON tells what it is.
+struct NotDirect;
+
+impl Layout {
+    pub(super) fn of(message: &MessageDescriptor) -> Rc<Self> {
+        Self::find(message, &mut HashMap::new())
+    }
+
+    fn find(message: &MessageDescriptor, known: &mut HashMap<String, Rc<Self>>) -> Rc<Self> {
+        if let Some(layout) = known.get(message.full_name()) {
+            return Rc::clone(layout);
+        }
+        let layout: Rc<Self> = Rc::default();
+        // A message may hold itself.
+        known.insert(message.full_name().to_owned(), Rc::clone(&layout));
+        *layout.fields.borrow_mut() = message.fields().map(|field| FieldLayout::of(&field, known)).collect();
+        layout
+    }
+
+    /// The message, encoded; `None`: it is left to JSON.
+    pub(super) fn encode(&self, given: &Value<'_>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(64);
+        if self.write(given, &mut bytes, 0).is_err() {
+            // What a getter threw it throws again.
+            given.ctx().catch();
+            return None;
+        }
+        Some(bytes)
+    }
+
+    fn write(&self, given: &Value<'_>, out: &mut Vec<u8>, depth: usize) -> Result<(), NotDirect> {
+        let object = plain(given)?;
+        if depth > DEPTH_MAX {
+            return Err(NotDirect);
+        }
+        let fields = self.fields.borrow();
+        let mut written = 0_u64;
+        for property in object.props::<String, Value<'_>>() {
+            let (name, value) = property.map_err(|_| NotDirect)?;
+            if value.is_undefined() {
+                continue;
+            }
+            let place = fields.iter().position(|field| field.names.contains(&name)).filter(|place| *place < 64).ok_or(NotDirect)?;
+            // Given by both of its names.
+            if written & 1 << place != 0 {
+                return Err(NotDirect);
+            }
+            written |= 1 << place;
+            fields[place].write(&value, out, depth)?;
+        }
+        Ok(())
+    }
+}
+
+/// An object that JSON would take as it is.
+fn plain<'a, 'js>(given: &'a Value<'js>) -> Result<&'a Object<'js>, NotDirect> {
+    let object = given.as_object().filter(|_| !given.is_array() && !given.is_function()).ok_or(NotDirect)?;
+    let own_words: Value<'_> = object.get(PredefinedAtom::ToJSON).map_err(|_| NotDirect)?;
+    if own_words.is_undefined() { Ok(object) } else { Err(NotDirect) }
+}
+
+impl FieldLayout {
+    fn of(field: &FieldDescriptor, known: &mut HashMap<String, Rc<Layout>>) -> Self {
+        let is_one_of_many = field.containing_oneof().is_some_and(|of| of.fields().len() > 1);
+        let is_direct = !is_one_of_many && !field.is_map() && !field.is_group() && !field.is_required();
+        Self {
+            names: [field.json_name().to_owned(), field.name().to_owned()],
+            number: field.number(),
+            kind: if is_direct { DirectKind::of(&field.kind(), known) } else { None },
+            is_list: field.is_list(),
+            is_packed: field.is_packed(),
+            has_presence: field.supports_presence(),
+        }
+    }
+
+    fn write(&self, value: &Value<'_>, out: &mut Vec<u8>, depth: usize) -> Result<(), NotDirect> {
+        let kind = self.kind.as_ref().ok_or(NotDirect)?;
+        if !self.is_list {
+            return self.write_one(kind, value, self.has_presence, out, depth);
+        }
+        let list = value.as_array().ok_or(NotDirect)?;
+        if !self.is_packed {
+            return list.iter::<Value<'_>>().try_for_each(|item| self.write_one(kind, &item.map_err(|_| NotDirect)?, true, out, depth));
+        }
+        if list.is_empty() {
+            return Ok(());
+        }
+        let mut packed = Vec::new();
+        for item in list.iter::<Value<'_>>() {
+            kind.write(&item.map_err(|_| NotDirect)?, &mut packed, depth)?;
+        }
+        encode_key(self.number, WireType::LengthDelimited, out);
+        encode_varint(packed.len() as u64, out);
+        out.extend_from_slice(&packed);
+        Ok(())
+    }
+
+    /// With its key. `always`: also where it is the default.
+    fn write_one(&self, kind: &DirectKind, value: &Value<'_>, always: bool, out: &mut Vec<u8>, depth: usize) -> Result<(), NotDirect> {
+        let start = out.len();
+        encode_key(self.number, kind.wire_type(), out);
+        let is_default = kind.write(value, out, depth)?;
+        if is_default && !always {
+            out.truncate(start);
+        }
+        Ok(())
+    }
+}
+
+impl DirectKind {
+    fn of(kind: &Kind, known: &mut HashMap<String, Rc<Layout>>) -> Option<Self> {
+        Some(match kind {
+            Kind::Bool => Self::Bool,
+            Kind::Int32 => Self::Int(f64::from(i32::MIN), f64::from(i32::MAX)),
+            Kind::Int64 => Self::Int(-EXACT_MAX, EXACT_MAX),
+            Kind::Uint32 => Self::Int(0.0, f64::from(u32::MAX)),
+            Kind::Uint64 => Self::Int(0.0, EXACT_MAX),
+            Kind::Sint32 => Self::ZigZag(f64::from(i32::MIN), f64::from(i32::MAX)),
+            Kind::Sint64 => Self::ZigZag(-EXACT_MAX, EXACT_MAX),
+            Kind::Float => Self::Float,
+            Kind::Double => Self::Double,
+            Kind::String => Self::Text,
+            Kind::Message(inner) if !inner.full_name().starts_with("google.protobuf.") => Self::Message(Layout::find(inner, known)),
+            _ => return None,
+        })
+    }
+
+    fn wire_type(&self) -> WireType {
+        match self {
+            Self::Bool | Self::Int(..) | Self::ZigZag(..) => WireType::Varint,
+            Self::Float => WireType::ThirtyTwoBit,
+            Self::Double => WireType::SixtyFourBit,
+            Self::Text | Self::Message(_) => WireType::LengthDelimited,
+        }
+    }
+
+    /// Without its key; whether it is the default of its kind.
+    fn write(&self, value: &Value<'_>, out: &mut Vec<u8>, depth: usize) -> Result<bool, NotDirect> {
+        match self {
+            Self::Bool => {
+                let value = value.as_bool().ok_or(NotDirect)?;
+                out.push(u8::from(value));
+                Ok(!value)
+            }
+            Self::Int(least, most) => {
+                let value = integer(value, *least, *most)?;
+                // Negative ones are written as the two's complement of 64 bits, also those of 32 ("Encoding", Protocol Buffers).
+                encode_varint(value.cast_unsigned(), out);
+                Ok(value == 0)
+            }
+            Self::ZigZag(least, most) => {
+                let value = integer(value, *least, *most)?;
+                encode_varint((value << 1 ^ value >> 63).cast_unsigned(), out);
+                Ok(value == 0)
+            }
+            Self::Float => {
+                let value = number(value)?;
+                let narrow = value as f32;
+                if !narrow.is_finite() {
+                    return Err(NotDirect);
+                }
+                out.extend_from_slice(&narrow.to_le_bytes());
+                Ok(narrow == 0.0)
+            }
+            Self::Double => {
+                let value = number(value)?;
+                out.extend_from_slice(&value.to_le_bytes());
+                Ok(value == 0.0)
+            }
+            Self::Text => {
+                let text = value.as_string().ok_or(NotDirect)?.to_string().map_err(|_| NotDirect)?;
+                encode_varint(text.len() as u64, out);
+                out.extend_from_slice(text.as_bytes());
+                Ok(text.is_empty())
+            }
+            Self::Message(layout) => {
+                let mut inner = Vec::new();
+                layout.write(value, &mut inner, depth + 1)?;
+                encode_varint(inner.len() as u64, out);
+                out.extend_from_slice(&inner);
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// A number that JSON has digits for; the zero with a sign is left to it.
+fn number(value: &Value<'_>) -> Result<f64, NotDirect> {
+    let number = value.as_int().map(f64::from).or_else(|| value.as_float()).ok_or(NotDirect)?;
+    if number.is_finite() && !(number == 0.0 && number.is_sign_negative()) { Ok(number) } else { Err(NotDirect) }
+}
+
+fn integer(value: &Value<'_>, least: f64, most: f64) -> Result<i64, NotDirect> {
+    let number = number(value)?;
+    if number.fract() == 0.0 && (least..=most).contains(&number) { Ok(number as i64) } else { Err(NotDirect) }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost_reflect::{DescriptorPool, DynamicMessage};
+    use protox::file::{File, FileResolver};
+    use rquickjs::{Context, Ctx, Runtime};
+
+    use super::super::json::{of_json, to_json};
+    use super::super::words;
+    use super::*;
+
+    const FILE: &str = r#"
+        syntax = "proto3";
+        package t;
+        import "google/protobuf/duration.proto";
+        enum Colour { NONE = 0; RED = 1; }
+        message Inner { int32 deep = 1; Inner inner = 2; repeated string words = 3; }
+        message All {
+          bool yes = 1; int32 small = 2; int64 large = 3; uint32 natural = 4; uint64 counted = 5; sint32 signed_small = 6; sint64 signed_large = 7;
+          float rough = 8; double exact = 9; string text = 10; Inner inner = 11; repeated int64 numbers = 12; repeated Inner inners = 13;
+          repeated bool flags = 14; optional int32 given = 15; bytes raw = 16; Colour colour = 17; map<string, int32> counts = 18;
+          oneof choice { int32 first = 19; string second = 20; } google.protobuf.Duration time = 21; repeated sint32 zigs = 22;
+          repeated double exacts = 23 [packed = false];
+        }"#;
+
+    struct One;
+
+    impl FileResolver for One {
+        fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+            match name {
+                "t.proto" => File::from_source(name, FILE),
+                _ => protox::file::GoogleFileResolver::new().open_file(name),
+            }
+        }
+    }
+
+    fn all() -> MessageDescriptor {
+        let mut compiler = protox::Compiler::with_file_resolver(One);
+        compiler.open_file("t.proto").unwrap();
+        let pool: DescriptorPool = compiler.descriptor_pool();
+        pool.get_message_by_name("t.All").unwrap()
+    }
+
+    /// What JSON makes of it; `None` where it refuses.
+    fn by_json<'js>(ctx: &Ctx<'js>, message: &MessageDescriptor, given: &Value<'js>) -> Option<DynamicMessage> {
+        let words = words::words(ctx).unwrap();
+        let json = to_json(ctx, (message, Some(words)), "t", given).ok()?;
+        let bytes = of_json(message, &json).ok()?;
+        Some(DynamicMessage::decode(message.clone(), bytes.as_slice()).unwrap())
+    }
+
+    fn with_script(test: impl FnOnce(&Ctx<'_>)) {
+        let runtime = Runtime::new().unwrap();
+        Context::full(&runtime).unwrap().with(|ctx| test(&ctx));
+    }
+
+    #[test]
+    fn it_is_the_message_that_json_makes() {
+        let message = all();
+        let layout = Layout::of(&message);
+        with_script(|ctx| {
+            for text in [
+                "{}",
+                "{ yes: true, small: -7, large: 9007199254740991, natural: 4294967295, counted: 12, signedSmall: -8, signed_large: -9e15 }",
+                "{ yes: false, small: 0, text: '', exact: 0, rough: 0, given: 0 }",
+                "{ rough: 1.5, exact: -2.25e300, text: 'Grüße \\u{1f600}\\0 \"quoted\"' }",
+                "{ inner: { deep: 3, inner: { inner: {}, words: ['a', '', 'b'] } }, inners: [{}, { deep: 0 }, { deep: 1 }] }",
+                "{ numbers: [1, -1, 0, 1e12], flags: [true, false], zigs: [-1, 1, 2147483647], exacts: [0, 1.5] }",
+                "{ numbers: [], inners: [], text: undefined }",
+            ] {
+                let given: Value<'_> = ctx.eval(format!("({text})")).unwrap();
+                let direct = layout.encode(&given).unwrap_or_else(|| panic!("{text} is not direct"));
+                let direct = DynamicMessage::decode(message.clone(), direct.as_slice()).unwrap();
+                assert_eq!(Some(direct), by_json(ctx, &message, &given), "{text}");
+            }
+        });
+    }
+
+    #[test]
+    fn whatever_needs_thought_is_left_to_json() {
+        let layout = Layout::of(&all());
+        with_script(|ctx| {
+            for text in [
+                "{ raw: new Uint8Array([1]) }",
+                "{ colour: 'RED' }",
+                "{ counts: { a: 1 } }",
+                "{ first: 1 }",
+                "{ time: '1.5s' }",
+                "{ large: 12n }",
+                "{ large: '12' }",
+                "{ large: 1e17 }",
+                "{ small: 1.5 }",
+                "{ small: 2147483648 }",
+                "{ natural: -1 }",
+                "{ exact: -0 }",
+                "{ exact: NaN }",
+                "{ rough: 1e39 }",
+                "{ text: null }",
+                "{ text: 5 }",
+                "{ yes: 1 }",
+                "{ numbers: 1 }",
+                "{ numbers: [undefined] }",
+                "{ misspelt: 1 }",
+                "{ signedSmall: 1, signed_small: 2 }",
+                "{ inner: { toJSON() { return {}; } } }",
+                "{ inner: [] }",
+                "{ inner: new Date(0) }",
+                "{ get text() { throw new Error('no'); } }",
+                "5",
+                "[]",
+                "undefined",
+                "() => 1",
+            ] {
+                let given: Value<'_> = ctx.eval(format!("({text})")).unwrap();
+                assert!(layout.encode(&given).is_none(), "{text}");
+            }
+        });
+    }
+}
