@@ -142,6 +142,27 @@ fn the_machines_cores_are_those_that_it_has_and_not_the_generators() {
 }
 
 /// A busy core that the load does not keep busy, or that keeps nothing waiting, is no limit.
+/// An interpreter with one lock for all of its threads, on two cores, as it was read: what its threads do without the lock still grows a little with the load.
+const INTERPRETER: [f64; 22] =
+    [0.09, 0.15, 0.19, 0.26, 0.31, 0.36, 0.43, 0.48, 0.56, 0.59, 0.66, 0.71, 0.75, 0.83, 0.87, 0.94, 0.96, 1.01, 0.99, 1.03, 1.04, 1.04];
+
+#[test]
+fn a_core_whose_use_hardly_grows_while_the_load_does_is_used_up() {
+    let fluid = System { capacity: 42.0, base: 0.04, is_shared: true }.under(Load::Ramp(2.0, 60.0, 22));
+    let observed = |delay: f64| {
+        let mut run = fluid.run.clone();
+        let used = |second: u64| INTERPRETER[(second as usize).min(21)];
+        counter("notes", "cpu").role(Role::ProcessCpu).each_second(&mut run, used);
+        counter("notes", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| if second < 14 { 0.05 } else { delay });
+        gauge("notes", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 40.0);
+        gauge("notes", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| 0.1 * used(second));
+        findings(&run)
+    };
+    let found = observed(0.7);
+    assert!(found[0].rule == "cpu" && found[0].claim.contains("it is limited to one"), "{}", shown(&found));
+    assert!(found.iter().all(|finding| finding.rule != "effective-concurrency"), "{}", shown(&found));
+}
+
 #[test]
 fn a_busy_core_that_holds_nothing_up_is_not_named() {
     let busy = |run: &mut Run, cores: &dyn Fn(u64) -> f64| {
