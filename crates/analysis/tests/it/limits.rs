@@ -141,8 +141,8 @@ fn the_machines_cores_are_those_that_it_has_and_not_the_generators() {
     assert!(found[0].claim.starts_with("\"process:8080\" uses all 2 cores of the machine"), "{}", shown(&found));
 }
 
-/// A busy core that the load does not keep busy, or that keeps nothing waiting, is no limit.
-/// An interpreter with one lock for all of its threads, on two cores, much as it was read: what its threads do without the lock still grows a little with the load.
+/// An interpreter with one lock for all of its threads, on two cores, much as it was read: what its threads do without the lock still grows a little with the
+/// load.
 const INTERPRETER: [f64; 22] =
     [0.09, 0.15, 0.19, 0.26, 0.31, 0.36, 0.43, 0.48, 0.56, 0.59, 0.66, 0.71, 0.75, 0.83, 0.87, 0.94, 0.96, 1.01, 0.99, 1.03, 1.04, 1.04];
 
@@ -163,6 +163,7 @@ fn a_core_whose_use_hardly_grows_while_the_load_does_is_used_up() {
     assert!(found.iter().all(|finding| finding.rule != "effective-concurrency"), "{}", shown(&found));
 }
 
+/// A busy core that the load does not keep busy, or that keeps nothing waiting, is no limit.
 #[test]
 fn a_busy_core_that_holds_nothing_up_is_not_named() {
     let busy = |run: &mut Run, cores: &dyn Fn(u64) -> f64| {
