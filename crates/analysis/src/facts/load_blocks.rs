@@ -67,6 +67,12 @@ impl LoadBlock {
 }
 
 impl LoadStretch {
+    /// Standard error of the mean service time: by how blocks differ, and no less than by how single times scatter, since two or three blocks may happen to
+    /// be alike.
+    pub(crate) fn mean_error(&self) -> f64 {
+        self.service_error.max(self.service_deviation / (self.count.max(1) as f64).sqrt())
+    }
+
     /// `None` when nothing ended in the blocks.
     pub(crate) fn of(blocks: &[&LoadBlock]) -> Option<LoadStretch> {
         let count: u64 = blocks.iter().map(|block| block.count).sum();
@@ -95,5 +101,27 @@ impl LoadStretch {
             service_error,
             service_deviation: (squares - service * service).max(0.0).sqrt(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_blocks_that_happen_to_be_alike_are_known_no_better_than_single_times_scatter() {
+        // Eight requests of 20 and of 100 ms.
+        let block = |from: f64| LoadBlock {
+            from,
+            to: from + 1.0,
+            load: 4.0,
+            count: 4,
+            failed: 0,
+            service_sum: 0.24,
+            service_squares: 2.0 * 0.02_f64.powi(2) + 2.0 * 0.1_f64.powi(2),
+        };
+        let stretch = LoadStretch::of(&[&block(0.0), &block(1.0)]).unwrap();
+        assert!(stretch.service_error < 1e-9);
+        assert!((stretch.mean_error() - 0.04 / 8.0_f64.sqrt()).abs() < 1e-9, "{}", stretch.mean_error());
     }
 }

@@ -9,6 +9,7 @@
 pub(crate) mod acquiring;
 pub(crate) mod bandwidth;
 pub(crate) mod busiest_function;
+pub(crate) mod busy_sessions;
 pub(crate) mod called;
 pub(crate) mod calls_at_once;
 pub(crate) mod changes;
@@ -57,6 +58,7 @@ use run_directory::Run;
 
 use crate::{RunTally, Validity};
 use bandwidth::FullWay;
+use busy_sessions::BusySessions;
 use called::CalledEndpoint;
 use calls_at_once::CallCeiling;
 use changes::Changes;
@@ -124,6 +126,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) exhausted: Vec<Exhausted<'a>>,
     /// What most of a database's sessions did while work was held up.
     pub(crate) session_wait: Option<SessionWait<'a>>,
+    /// Sessions of a database of which no more are in use while requests wait.
+    pub(crate) busy_sessions: Option<BusySessions<'a>>,
     /// Pools whose members were all in use while somebody waited for one; the most wanted first.
     pub(crate) pools: Vec<PoolShortage<'a>>,
     /// Work that queued for the few threads that a runtime has for it.
@@ -184,10 +188,9 @@ impl<'a> Facts<'a> {
         let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
         let outages = outages::find(run, tally, &signals, &strain);
         let (faulted_calls, throughput) = (faulted_calls::find(&signals), throughput::find(run, &steady));
-        let stalls = stalls::find(run);
-        let slow_seconds = SlowSeconds::of(run);
-        let failing = failures::find(run, tally);
-        let unanswered = unanswered::find(tally);
+        let busy_sessions = busy_sessions::find(&signals, &plateaus, &strain);
+        let (stalls, slow_seconds) = (stalls::find(run), SlowSeconds::of(run));
+        let (failing, unanswered) = (failures::find(run, tally), unanswered::find(tally));
         let commits = commits::under_load(run, &signals, &strain);
         let span_growths = spans::growths(run, &responses, &changes);
         let profiles = profiles::find(&signals, &strain);
@@ -214,6 +217,7 @@ impl<'a> Facts<'a> {
             changes,
             exhausted,
             session_wait,
+            busy_sessions,
             pools,
             runtime_queue,
             thread_wait,

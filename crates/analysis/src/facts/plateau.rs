@@ -173,7 +173,7 @@ impl Plateaus {
             let slots = high.throughput * service;
             total += slots;
             let relative =
-                (alone.service_error / alone.service).powi(2) + (high.throughput_error / high.throughput).powi(2) + systematic.powi(2);
+                (alone.mean_error() / alone.service).powi(2) + (high.throughput_error / high.throughput).powi(2) + systematic.powi(2);
             variance += slots * slots * relative;
         }
         // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.

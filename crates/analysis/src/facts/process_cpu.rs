@@ -29,6 +29,8 @@ const STARVED: f64 = 3.0;
 /// Growth from the third quarter of a stretch to the last that is none, and the same where the number of cores is all there is to go by.
 const GROWS: f64 = 1.05;
 const GROWS_FLAT: f64 = 1.02;
+/// Part of the load's own growth meanwhile that is none either: by the utilisation law what has no limit grows as the load does.
+const GROWS_AS_LOAD: f64 = 1.0 / 3.0;
 /// Part of the places that requests wait for which must be cores in use.
 const PLACES_ARE_CORES: f64 = 0.85;
 /// Share of the service times under low load that must be CPU time.
@@ -124,7 +126,7 @@ fn is_one_thread(cpu: &SignalReadings<'_>, delay: Option<&SignalReadings<'_>>, (
     let Some(median) = wanted.get(wanted.len() / 2) else { return false };
     let full = |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED.0 && *used <= ONE_CORE_USED.1 && used + waited >= ONE_CORE_WANTED;
     let share = readings.iter().filter(full).count() as f64 / readings.len() as f64;
-    let wants_no_more = *median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to));
+    let wants_no_more = *median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to), GROWS_FLAT);
     share >= ONE_CORE_SHARE && wants_no_more && has_stopped_growing(GROWS, cpu, (from, to))
 }
 
@@ -136,12 +138,20 @@ fn has_stopped_growing(by: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)
 }
 
 /// Whether readings stay so near a whole number of cores that it limits them.
-fn stands_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)) -> bool {
+fn stands_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64), grows: f64) -> bool {
     let values: Vec<f64> = cpu.between(from, to).map(|(_, used)| used).collect();
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let variance = values.iter().map(|used| (used - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
-    let is_flat = variance.sqrt() <= WAVERS * cores && has_stopped_growing(GROWS_FLAT, cpu, (from, to));
+    let is_flat = variance.sqrt() <= WAVERS * cores && has_stopped_growing(grows, cpu, (from, to));
     (mean - cores).abs() <= WHOLE * cores && is_flat
+}
+
+/// Growth from the third quarter of a stretch to the last that is none beside that of the load.
+fn flat_beside(search: &Search<'_, '_>, (from, to): (f64, f64)) -> f64 {
+    let quarter = (to - from) / 4.0;
+    let (before, last) = (search.strain.asked(to - 2.0 * quarter, to - quarter), search.strain.asked(to - quarter, to));
+    let by_load = if before > 0.0 { 1.0 + GROWS_AS_LOAD * (last / before - 1.0) } else { 1.0 };
+    by_load.clamp(GROWS_FLAT, GROWS)
 }
 
 /// Places that requests were seen to wait for, and that are cores: the process had nearly as many in use all the while.
@@ -180,7 +190,7 @@ fn whole_cores(
         return None;
     }
     let span = longest_run(cpu.points(), READINGS_MIN, LENGTH_MIN_S, |used| (used - limit).abs() <= WHOLE * limit)?;
-    if !stands_at(limit, cpu, span) {
+    if !stands_at(limit, cpu, span, flat_beside(search, span)) {
         return None;
     }
     let wants_more = delay.and_then(|delay| delay.mean(span.0, span.1)).is_some_and(|waited| waited >= WANTED_MORE * limit);

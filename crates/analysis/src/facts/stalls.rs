@@ -44,8 +44,10 @@ const LATE_S: f64 = 0.3;
 
 /// Pauses, at even distances or not.
 pub(crate) struct Stalls {
-    /// `None`: at uneven distances.
+    /// `None`: at uneven distances, or at some that random ones would keep as well.
     pub(crate) period: Option<Period>,
+    /// The distance that they kept even so.
+    pub(crate) apart_s: Option<f64>,
     /// Begin of each pause. Seconds since the run began.
     pub(crate) at: Vec<f64>,
     /// The longest request of a pause: the median of all pauses, and of the seconds without one.
@@ -115,7 +117,8 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
         return None;
     }
     let together = chance_together(&seconds, &slow, limit);
-    let period = even(&at, slow.len() as f64 / seconds.len() as f64);
+    let kept = even(&at, slow.len() as f64 / seconds.len() as f64);
+    let period = kept.filter(|period| period.chance <= CHANCE_MAX);
     let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_MAX);
     let is_known = period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF);
     let is_rare = slow.len() as f64 <= SECONDS_SHARE_MAX * seconds.len() as f64;
@@ -135,6 +138,7 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
     };
     Some(Stalls {
         period,
+        apart_s: kept.map(|period| period.seconds),
         longest_s: median(&longest),
         usual_longest_s: usual,
         slow: slow_seconds.iter().map(beyond).sum(),
@@ -181,7 +185,7 @@ fn even(at: &[f64], slow_share: f64) -> Option<Period> {
     let one = (2.0 * off / period / std::f64::consts::E).max(within(slow_share, (period - apart, period + apart))).min(1.0);
     let chance = one.powi(kept as i32 - 1);
     let is_even = kept + twice == distances.len() && kept * 4 >= distances.len() * 3;
-    (is_even && period >= PERIOD_MIN_S && chance <= CHANCE_MAX).then(|| Period { seconds: exactly(at, period), chance })
+    (is_even && period >= PERIOD_MIN_S).then(|| Period { seconds: exactly(at, period), chance })
 }
 
 /// The chance that a distance lies within these where slow seconds are no longer rare, but each is slow with the same probability q: distances then are

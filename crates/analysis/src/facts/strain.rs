@@ -148,6 +148,12 @@ impl Strain {
         if length > 0.0 { ended / length } else { 0.0 }
     }
 
+    /// Arrivals that came due per second, or users that were asked for, on average; 0 without a second of load in the stretch.
+    pub(crate) fn asked(&self, from: f64, to: f64) -> f64 {
+        let (count, sum) = self.between(from, to).fold((0.0, 0.0), |(count, sum), second| (count + 1.0, sum + second.asked));
+        sum / f64::max(count, 1.0)
+    }
+
     /// When load was made: from the first second of it to the last.
     pub(crate) fn loaded(&self) -> Option<(f64, f64)> {
         Some((self.seconds.first()?.from, self.seconds.last()?.to))

@@ -123,7 +123,8 @@ fn what(change: &Change) -> String {
         (Shape::Step, Some(_)) => format!("\"{name}\" took {after} instead of {before} {when}"),
         (Shape::Drift, _) => {
             let verb = if change.is_slower() { "grew" } else { "fell" };
-            format!("\"{name}\" {verb} steadily from {before} to {after} between {} and {}", clock(change.from), clock(change.to))
+            let (from, to) = drift_instants(change);
+            format!("\"{name}\" {verb} steadily from {before} to {after} between {} and {}", clock(from), clock(to))
         }
         (Shape::Part { from_s, before, after, typical_s }, until) => {
             let since = if until.is_some() { when } else { format!("from {} on", clock(change.at)) };
@@ -136,6 +137,13 @@ fn what(change: &Change) -> String {
             )
         }
     }
+}
+
+/// When a drift had the times that are told of it. Under equal load these are the medians of its first quarter and its last, which a steady growth has in
+/// their middle.
+fn drift_instants(change: &Change) -> (f64, f64) {
+    let eighth = if matches!(change.load, LoadBeside::Same) { (change.to - change.from) / 8.0 } else { 0.0 };
+    (change.from + eighth, change.to - eighth)
 }
 
 fn numbers(change: &Change) -> String {

@@ -35,6 +35,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         || facts.used_up().next().is_some()
         || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)
         || !facts.pools.is_empty()
+        || facts.busy_sessions.is_some()
         || facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(plateaus));
     // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.
     let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();

@@ -7,6 +7,7 @@ use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use super::{looked_at, next_limit};
 use crate::facts::Facts;
+use crate::facts::busy_sessions::BusySessions;
 use crate::facts::exhausted::ExhaustedResource;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
 use crate::{Confidence, Evidence, Grade};
@@ -40,13 +41,16 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path; of many numbers, none is known.
     let concurrency = plateaus.concurrency();
     let cpu = looked_at::cpu(facts, span.0, span.1);
-    let Some(whole) = concurrency.whole().filter(|_| concurrency.is_known()) else {
+    // What is seen inside the system is surer than what follows from times.
+    let sessions = facts.busy_sessions.as_ref();
+    let whole = sessions.map(|busy| (busy.number, busy.number)).or_else(|| concurrency.whole().filter(|_| concurrency.is_known()));
+    let Some(whole) = whole else {
         return at_most(plateaus, plateaus.places_at_most().filter(|_| plateaus.paced().is_none())?, cpu);
     };
     // Where most of what was measured grew together, their processor is as good an explanation, unless it was seen to be idle.
     let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
     let kept: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
-    let found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, kept), cpu);
+    let found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, kept), (cpu, sessions));
     Some(next_limit::told(facts, found, span, &|_| false))
 }
 
@@ -71,18 +75,25 @@ fn finding(
     plateaus: &Plateaus,
     (concurrency, whole): (SlotEstimate, (f64, f64)),
     (is_alone, kept): (bool, &[UnaffectedRequest]),
-    cpu: Alternative,
+    (cpu, sessions): (Alternative, Option<&BusySessions<'_>>),
 ) -> RankedFinding {
     let (limited, SlotEstimate { slots, half, .. }) = (&plateaus.limited, concurrency);
     let names = plateaus.names();
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
     let is_seen = is_alone && (!kept.is_empty() || cpu.is_ruled_out());
     let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
-    let limiter = delaying_limit(plateaus, rate, concurrency);
-    let what = what(plateaus, concurrency, is_seen, !limiter.is_ruled_out());
+    let limiter = match sessions {
+        Some(busy) => not_by_rate(busy, rate),
+        None => delaying_limit(plateaus, rate, concurrency),
+    };
+    let what = match sessions {
+        Some(busy) => each_with_a_session(busy),
+        None => what(plateaus, concurrency, is_seen, !limiter.is_ruled_out()),
+    };
     let suspect = generator > Grade::Valid;
     let strong = limited.iter().all(Plateau::is_strong);
-    let is_well_known = !kept.is_empty() && strong && half < HALF_MAX * slots && plateaus.even().is_none();
+    let even = plateaus.even().filter(|_| sessions.is_none());
+    let is_well_known = !kept.is_empty() && strong && half < HALF_MAX * slots && even.is_none();
     let confidence = match (is_seen, is_well_known, suspect) {
         (false, _, _) => Confidence::Low,
         (true, true, false) => Confidence::High,
@@ -90,7 +101,7 @@ fn finding(
     };
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
-    let pace = plateaus.even().map_or_else(String::new, |pace| format!(" let through at an even {}, or", units::rate(pace.mean)));
+    let pace = even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
     found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
@@ -104,7 +115,11 @@ fn finding(
         );
         found = found.rests_on(text, vec!["rate/requests".to_owned()], (busiest.high.from, busiest.high.to));
     }
-    let found = match plateaus.even() {
+    let found = match sessions {
+        Some(busy) => found.rests_on(stood_at(busy), busy.series.clone(), (busy.from, busy.to)),
+        None => found,
+    };
+    let found = match even {
         Some(pace) => found.rests_on(
             format!(
                 "{:.1} of them ended per second with a standard deviation of {:.1}, though some take {} times as long as others",
@@ -122,6 +137,37 @@ fn finding(
          Raise it by half and run again: throughput should rise by half too, to about {}.",
         units::rate(rate * 1.5)
     ))
+}
+
+/// Who waits for a place then holds a session of the database: connections, or whatever lets that many get to them.
+fn each_with_a_session(busy: &BusySessions<'_>) -> String {
+    let database = busy.database;
+    match busy.number {
+        1.0 => {
+            format!(", with the only session of \"{database}\" that is in use: a pool of one connection, or a lock or worker that holds it")
+        }
+        number => format!(
+            ", each with one of the {number:.0} sessions of \"{database}\" that are in use: a pool of {number:.0} connections, or as many workers or \
+             places that hold one"
+        ),
+    }
+}
+
+fn stood_at(busy: &BusySessions<'_>) -> String {
+    format!(
+        "as many sessions of \"{}\" were running a statement or had a transaction open, and never more: {} on average, {:.0} in {} of the readings",
+        busy.database,
+        units::number(busy.mean),
+        busy.number,
+        units::share(busy.share)
+    )
+}
+
+fn not_by_rate(busy: &BusySessions<'_>, rate: f64) -> Alternative {
+    Alternative::ruled_out(
+        format!("A rate limit of {} that delays instead of rejecting", units::rate(rate)),
+        format!("it would not keep the sessions of \"{}\" at {:.0}", busy.database, busy.number),
+    )
 }
 
 /// What can let as many through: a number is that of the places only where it is whole by more than chance, or there cannot be two.

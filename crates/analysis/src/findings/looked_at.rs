@@ -37,8 +37,12 @@ struct CpuLook {
 impl CpuLook {
     /// `None`: it was not read meanwhile.
     fn at(facts: &Facts<'_>, process: &PathResource<'_>, (from, to): (f64, f64)) -> Option<Self> {
-        let cores = process.used.as_ref()?.mean(from, to)?;
-        let thread = facts.signals.mean(process.part, Role::ProcessThreadCpuMax, from, to);
+        // Work waits before the load is at its highest, and a limit is reached in one half of the stretch more than in the other.
+        let halves = [(from, from.midpoint(to)), (from.midpoint(to), to)];
+        let most = |of: &dyn Fn(f64, f64) -> Option<f64>| halves.iter().filter_map(|(from, to)| of(*from, *to)).reduce(f64::max);
+        let used = process.used.as_ref()?;
+        let cores = most(&|from, to| used.mean(from, to)).or_else(|| used.mean(from, to))?;
+        let thread = most(&|from, to| facts.signals.mean(process.part, Role::ProcessThreadCpuMax, from, to));
         let (name, number) = (process.part.observer, units::number(cores));
         let told = match thread {
             Some(thread) => format!("\"{name}\" used {number} cores, and its busiest thread {}", units::number(thread)),

@@ -29,9 +29,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         _ => "requests take".to_owned(),
     };
     let (longest, usual) = (units::seconds(stalls.longest_s), units::seconds(stalls.usual_longest_s));
-    let when = match stalls.period {
-        Some(period) => format!("Every {}", units::seconds(period.seconds)),
-        None => format!("{} times, unevenly spaced,", stalls.at.len()),
+    let when = match (stalls.period, stalls.apart_s) {
+        (Some(period), _) => format!("Every {}", units::seconds(period.seconds)),
+        (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), units::seconds(apart)),
+        (None, None) => format!("{} times, unevenly spaced,", stalls.at.len()),
     };
     let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "what that needs" };
     let claim = format!("{when} {who} up to {longest}: {what} stands still for about that long");
@@ -45,10 +46,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
     let found = RankedFinding::new(Standing::Fault, rule, confidence, claim).rests_on(
         format!(
-            "{} pauses, at {} and so on: the slowest request of such a second took {longest}, of any other {usual}; {} of the {} requests that \
+            "{} pauses, at {}{}: the slowest request of such a second took {longest}, of any other {usual}; {} of the {} requests that \
              ended in those seconds were slower than usual",
             stalls.at.len(),
             at.join(", "),
+            if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
             units::count(stalls.slow),
             units::count(stalls.requests)
         ),

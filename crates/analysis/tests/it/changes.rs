@@ -104,6 +104,8 @@ fn times_that_keep_growing_are_a_drift() {
     let time = |second: u32, draws: &mut Draws| (0.010 + f64::from(second) * 0.000_5) * noise(0.3, draws);
     let found = findings(&constant(90, 30, &[Request { name: "Add", time: &time, outcome: &passes }], 5));
     assert!(found[0].rule == "change" && found[0].claim.contains("\"Add\" grew steadily from 1"), "{}", shown(&found));
+    // The medians of a quarter at either end are those of its middle: 16 and 48.5 ms.
+    assert!(found[0].claim.contains(" between 0:12 and 1:18 "), "{}", found[0].claim);
 }
 
 #[test]
@@ -327,6 +329,10 @@ fn three_pauses_are_told_with_low_confidence() {
         shown(&uneven)
     );
     assert!(uneven[0].confidence == Confidence::Low && uneven[0].alternatives[0].starts_with("Chance. Ruled out"), "{}", shown(&uneven));
+    // Distances of seven and eight seconds are not uneven, though random ones would keep them in more than a tenth of runs.
+    let few = stalled(&[7, 14, 22]);
+    assert!(few[0].rule == "stall" && few[0].claim.starts_with("3 times, about 7.50 s apart, requests take up to"), "{}", shown(&few));
+    assert!(few[0].evidence[0].text.contains("3 pauses, at 0:07, 0:14, 0:22: the slowest"), "{}", shown(&few));
     // Who waits for a core that others have stands still as well.
     let mut crowded = run(&[8, 14, 33]);
     gauge("host", "cores").role(Role::MachineCores).each_second(&mut crowded, |_| 2.0);

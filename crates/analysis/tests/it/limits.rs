@@ -141,6 +141,28 @@ fn the_machines_cores_are_those_that_it_has_and_not_the_generators() {
     assert!(found[0].claim.starts_with("\"process:8080\" uses all 2 cores of the machine"), "{}", shown(&found));
 }
 
+/// An interpreter with one lock for all of its threads, on two cores, much as it was read: what its threads do without the lock still grows a little with the
+/// load.
+const INTERPRETER: [f64; 22] =
+    [0.09, 0.15, 0.19, 0.26, 0.31, 0.36, 0.43, 0.48, 0.56, 0.59, 0.66, 0.71, 0.75, 0.83, 0.87, 0.94, 0.96, 1.01, 0.99, 1.03, 1.04, 1.04];
+
+#[test]
+fn a_core_whose_use_hardly_grows_while_the_load_does_is_used_up() {
+    let fluid = System { capacity: 42.0, base: 0.04, is_shared: true }.under(Load::Ramp(2.0, 60.0, 22));
+    let observed = |delay: f64| {
+        let mut run = fluid.run.clone();
+        let used = |second: u64| INTERPRETER[(second as usize).min(21)];
+        counter("notes", "cpu").role(Role::ProcessCpu).each_second(&mut run, used);
+        counter("notes", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |second| if second < 14 { 0.05 } else { delay });
+        gauge("notes", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 40.0);
+        gauge("notes", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| 0.1 * used(second));
+        findings(&run)
+    };
+    let found = observed(0.7);
+    assert!(found[0].rule == "cpu" && found[0].claim.contains("it is limited to one"), "{}", shown(&found));
+    assert!(found.iter().all(|finding| finding.rule != "effective-concurrency"), "{}", shown(&found));
+}
+
 /// A busy core that the load does not keep busy, or that keeps nothing waiting, is no limit.
 #[test]
 fn a_busy_core_that_holds_nothing_up_is_not_named() {
@@ -230,6 +252,42 @@ fn a_limit_at_no_whole_number_is_a_limiter_or_what_is_held_for_a_part() {
     let pool = System { capacity: 20.0, base: 0.1, is_shared: false };
     let found = findings(&pool.under(Load::Ramp(1.0, 40.0, 80)).run);
     assert!(found[0].claim.contains("served about 2 at a time: a pool"), "{}", shown(&found));
+}
+
+/// Three connections, each held for 60 ms of the 66 that a registration takes: 50 per second can pass, which are 3.3 at a time.
+const THREE_CONNECTIONS: System = System { capacity: 50.0, base: 0.066, is_shared: false };
+
+/// Its database, of which so many sessions are in use where so many registrations are open.
+fn observe_sessions(in_use: impl Fn(u64, f64) -> f64) -> Vec<analysis::Finding> {
+    let fluid = THREE_CONNECTIONS.under(Load::Ramp(2.0, 80.0, 40));
+    let mut run = fluid.run.clone();
+    gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| in_use(second, fluid.open[second as usize]));
+    gauge("postgres", "idle").role(Role::SessionsIdleInTransaction).each_second(&mut run, |_| 0.0);
+    findings(&run)
+}
+
+#[test]
+fn places_that_hold_a_session_each_are_as_many_as_the_sessions_in_use() {
+    let found = observe_sessions(|_, open| f64::min(open * 0.06 / 0.066, 3.0));
+    let first = &found[0];
+    assert!(
+        first.rule == "effective-concurrency" && first.claim.contains("served about 3 at a time, each with one of the 3"),
+        "{}",
+        shown(&found)
+    );
+    assert!(first.claim.contains("a pool of 3 connections") && !first.claim.contains("rate limit"), "{}", shown(&found));
+    assert!(first.alternatives.iter().all(|other| !other.contains("Not ruled out: it would")), "{}", shown(&found));
+    assert!(found.iter().all(|finding| finding.rule != "rate-limit"), "{}", shown(&found));
+}
+
+#[test]
+fn sessions_that_come_and_go_or_are_busy_whatever_the_load_are_no_places() {
+    let never = |found: &[analysis::Finding]| found.iter().all(|finding| !finding.claim.contains("sessions of \"postgres\""));
+    // A lock before the database: 1.5 on average, and three now and then.
+    let vary = observe_sessions(|second, open| if open < 3.0 { 0.4 * open } else { [1.0, 2.0, 1.0, 3.0, 1.0, 2.0][second as usize % 6] });
+    assert!(never(&vary), "{}", shown(&vary));
+    let always = observe_sessions(|_, _| 3.0);
+    assert!(never(&always), "{}", shown(&always));
 }
 
 /// A pool of ten before a system, with its own metrics: what is open beyond ten waits for a connection.
