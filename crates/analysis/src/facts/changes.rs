@@ -274,7 +274,12 @@ fn judged(run: &Run, test: &Tested<'_>) -> Option<Change> {
     let mut before = of.times(run, from, start);
     before.merge(&of.times(run, end, to));
     let after = of.times(run, start, end);
-    let step = change(Shape::Step, start, shift.start_error, until, &before, &after, shift.p_value)?;
+    let mut step = change(Shape::Step, start, shift.start_error, until, &before, &after, shift.p_value)?;
+    if step.is_slower() && shift.start > 0 {
+        // Points hold what ended then, and what took seconds had begun before; nothing that began earlier than the last quick one was slow.
+        let last_quick = test.points[shift.start - 1].from;
+        step.at = (step.at - step.after.median.floor()).max(seconds(run, last_quick)).min(step.at);
+    }
     if matters(step.before.median, step.after.median, &step) {
         return Some(step);
     }

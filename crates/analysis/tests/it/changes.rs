@@ -81,6 +81,30 @@ fn a_step_of_one_request_under_constant_load_is_named_with_its_instant_and_numbe
     assert_eq!(instants(&conclude(&run)), [("Ingredients".to_owned(), 20.0), ("db/locks".to_owned(), 20.0)]);
 }
 
+/// Half a minute has few orders, neighbours resemble each other, and what takes two seconds ends two seconds after it began.
+#[test]
+fn a_step_to_seconds_in_a_short_run_is_told_with_the_instant_at_which_slow_requests_began() {
+    let mut draws = Draws::new(7);
+    let slices = (0..24).map(|second| {
+        let mut slice = Slice::new(second).arrivals(8);
+        // It gets quicker for a while, as what warms up does.
+        let usual = |draws: &mut Draws| 0.01 * 0.97_f64.powf(f64::from(second.min(12))) * noise(0.1, draws);
+        for _ in 0..8 {
+            slice.record(SeriesKind::Request, "Item", 20_000, (usual(&mut draws) * 1e9) as u64, Outcome::Passed);
+            match second {
+                0..12 => slice.record(SeriesKind::Request, "Buy", 20_000, (usual(&mut draws) * 1e9) as u64, Outcome::Passed),
+                12..14 => {}
+                _ => slice.record(SeriesKind::Request, "Buy", 20_000, ((2.0 + usual(&mut draws)) * 1e9) as u64, Outcome::Passed),
+            }
+        }
+        slice.done()
+    });
+    let found = findings(&made::run_of(plan(open(8.0, 24)), slices.collect()));
+    let first = &found[0];
+    assert!(first.rule == "change" && first.claim.starts_with("\"Buy\" went from "), "{}", shown(&found));
+    assert!(first.claim.contains(" to 2.0") && first.claim.contains(" at 0:12 while the load stayed the same"), "{}", first.claim);
+}
+
 #[test]
 fn a_stretch_in_which_a_table_is_locked_is_told_with_both_ends() {
     let time = |second: u32, draws: &mut Draws| 0.005 * noise(0.3, draws) + if (25..35).contains(&second) { 0.2 } else { 0.0 };
