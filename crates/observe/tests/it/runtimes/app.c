@@ -56,8 +56,9 @@ int main(int count, char **arguments) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     address.sin_port = htons(count > 1 ? atoi(arguments[1]) : 0);
     int listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 8)) return 1;
+    // It listens once it is as it stays: while a thread starts, the C library blocks all signals.
     for (int i = 0; i < 2; i++) pthread_create(&thread, NULL, serve, NULL);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 8)) return 1;
     accept(listener, NULL, NULL);
     pthread_create(&thread, NULL, report, NULL);
     pthread_join(thread, NULL);
