@@ -81,37 +81,27 @@ const HTTP2_STREAMS: &[ContenderRow] = &[
     ),
 ];
 
-/// What a call of gRPC is on the wire, from somebody who knows nothing of messages and statuses.
-const GRPC_FRAMES: &[&str] = &[
-    "-t1",
-    "-c{users}",
-    "-m1",
-    "-D{seconds}",
-    "-H",
-    "content-type: application/grpc",
-    "-H",
-    "te: trailers",
-    "-d",
-    "{grpc_call}",
-    "http://{grpc}/bench.v1.Bench/Get",
-];
-
-const GRPC_FRAMES_STREAMS: &[&str] = &[
-    "-t1",
-    "-c{users}",
-    "-m32",
-    "-D{seconds}",
-    "-H",
-    "content-type: application/grpc",
-    "-H",
-    "te: trailers",
-    "-d",
-    "{grpc_call}",
-    "http://{grpc}/bench.v1.Bench/Get",
-];
+/// What a call of gRPC is on the wire, from somebody who knows nothing of messages and statuses; so many under way on each connection.
+macro_rules! grpc_frames {
+    ($streams:literal) => {
+        &[
+            "-t1",
+            "-c{users}",
+            $streams,
+            "-D{seconds}",
+            "-H",
+            "content-type: application/grpc",
+            "-H",
+            "te: trailers",
+            "-d",
+            "{grpc_call}",
+            "http://{grpc}/bench.v1.Bench/Get",
+        ]
+    };
+}
 
 const GRPC: &[ContenderRow] = &[
-    ("h2load, frames of gRPC", "h2load", GRPC_FRAMES, &["--version"]),
+    ("h2load, frames of gRPC", "h2load", grpc_frames!("-m1"), &["--version"]),
     (
         "loadstone, TypeScript, gRPC",
         "",
@@ -142,7 +132,7 @@ const GRPC: &[ContenderRow] = &[
 ];
 
 const GRPC_STREAMS: &[ContenderRow] = &[
-    ("h2load, frames of gRPC, 32 streams", "h2load", GRPC_FRAMES_STREAMS, &["--version"]),
+    ("h2load, frames of gRPC, 32 streams", "h2load", grpc_frames!("-m32"), &["--version"]),
     (
         "loadstone, TypeScript, gRPC, 32 calls",
         "",
