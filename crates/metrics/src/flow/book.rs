@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::event::{FlowDefinition, FlowEvent, FlowKey, FlowStep};
+use super::lingering::{LateStage, Lingering};
 use super::memory::{Memory, Over};
 use super::slice::{FlowSlice, FlowStageSlice};
 use super::table::Table;
@@ -19,6 +20,10 @@ pub struct FlowLimits {
     pub over_max: usize,
     /// For how long they are remembered at least, while half of `over_max` are not exceeded. Nanoseconds.
     pub over_ns: u64,
+    /// Finished journeys of which news of stages is still taken, in a flow that has stages. Some 60 to 120 bytes each.
+    pub late_max: usize,
+    /// For how long it is taken. Nanoseconds.
+    pub late_ns: u64,
     /// Keys with a stage or finish that wait for their start; the oldest is given up for a new one. Some 100 to 190 bytes each.
     pub early_max: usize,
     /// For how long they wait in a flow without a timeout. News of a start may be late by as long as its request takes. Nanoseconds.
@@ -28,7 +33,15 @@ pub struct FlowLimits {
 impl Default for FlowLimits {
     fn default() -> Self {
         let half_an_hour = 1_800_000_000_000;
-        Self { open_max: 4_000_000, over_max: 1_500_000, over_ns: half_an_hour, early_max: 1_000_000, early_ns: half_an_hour }
+        Self {
+            open_max: 4_000_000,
+            over_max: 1_500_000,
+            over_ns: half_an_hour,
+            late_max: 500_000,
+            late_ns: 10_000_000_000,
+            early_max: 1_000_000,
+            early_ns: half_an_hour,
+        }
     }
 }
 
@@ -93,6 +106,12 @@ impl FlowBook {
         self.ledgers[0].starts.len()
     }
 
+    /// Finished journeys of the first flow whose stages may still be told of.
+    #[cfg(test)]
+    pub(super) fn lingering(&self) -> usize {
+        self.ledgers[0].lingering.len()
+    }
+
     /// Places for open journeys of the first flow, taken or not.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
@@ -154,6 +173,7 @@ struct Ledger {
     /// Open journeys by start. Entries of journeys that are over are dropped when they come up, or when they are more than a fifth.
     starts: BinaryHeap<Reverse<(Nanos, FlowKey)>>,
     over: Memory,
+    lingering: Lingering,
     has_forgotten: bool,
     early: Table<Early>,
     /// By the instant at which they were first heard of.
@@ -170,6 +190,7 @@ impl Ledger {
         let places = vec![0; flow.stages.len() + 1];
         Self {
             slice: Self::blank(&flow),
+            lingering: Lingering::new(flow.stages.len(), limits.late_max, limits.late_ns),
             flow,
             limits,
             open: Table::default(),
@@ -209,6 +230,7 @@ impl Ledger {
             return;
         }
         self.over.forget(key);
+        self.lingering.forget(key);
         self.slice.started += 1;
         self.open.or_insert(key, Open { start: at, reached: 0 });
         self.places[0] += 1;
@@ -232,15 +254,23 @@ impl Ledger {
             open.reached |= bit;
             self.places[open.place()] += 1;
             self.slice.stages[usize::from(stage)].time.record(at.saturating_sub(open.start));
-        } else if self.over.get(key).is_some() {
+            return;
+        }
+        match self.lingering.stage(key, stage, at) {
+            LateStage::Reached(took) => self.slice.stages[usize::from(stage)].time.record(took),
+            LateStage::Repeated => self.slice.duplicates += 1,
+            LateStage::Unknown if self.over.get(key).is_some() => self.slice.duplicates += 1,
+            LateStage::Unknown => self.early_stage(key, stage, at),
+        }
+    }
+
+    /// Of a journey whose start is not known yet.
+    fn early_stage(&mut self, key: FlowKey, stage: u8, at: Nanos) {
+        let early = self.early(key, at);
+        if early.stages.iter().any(|(known, _)| *known == stage) {
             self.slice.duplicates += 1;
         } else {
-            let early = self.early(key, at);
-            if early.stages.iter().any(|(known, _)| *known == stage) {
-                self.slice.duplicates += 1;
-            } else {
-                early.stages.push((stage, at));
-            }
+            early.stages.push((stage, at));
         }
     }
 
@@ -276,6 +306,7 @@ impl Ledger {
             self.slice.late += 1;
             return;
         }
+        self.lingering.keep(key, (open.start, at), open.reached);
         self.slice.finished += 1;
         self.slice.time.record(took);
         self.slice.last_finish = self.slice.last_finish.max(at);
@@ -319,6 +350,7 @@ impl Ledger {
         }
         let forgotten = self.over.forget_until(now);
         self.forgot(forgotten);
+        self.lingering.forget_until(now);
     }
 
     fn expire_open(&mut self, now: Nanos, timeout: u64) {

@@ -6,6 +6,7 @@
 
 mod book;
 mod event;
+mod lingering;
 mod memory;
 mod slice;
 mod table;

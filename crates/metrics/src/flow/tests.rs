@@ -85,6 +85,37 @@ fn repeats_and_strangers_are_counted() {
 }
 
 #[test]
+fn a_stage_that_is_told_of_after_the_finish_counts_if_it_came_before() {
+    use FlowStep::{Finish, Stage, Start};
+    let limits = FlowLimits { late_ns: 10 * SECOND, late_max: 3, ..FlowLimits::default() };
+    let mut book = FlowBook::with_limits([flow(None, &["a", "b"])], limits);
+    book.take([event(1, Start, 0), event(1, Finish, 100), event(2, Start, 0), event(2, Stage(0), 10), event(2, Finish, 200)]);
+    book.drain(SECOND);
+    // News of a reading a second later: of two stages, of one again, and of one that would come after the end.
+    book.take([event(1, Stage(0), 40), event(1, Stage(1), 60), event(2, Stage(0), 10), event(2, Stage(1), 201)]);
+    let slice = &book.drain(2 * SECOND)[0];
+    assert_eq!((&slice.stages[0].time, &slice.stages[1].time, slice.duplicates), (&histogram([40]), &histogram([60]), 2));
+    assert_eq!(slice.stages.iter().map(|stage| stage.backlog).sum::<u64>(), 0);
+    // All of the first is known; of the second something may come for ten seconds.
+    book.take([event(1, Stage(0), 40), event(2, Stage(1), 150)]);
+    let slice = &book.drain(3 * SECOND)[0];
+    assert_eq!((slice.stages[1].time.count(), slice.duplicates), (1, 1));
+    book.take([event(3, Start, 3 * SECOND), event(3, Finish, 3 * SECOND + 100)]);
+    book.drain(14 * SECOND);
+    book.take([event(3, Stage(0), 3 * SECOND + 10)]);
+    assert_eq!((book.drain(15 * SECOND)[0].duplicates, book.lingering()), (1, 0));
+    // Of more than three, the oldest are given up; who begins anew is another.
+    book.take((10..15).flat_map(|number| [event(number, Start, 15 * SECOND), event(number, Finish, 15 * SECOND + number)]));
+    book.take([event(14, Start, 15 * SECOND + 50)]);
+    book.drain(16 * SECOND);
+    assert_eq!(book.lingering(), 3);
+    book.take((10..14).map(|number| event(number, Stage(0), 15 * SECOND + 1)));
+    book.take([event(14, Stage(0), 15 * SECOND + 60)]);
+    let slice = &book.drain(17 * SECOND)[0];
+    assert_eq!((&slice.stages[0].time, slice.duplicates, slice.backlog), (&histogram([1, 1, 10]), 2, 1));
+}
+
+#[test]
 fn overtaking_is_told_by_the_starts_of_those_that_finished_before() {
     use FlowStep::{Finish, Start};
     // 1 starts first and finishes last; 3 is overtaken by nobody.
