@@ -187,12 +187,7 @@ fn flows(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Vec<Co
 fn of_flow((baseline, old): (&RunSide<'_>, &FlowRow), (candidate, new): (&RunSide<'_>, &FlowRow), effect: f64) -> ComparedSubject {
     let numbers = |side: &RunSide<'_>, row: &FlowRow| {
         let seconds = flow_seconds(side, &row.name);
-        let mut numbers = SeriesNumbers::of(&seconds, row.finish_rate, &row.time);
-        // The journeys that did not finish have no place in the batches of those that did; where there are none, these are all.
-        if row.finished == row.started {
-            numbers.percentiles = flow_percentiles(side, row);
-        }
-        numbers
+        SeriesNumbers { percentiles: flow_percentiles(side, row), ..SeriesNumbers::of(&seconds, row.finish_rate, &row.time) }
     };
     ComparedSubject {
         kind: SubjectKind::Flow,
@@ -210,6 +205,8 @@ fn flow_history(side: &RunSide<'_>, name: &str) -> Vec<Vec<Histogram>> {
     of_flow.filter(|flow| !flow.time.is_empty()).map(|flow| vec![flow.time.clone()]).collect()
 }
 
+/// The journeys that did not finish have no place in the batches of those that did. They rank behind all of these, so that the lower ends hold for them, too, and
+/// where there are any, no upper end is known.
 fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> {
     let history = flow_history(side, &row.name);
     let history = borrowed(&history);
@@ -219,6 +216,7 @@ fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> 
     let of = |quantile: f64| {
         let shown = row.time.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9)?;
         let (value, (low, high)) = (shown.value?, intervals.at(quantile));
+        let high = high.filter(|_| row.finished == row.started);
         let bounded = Estimate::percentile(value, (low, high), history.len());
         Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
     };

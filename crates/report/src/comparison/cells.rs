@@ -155,6 +155,31 @@ pub(super) fn only_in_one(comparison: &RunComparison) -> impl Iterator<Item = St
     })
 }
 
+/// Why some numbers cannot be told where longer runs alone would not help: a line for each reason.
+pub(super) fn reasons(comparison: &RunComparison) -> Vec<String> {
+    const NAMED_MAX: usize = 3;
+    let is_untold = |row: &&ComparedRow| {
+        let is_measured = row.baseline.is_some() || row.candidate.is_some();
+        row.verdict == RowVerdict::CannotTell && row.minutes_needed.is_none() && !row.why.is_empty() && is_measured
+    };
+    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+    for subject in shown(comparison) {
+        for row in subject.rows.iter().filter(is_untold) {
+            let name = format!("{} of {}", row.metric.name(), title(subject));
+            match by_reason.iter_mut().find(|(why, _)| *why == row.why) {
+                Some((_, names)) => names.push(name),
+                None => by_reason.push((&row.why, vec![name])),
+            }
+        }
+    }
+    let told = |(why, names): (&str, Vec<String>)| {
+        let left = names.len().saturating_sub(NAMED_MAX);
+        let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+        format!("cannot tell {}{more}: {why}", names[..names.len() - left].join(", "))
+    };
+    by_reason.into_iter().map(told).collect()
+}
+
 pub(super) fn difference(difference: &RunDifference) -> String {
     let of = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
     format!("{}: {} → {}; {}", difference.what, of(&difference.baseline), of(&difference.candidate), difference.meaning)

@@ -48,7 +48,7 @@ pub fn markdown(comparison: &RunComparison) -> String {
     line!(out, "<details><summary>Everything that was compared</summary>\n");
     table(&rows().collect::<Vec<_>>(), comparison, &mut out);
     table(&cells::moved_signals(comparison).take(SIGNALS_MAX).collect::<Vec<_>>(), comparison, &mut out);
-    cells::only_in_one(comparison).for_each(|said| {
+    cells::reasons(comparison).into_iter().chain(cells::only_in_one(comparison)).for_each(|said| {
         line!(out, "- {}", text(&said));
     });
     line!(out, "\n{}\n", cells::promise(comparison));

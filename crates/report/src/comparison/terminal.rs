@@ -90,7 +90,8 @@ fn table(comparison: &RunComparison, style: &Style) -> String {
 }
 
 fn foot(comparison: &RunComparison, style: &Style) -> String {
-    let mut out: String = cells::only_in_one(comparison).map(|text| hang("- ", 2, &text, style.width)).collect();
+    let notes = cells::reasons(comparison).into_iter().chain(cells::only_in_one(comparison));
+    let mut out: String = notes.map(|text| hang("- ", 2, &text, style.width)).collect();
     out.push_str(&hang("", 0, &cells::promise(comparison), style.width));
     out
 }
