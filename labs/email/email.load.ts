@@ -50,6 +50,7 @@ export default test({
     observe.redis(redis, { lists: ["queue:match", "queue:generate", "queue:deliver"] }),
     observe.statsd({ listen: statsd }),
     observe.process({ name: "database", port: Number(new URL(database).port) }),
+    observe.process({ name: "sidekiq" }),
     observe.host(),
   ],
   thresholds: [flowTime(email).p99.below("2s"), failures().rate.equals(0)],

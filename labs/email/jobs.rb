@@ -54,7 +54,7 @@ end
 
 # Each worker keeps to its part of what the API allows.
 module Limiter
-  EACH = Float(ENV.fetch("LIMITER_WORKERS", "30")) / Float(ENV.fetch("API_LIMIT", "90"))
+  EACH = Float(ENV.fetch("LIMITER_WORKERS")) / Float(ENV.fetch("API_LIMIT"))
 
   def self.wait
     now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -13,7 +13,8 @@ import { count, isHealthy } from "../variables.mjs";
  * | WORKERS | 30 | workers that deliver |
  * | PRIORITY | apart: generation has workers of its own | deliver: one pool of workers, which delivers before it generates |
  *
- * LAYERS is no fault: with deliver, generate or match, only the workers of that layer are started, to look at it alone.
+ * Neither is a fault: LAYERS, with which deliver, generate or match starts only the workers of that layer, to look at it alone; and LIMIT, the e-mails per
+ * second that the API allows (90).
  */
 export function readSettings(environment) {
   return {
@@ -21,6 +22,7 @@ export function readSettings(environment) {
     insert: isHealthy(environment, "INSERT", ["bulk", "each"]) ? "bulk" : "each",
     limiter: isHealthy(environment, "LIMITER", ["delivering", "all"]) ? "delivering" : "all",
     workers: count(environment, "WORKERS", 30),
+    limit: count(environment, "LIMIT", 90),
     priority: isHealthy(environment, "PRIORITY", ["apart", "deliver"]) ? "apart" : "deliver",
     layers: layers(environment.LAYERS || "all"),
   };

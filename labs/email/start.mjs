@@ -35,13 +35,18 @@ await parts.run(async () => {
   requirePackages();
   if (flags.install) process.exit(0);
 
-  const database = await startDatabase({ name: "email", port: await port(1), settings: { shared_preload_libraries: "pg_stat_statements" } });
+  const all = settings.workers + GENERATING;
+  const database = await startDatabase({
+    name: "email",
+    port: await port(1),
+    // One connection for each worker, and what web server and observers need beside them.
+    settings: { shared_preload_libraries: "pg_stat_statements", max_connections: `${100 + all}` },
+  });
   parts.add(database.stop);
   await database.ready;
   execFileSync("psql", ["--quiet", "--set=ON_ERROR_STOP=1", database.url], { input: readFileSync(join(here, "schema.sql")), stdio: ["pipe", 2, 2] });
   const redis = await startRedis(await port(2));
 
-  const all = settings.workers + GENERATING;
   const environment = {
     // This Sidekiq calls its Redis client in ways that the client warns of.
     RUBYOPT: "-W0",
@@ -49,6 +54,7 @@ await parts.run(async () => {
     REDIS_URL: `redis://127.0.0.1:${redis}/0`,
     QUERY: settings.query,
     INSERT: settings.insert,
+    API_LIMIT: `${settings.limit}`,
     LIMITER_WORKERS: `${settings.limiter === "all" ? all : settings.workers}`,
   };
   for (const { threads, queues } of workers(settings)) {
