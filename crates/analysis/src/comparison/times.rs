@@ -205,8 +205,8 @@ fn flow_history(side: &RunSide<'_>, name: &str) -> Vec<Vec<Histogram>> {
     of_flow.filter(|flow| !flow.time.is_empty()).map(|flow| vec![flow.time.clone()]).collect()
 }
 
-/// The journeys that did not finish have no place in the batches of those that did. They rank behind all of these, so that the lower ends hold for them, too, and
-/// where there are any, no upper end is known.
+/// The journeys that did not finish have no place in the batches of those that did. They rank behind all of these, so that the lower ends hold with them, too,
+/// and where there are any, no upper end is known.
 fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> {
     let history = flow_history(side, &row.name);
     let history = borrowed(&history);

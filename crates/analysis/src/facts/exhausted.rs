@@ -131,6 +131,19 @@ impl ExhaustedResource<'_> {
 }
 
 impl ExhaustedResource<'_> {
+    /// At the start of a sentence.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            ExhaustedResource::Descriptors { process, .. } => format!("The number of descriptors of \"{process}\""),
+            ExhaustedResource::GroupCpu { group, .. } => format!("The CPU of the control group \"{group}\""),
+            ExhaustedResource::Heap { process, .. } => format!("The heap of \"{process}\""),
+            ExhaustedResource::ProcessCpu(cpu) => format!("The CPU of \"{}\"", cpu.process),
+            ExhaustedResource::MachineCpu(_) => "The machine's CPU".to_owned(),
+            ExhaustedResource::Disk { device, .. } => format!("The disk {device}"),
+            ExhaustedResource::Network { device, .. } => format!("The link of {device}"),
+        }
+    }
+
     /// Whether it fails who asks for more of it, instead of making them wait.
     fn refuses(&self) -> bool {
         matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Heap { .. })

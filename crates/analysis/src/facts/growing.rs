@@ -3,7 +3,7 @@
 //! A queue grows without end where more comes than leaves (its utilisation is above one; Kleinrock 1975, 1.5). Requests that do not wait for it stay as
 //! fast as they were, until something that they need does: a run that ends before says nothing of that.
 
-use metrics::Role;
+use metrics::{Role, SeriesKind, SeriesSlice, Snapshot};
 use run_directory::Run;
 
 use super::changes;
@@ -24,6 +24,10 @@ const LAST_MIN: f64 = 50.0;
 const GROWN: f64 = 3.0;
 /// Part of the growth that the second half must have kept: less, and it levels off.
 const KEPT: f64 = 0.5;
+/// Requests that take so many times as long as any did while a queue grew wait for it, if they take this long and are so many. Seconds.
+const STUCK: f64 = 5.0;
+const STUCK_MIN_S: f64 = 1.0;
+const STUCK_REQUESTS_MIN: u64 = 10;
 /// What a runtime calls its look-ups of names.
 const LOOKUPS: &str = "look-ups of names";
 
@@ -45,6 +49,19 @@ pub(crate) struct GrowingBacklog<'a> {
     pub(crate) done: Option<f64>,
     /// From when on requests waited.
     pub(crate) onset: Option<f64>,
+    /// Those that only ended after the load, so that no second of it shows them.
+    pub(crate) stuck: Option<StuckRequests>,
+}
+
+/// Requests that were under way when the load ended, and took far longer than those before. Seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StuckRequests {
+    pub(crate) count: u64,
+    /// When the first of them began. Since the run began.
+    pub(crate) from: f64,
+    pub(crate) longest: f64,
+    /// The longest before.
+    pub(crate) before: f64,
 }
 
 impl GrowingBacklog<'_> {
@@ -71,8 +88,9 @@ pub(super) fn find<'a>(
         readings.collect::<Vec<_>>()
     });
     let mut found: Vec<GrowingBacklog<'a>> = each.filter_map(|(part, readings)| grown(part, &readings, span)).collect();
+    let stuck = if onset.is_none() { stuck_requests(run, span) } else { None };
     for backlog in &mut found {
-        backlog.onset = onset;
+        (backlog.onset, backlog.stuck) = (onset, stuck);
         backlog.done = if backlog.what == LOOKUPS { looked_up(signals, part_of_all(signals, backlog, span), span) } else { None };
     }
     found.sort_by(|a, b| b.last.total_cmp(&a.last));
@@ -108,6 +126,29 @@ fn grown<'a>(part: ObservedPart<'a>, readings: &SignalReadings<'a>, (from, to): 
         growth,
         done: None,
         onset: None,
+        stuck: None,
+    })
+}
+
+fn requests(slice: &Snapshot) -> impl Iterator<Item = &SeriesSlice> {
+    slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request)
+}
+
+fn stuck_requests(run: &Run, (from, to): (f64, f64)) -> Option<StuckRequests> {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let longest = |slice: &Snapshot| requests(slice).map(|series| seconds(series.service.max())).fold(0.0, f64::max);
+    let during = run.slices.iter().filter(|slice| seconds(slice.start) >= from && seconds(slice.end) <= to);
+    let before = during.map(longest).fold(0.0, f64::max);
+    let slow = f64::max(STUCK * before, STUCK_MIN_S);
+    let after: Vec<&Snapshot> = run.slices.iter().filter(|slice| seconds(slice.start) >= to && longest(slice) > slow).collect();
+    let of_series = |series: &SeriesSlice| series.service.count() - series.service.count_at_or_below((slow * 1e9) as u64);
+    let count = after.iter().flat_map(|slice| requests(slice)).map(of_series).sum();
+    let began = after.iter().map(|slice| seconds(slice.start) - longest(slice)).fold(f64::INFINITY, f64::min);
+    (before > 0.0 && count >= STUCK_REQUESTS_MIN).then(|| StuckRequests {
+        count,
+        from: began.max(from),
+        longest: after.iter().map(|slice| longest(slice)).fold(0.0, f64::max),
+        before,
     })
 }
 

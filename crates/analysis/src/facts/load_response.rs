@@ -115,10 +115,25 @@ impl LoadResponse {
     /// Requests per unit of load while the target keeps up: what the lower half of the load shows, or its lowest part if that is more
     /// (a target may be at its limit within the lower half already).
     pub(crate) fn throughput_per_load(&self) -> Option<f64> {
+        self.low_loads().map(|part| part.throughput / part.load).reduce(f64::max)
+    }
+
+    /// The lowest part of the load, and its lower half.
+    fn low_loads(&self) -> impl Iterator<Item = LoadStretch> {
         let max = max_load(&self.blocks);
         let lower: Vec<&LoadBlock> = self.blocks.iter().filter(|block| block.load <= max / 2.0).collect();
-        let per_load = |part: LoadStretch| part.throughput / part.load;
-        [self.low, LoadStretch::of(&lower)].into_iter().flatten().map(per_load).reduce(f64::max)
+        [self.low, LoadStretch::of(&lower)].into_iter().flatten()
+    }
+
+    /// Whether throughput at high load is `part` of what each of the low loads promises, but for twice the error of both, and never less than `least`
+    /// of it: a few seconds of low load are known no better than as many of high.
+    pub(crate) fn throughput_follows(&self, part: f64, least: f64) -> bool {
+        let Some(high) = self.high else { return false };
+        self.low_loads().all(|low| {
+            let times = high.load / low.load;
+            let (promised, error) = (low.throughput * times, (low.throughput_error * times).hypot(high.throughput_error));
+            high.throughput >= (part * promised - 2.0 * error).max(least * promised)
+        })
     }
 
     /// Ended per second in a stretch of time; `None` where none of it was looked at.

@@ -122,7 +122,8 @@ const DIPS_MAX: usize = 2;
 /// Share of the readings of such a run that may.
 const DIP_SHARE_MAX: f64 = 0.2;
 
-/// The longest stretch of `(at, value)` in which a condition holds, short dips allowed; `None` where it holds for fewer readings or seconds than asked.
+/// The longest stretch of `(at, value)` in which a condition holds, short dips allowed; `None` where it holds for fewer readings or seconds than asked. A
+/// reading stands for the time since the one before it.
 pub(crate) fn longest_run(points: &[(f64, f64)], readings_min: usize, length_min: f64, holds: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
     let mut best: Option<(f64, f64)> = None;
     // First and last of the open run, how many hold, and how many there are.
@@ -140,8 +141,8 @@ pub(crate) fn longest_run(points: &[(f64, f64)], readings_min: usize, length_min
             _ => Some((index, index, 1)),
         };
         if let Some((first, _, held)) = open {
-            let from = points[first].0;
-            if held >= readings_min && at - from >= length_min && best.is_none_or(|(a, b)| at - from > b - a) {
+            let (from, since) = (points[first].0, points[first.saturating_sub(1)].0);
+            if held >= readings_min && at - since >= length_min && best.is_none_or(|(a, b)| at - from > b - a) {
                 best = Some((from, *at));
             }
         }
@@ -154,4 +155,18 @@ pub(crate) fn most_frequent(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0.0, |same| same[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_stands_for_the_time_since_the_one_before() {
+        // Five readings of a full core, a second apart as far as readings are.
+        let points: Vec<(f64, f64)> = [(1.0, 0.2), (2.1, 1.0), (3.0, 1.0), (4.1, 1.0), (5.0, 1.0), (6.0, 1.0), (7.0, 0.3)].to_vec();
+        assert_eq!(longest_run(&points, 5, 5.0, |used| used >= 0.95), Some((2.1, 6.0)));
+        assert_eq!(longest_run(&points, 6, 5.0, |used| used >= 0.95), None);
+        assert_eq!(longest_run(&points[1..], 5, 5.0, |used| used >= 0.95), None, "nobody knows since when");
+    }
 }

@@ -8,13 +8,19 @@ use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::calls_at_once::CallCeiling;
+use crate::facts::exhausted::Exhausted;
 use crate::facts::sessions::DatabaseSessions;
+use crate::instant::clock;
 
 /// A pool is too small where the workers are this many times the ceiling; all workers are busy where they differ from it by no more than this share.
 const MORE_WORKERS: f64 = 1.25;
 const SAME_WORKERS: f64 = 0.15;
 /// Ends without a beginning, over journeys that ended, from which the rate of these says little.
 const UNMATCHED_MAX: f64 = 0.05;
+/// Part of the stretch in which a resource must have been used up to be where the callers spend the rest of their time.
+const USED_UP_MIN: f64 = 0.5;
+/// The rule that is made of how many hold work without a connection.
+const POOL: &str = "connection-pool";
 /// Signals that are named because they stood at the ceiling.
 const NAMES_MAX: usize = 4;
 
@@ -25,10 +31,20 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         Some(sessions) if ceiling.calls_max < 1.5 && sessions.waiting_for_locks >= 1.0 => behind_a_lock(ceiling, sessions),
         // A pool that tells of itself is found by what it tells, and who holds its connections is busy with these calls.
         _ if facts.pools.iter().any(|pool| pool.is_during(ceiling.from, ceiling.to)) => return None,
-        Some(sessions) => among_workers(facts, ceiling, sessions),
-        None => unknown(facts, ceiling),
+        sessions => {
+            let found = match sessions {
+                Some(sessions) => among_workers(facts, ceiling, sessions),
+                None => unknown(facts, ceiling),
+            };
+            match used_up_beside(facts, ceiling) {
+                Some(exhausted) if found.finding.rule != POOL => behind(ceiling, exhausted, found),
+                _ => found,
+            }
+        }
     };
-    let doubt = if ceiling.waiting.dwarfs_generator(facts.tally) { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
+    // What is used up comes before what follows from it, whatever the generator did.
+    let is_sure = found.standing != Standing::Consequence && ceiling.waiting.dwarfs_generator(facts.tally);
+    let doubt = if is_sure { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     Some(RankedFinding { doubt, ..with_alternatives(ceiling, found) })
 }
 
@@ -80,7 +96,7 @@ fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFin
         ceiling.endpoint.name, ceiling.calls_max, ceiling.calls_max
     );
     let elsewhere = elsewhere(ceiling).map_or_else(String::new, |calls| format!(", and {calls}"));
-    begun(ceiling, "connection-pool", if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
+    begun(ceiling, POOL, if ceiling.explains_all() { Confidence::High } else { Confidence::Medium }, claim)
         .rests_on(
             format!(
                 "{:.1} database transactions were open with no statement running: workers that hold work and wait, {:.1} more than \
@@ -203,6 +219,30 @@ fn unknown(facts: &Facts<'_>, ceiling: &CallCeiling<'_>) -> RankedFinding {
             more_workers(facts, ceiling, ceiling.calls_max)
         ),
     )
+}
+
+/// A resource that was used up while the calls left some of the callers' time.
+fn used_up_beside<'f, 'a>(facts: &'f Facts<'a>, ceiling: &CallCeiling<'_>) -> Option<&'f Exhausted<'a>> {
+    let is_beside = |of: &&Exhausted<'_>| of.to.min(ceiling.to) - of.from.max(ceiling.from) >= USED_UP_MIN * (ceiling.to - ceiling.from);
+    if ceiling.explains_all() { None } else { facts.used_up().find(is_beside) }
+}
+
+/// Callers that are all busy, but not with their calls alone: more of them would only share what is used up, so that it comes first.
+fn behind(ceiling: &CallCeiling<'_>, exhausted: &Exhausted<'_>, mut found: RankedFinding) -> RankedFinding {
+    found.standing = Standing::Consequence;
+    found.finding.claim = format!(
+        "Calls to \"{}\" go out at most {:.0} at a time, and take {} of their callers' time",
+        ceiling.endpoint.name,
+        ceiling.calls_max,
+        units::share(ceiling.busy())
+    );
+    let (from, to) = (clock(exhausted.from), clock(exhausted.to));
+    found
+        .weigh(Alternative::not_ruled_out(
+            exhausted.resource.name(),
+            format!("it was used up from {from} to {to}, and more callers would share it"),
+        ))
+        .try_next("Mend first what is used up. Have more callers if there are still as many calls at once after that.")
 }
 
 /// The finding with the evidence that all of them rest on.

@@ -21,6 +21,8 @@ const TOGETHER_S: f64 = 3.0;
 /// How many times as much makes a change sure.
 const SURE: f64 = 1.5;
 const SURE_P: f64 = 1e-3;
+/// Seconds for which a level may wander one way by itself: neighbours resemble each other, and so few do not show by how much.
+const WANDERS_S: f64 = 30.0;
 /// How many times the generator's p99 of lag a change must be to be the target's at all, and to rule the generator out.
 const BEYOND_LAG: f64 = 3.0;
 const DWARFED: f64 = 10.0;
@@ -82,7 +84,8 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
         (false, _) => Standing::Passing,
     };
     let dwarfs = is_beyond_lag(facts, change, DWARFED);
-    let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs;
+    let is_long = change.shape != Shape::Drift || change.to - change.from >= WANDERS_S;
+    let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs && is_long;
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
     let mut found = RankedFinding::new(standing, "change", confidence, claim).rests_on(numbers(change), columns(change), span(change));
     for other in with {

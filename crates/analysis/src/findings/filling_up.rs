@@ -4,7 +4,7 @@ use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::facts::growing::GrowingBacklog;
+use crate::facts::growing::{GrowingBacklog, StuckRequests};
 use crate::instant::clock;
 
 /// Part of what was in the system that must have piled up for it to be what the requests wait for.
@@ -12,13 +12,25 @@ const OF_SYSTEM_SURE: f64 = 0.5;
 /// How much longer a run should be that was too short, and for how long at least. Seconds.
 const LONGER: f64 = 5.0;
 const LONG_MIN_S: f64 = 600.0;
+/// Part of the time in which a queue grew that journeys must have waited for it to be theirs.
+const SEEN_MIN: f64 = 0.5;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let backlog = facts.growing.first()?;
     match backlog.onset {
         Some(onset) => late_onset(facts, backlog, onset),
-        None => Some(too_short(facts, backlog)),
+        None if is_seen_waiting(facts, backlog) => None,
+        None => Some(match backlog.stuck {
+            Some(stuck) => stuck_behind(backlog, stuck),
+            None => too_short(facts, backlog),
+        }),
     }
+}
+
+/// Journeys pile up meanwhile: the run was long enough to see that the load is not carried, whether they wait in this queue or another.
+fn is_seen_waiting(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> bool {
+    let shared = |from: f64, to: f64| to.min(backlog.to) - from.max(backlog.from) >= SEEN_MIN * (backlog.to - backlog.from);
+    facts.waiting.iter().any(|waiting| waiting.flow.is_some() && waiting.is_unstable() && shared(waiting.from, waiting.to))
 }
 
 /// Requests were as fast as ever until something had piled up.
@@ -26,6 +38,25 @@ fn late_onset(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> Op
     let waiting = facts.waiting.iter().find(|waiting| waiting.flow.is_none() && waiting.from == onset)?;
     let in_system = facts.strain.in_system(onset, waiting.to)?;
     let confidence = if backlog.last >= OF_SYSTEM_SURE * in_system { Confidence::High } else { Confidence::Medium };
+    let text =
+        format!("{} requests were in the system on average from then on, {} before", number(in_system), before(facts, backlog, onset));
+    let found = waits_from(backlog, onset, confidence).rests_on(text, waiting.columns(), (onset, waiting.to));
+    Some(found.beyond_the_generator(facts, (onset, waiting.to)))
+}
+
+/// Requests begin to wait as the load ends: no second of it is slow, and the last of them take far longer than any before.
+fn stuck_behind(backlog: &GrowingBacklog<'_>, stuck: StuckRequests) -> RankedFinding {
+    let text = format!(
+        "{} that began from then on took up to {}, ending after the load; until then none took longer than {}",
+        units::counted(stuck.count, "request"),
+        units::seconds(stuck.longest),
+        units::seconds(stuck.before)
+    );
+    let span = (stuck.from, stuck.from + stuck.longest);
+    waits_from(backlog, stuck.from, Confidence::Medium).rests_on(text, vec!["response/max".to_owned()], span)
+}
+
+fn waits_from(backlog: &GrowingBacklog<'_>, onset: f64, confidence: Confidence) -> RankedFinding {
     let claim = format!(
         "Requests wait from {} on, after {} at the same load: by then {} {} had piled up in \"{}\"",
         clock(onset),
@@ -34,21 +65,14 @@ fn late_onset(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> Op
         backlog.what,
         backlog.observer
     );
-    let text =
-        format!("{} requests were in the system on average from then on, {} before", number(in_system), before(facts, backlog, onset));
-    let found = RankedFinding::new(Standing::Cause, "late-onset", confidence, claim);
-    let found = grew(found, backlog).rests_on(text, waiting.columns(), (onset, waiting.to));
-    Some(
-        found
-            .weigh(Alternative::ruled_out("More load", format!("it was the same from {} on", clock(backlog.from))))
-            .beyond_the_generator(facts, (onset, waiting.to))
-            .try_next(format!(
-                "Have fewer {0} made, or each done faster, until no more come than are done: remember what does not change for as long as it may be \
-                 believed, and make one for many requests. A run shorter than {1} cannot show it.",
-                backlog.what,
-                units::seconds(onset)
-            )),
-    )
+    grew(RankedFinding::new(Standing::Cause, "late-onset", confidence, claim), backlog)
+        .weigh(Alternative::ruled_out("More load", format!("it was the same from {} on", clock(backlog.from))))
+        .try_next(format!(
+            "Have fewer {0} made, or each done faster, until no more come than are done: remember what does not change for as long as it may be \
+             believed, and make one for many requests. A run shorter than {1} cannot show it.",
+            backlog.what,
+            units::seconds(onset)
+        ))
 }
 
 fn before(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> String {

@@ -9,7 +9,7 @@ use super::load_target::LoadTarget;
 use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Kept};
-use crate::facts::load_response::LoadResponse;
+use crate::facts::load_response::{GROWN, LoadResponse};
 use crate::facts::readings::{SignalReadings, longest_run};
 use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::session_waits;
@@ -22,8 +22,9 @@ use crate::{Grade, ResourceKind, RunTotals};
 const FAILED_MAX: f64 = 0.001;
 /// Growth of response times that "does not grow" allows.
 const GROWTH_MAX: f64 = 1.25;
-/// Part of the throughput asked for that must have been reached.
+/// Part of the throughput asked for that must have been reached, but for its error, and whatever that is.
 const REACHED_MIN: f64 = 0.95;
+const REACHED_LEAST: f64 = 0.8;
 const REQUESTS_MIN: u64 = 100;
 /// How many times as long a run should take that was too short.
 const LONGER: f64 = 5.0;
@@ -144,13 +145,13 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if facts.responses.iter().any(varied) {
         return cannot_tell(
             "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
-            &format!("Raise the load further and hold it there{}. {}", higher(facts), observe_next(facts)),
+            &with_what_was_seen(facts, &format!("Raise the load further and hold it there{}.", higher(facts))),
         );
     }
     let times = users_time::told(facts).unwrap_or_default();
     cannot_tell(
         "the load did not vary enough to see how the target responds to it",
-        &format!("{times}Ramp the load from low to high{}. {}", higher(facts), observe_next(facts)),
+        &with_what_was_seen(facts, &format!("{times}Ramp the load from low to high{}.", higher(facts))),
     )
 }
 
@@ -169,7 +170,7 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
     }
     cannot_tell(
         &format!("response times grow with the load{times}, but throughput still follows it"),
-        &format!("Raise the load until throughput stops{}. {}", higher(facts), observe_next(facts)),
+        &with_what_was_seen(facts, &format!("Raise the load until throughput stops{}.", higher(facts))),
     )
 }
 
@@ -183,7 +184,7 @@ fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse) -> String {
     );
     let nearest =
         next_limit::nearest(facts, facts.strain.top_span()).map_or_else(String::new, |limit| format!(" As far as was observed, {limit}."));
-    cannot_tell(&why, &format!("Raise the load further and hold it there{}.{nearest} {}", higher(facts), observe_next(facts)))
+    cannot_tell(&why, &with_what_was_seen(facts, &format!("Raise the load further and hold it there{}.{nearest}", higher(facts))))
 }
 
 /// The load that shows where throughput stops and times grow, as a line of script.
@@ -225,12 +226,11 @@ fn is_all_at_ease(facts: &Facts<'_>) -> bool {
     facts.changes.found.is_empty() && !waited && !facts.tally.flows().iter().any(is_lost)
 }
 
-/// Throughput grew with a load that at least doubled, and times did not.
+/// Throughput grew with a load that at least doubled, and times did not, beyond what is not known of those under low load.
 fn follows(response: &LoadResponse) -> bool {
     let (Some(low), Some(high)) = (response.low, response.high) else { return false };
-    let inflation = high.service / low.service;
-    let asked = response.throughput_per_load().unwrap_or(0.0) * high.load;
-    high.load >= 2.0 * low.load && high.throughput >= REACHED_MIN * asked - 2.0 * high.throughput_error && inflation <= GROWTH_MAX
+    let service_max = f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), GROWN * low.service);
+    high.load >= 2.0 * low.load && high.service <= service_max && response.throughput_follows(REACHED_MIN, REACHED_LEAST)
 }
 
 /// Under a constant load of arrivals: that everything was served, and how far each request kept its median.
@@ -312,29 +312,43 @@ fn top_rate(facts: &Facts<'_>) -> f64 {
     windows.map(rate).fold(0.0, f64::max)
 }
 
-/// What was observed of the target and how it stood, then the observer that would tell most, as a line for the script; never one that is there already.
+/// What was observed of the target and how it stood, then the observer that would tell most; where all are there, a load that shows more.
 fn observe_next(facts: &Facts<'_>) -> String {
+    let hold = || {
+        let line = load_shape::line(facts, WantedLoad::Held);
+        format!("Hold the highest load, so that what is short of something has time to show{line}.")
+    };
+    told_with(&seen(facts), &next_observer(facts).unwrap_or_else(hold))
+}
+
+/// A load to make next, what was observed, and the observer that would tell most, if one is not there yet.
+fn with_what_was_seen(facts: &Facts<'_>, load: &str) -> String {
+    let beside = told_with(&seen(facts), &next_observer(facts).unwrap_or_default());
+    format!("{load} {beside}").trim_end().to_owned()
+}
+
+fn told_with(seen: &[String], next: &str) -> String {
+    if seen.is_empty() { next.to_owned() } else { format!("Seen: {}. {next}", seen.join("; ")) }
+}
+
+/// The observer that would tell most, as a line for the script; never one that is there already.
+fn next_observer(facts: &Facts<'_>) -> Option<String> {
     let observed = |role| facts.signals.parts_with(role).next().is_some();
-    let seen = seen(facts);
-    let seen = if seen.is_empty() { String::new() } else { format!("Seen: {}. ", seen.join("; ")) };
     let target = LoadTarget::of(&facts.run.plan);
-    let next = if let Some(database) = target.observe_database(&facts.run.plan) {
-        database
-    } else if !observed(Role::ProcessCpu) {
-        target.observe_process()
-    } else if !observed(Role::SessionsActive) && !observed(Role::PoolInUse) && !has_metrics(facts) {
+    if let Some(database) = target.observe_database(&facts.run.plan) {
+        return Some(database);
+    }
+    if !observed(Role::ProcessCpu) {
+        return Some(target.observe_process());
+    }
+    if !observed(Role::SessionsActive) && !observed(Role::PoolInUse) && !has_metrics(facts) {
         const METRICS: &str = "its own metrics, which count pools and threads (`observe.prometheus(\"http://…/metrics\")`).";
-        match LoadTarget::database_behind(&facts.run.plan) {
+        return Some(match LoadTarget::database_behind(&facts.run.plan) {
             Some(database) => format!("Observe what it waits for, {database} or {METRICS}"),
             None => format!("Observe {METRICS}"),
-        }
-    } else if !observed(Role::MachineIdle) {
-        "Observe its machine: `observe: [observe.host()]`.".to_owned()
-    } else {
-        let hold = load_shape::line(facts, WantedLoad::Held);
-        format!("Hold the highest load, so that what is short of something has time to show{hold}.")
-    };
-    format!("{seen}{next}")
+        });
+    }
+    (!observed(Role::MachineIdle)).then(|| "Observe its machine: `observe: [observe.host()]`.".to_owned())
 }
 
 /// Whether the system's own metrics are observed.

@@ -83,10 +83,10 @@ fn at_its_limit_too(exhausted: &Exhausted<'_>, other: &Exhausted<'_>) -> Alterna
     let shared = exhausted.to.min(other.to) - exhausted.from.max(other.from);
     let told = format!("it was at its limit from {} to {}", clock(other.from), clock(other.to));
     if shared >= SHARED_MIN * (exhausted.to - exhausted.from) {
-        Alternative::not_ruled_out(name(&other.resource), format!("{told}, too"))
+        Alternative::not_ruled_out(other.resource.name(), format!("{told}, too"))
     } else {
         Alternative::ruled_out(
-            name(&other.resource),
+            other.resource.name(),
             format!("{told}, and work waited from {} to {}", clock(exhausted.from), clock(exhausted.to)),
         )
     }
@@ -109,18 +109,6 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
             matches!(limit.role, Role::NetworkReceived | Role::NetworkSent) && limit.part.part == *device
         }
         ExhaustedResource::Descriptors { .. } => false,
-    }
-}
-
-fn name(resource: &ExhaustedResource<'_>) -> String {
-    match resource {
-        ExhaustedResource::Descriptors { process, .. } => format!("The number of descriptors of \"{process}\""),
-        ExhaustedResource::GroupCpu { group, .. } => format!("The CPU of the control group \"{group}\""),
-        ExhaustedResource::Heap { process, .. } => format!("The heap of \"{process}\""),
-        ExhaustedResource::ProcessCpu(cpu) => format!("The CPU of \"{}\"", cpu.process),
-        ExhaustedResource::MachineCpu(_) => "The machine's CPU".to_owned(),
-        ExhaustedResource::Disk { device, .. } => format!("The disk {device}"),
-        ExhaustedResource::Network { device, .. } => format!("The link of {device}"),
     }
 }
 

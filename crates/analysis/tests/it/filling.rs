@@ -5,7 +5,8 @@ use metrics::Role;
 use run_directory::Run;
 
 use crate::fluid::constant;
-use crate::made::{MS, gauge};
+use crate::made::{MS, SECOND, Slice, gauge};
+use crate::pipeline::{Pipeline, healthy, simulate};
 use crate::told::{findings, shown};
 
 const RATE: u64 = 50;
@@ -62,6 +63,24 @@ fn what_had_piled_up_when_requests_began_to_wait_is_named_with_the_instant() {
     assert!((140.0..=152.0).contains(&at), "{at}: {}", shown(&found));
 }
 
+/// The load ends three seconds after requests begin to wait, so that no second of it is slow; what they wait for answers them eighteen seconds later.
+#[test]
+fn requests_that_begin_to_wait_as_the_load_ends_are_not_called_as_fast_as_ever() {
+    let mut run = short();
+    run.slices.truncate(118);
+    run.slices.push(Slice::new(139).requests("Order", 100, 21 * SECOND).done());
+    let found = findings(&run);
+    let told = &found[0];
+    assert!(told.rule == "late-onset" && told.confidence == Confidence::Medium, "{}", shown(&found));
+    assert!(
+        told.claim.starts_with("Requests wait from 1:58 on") && told.claim.contains("look-ups of names had piled up"),
+        "{}",
+        shown(&found)
+    );
+    assert!(told.evidence[1].text.starts_with("100 requests that began from then on took up to 21.0 s"), "{}", shown(&found));
+    assert!(of_rule(&found, "growing-backlog").is_none(), "{}", shown(&found));
+}
+
 #[test]
 fn queues_that_level_off_or_only_waver_are_none() {
     let steady = || constant(120, RATE, |_| (5 * MS, 0));
@@ -111,4 +130,18 @@ fn a_name_that_moved_and_was_not_asked_for_again_is_told() {
         let found = findings(&run);
         assert!(of_rule(&found, "stale-address").is_none(), "{}", shown(&found));
     }
+}
+
+/// Ten senders are too few for these journeys, which a queue of messages shows, too: that is seen, and no run is too short for it.
+#[test]
+fn a_queue_of_journeys_that_are_seen_to_wait_is_not_told_as_one_that_no_request_shows() {
+    let with_queue = |senders: usize| {
+        let mut run = simulate(&Pipeline { senders, ..healthy() }, 2);
+        gauge("redis", "list").part("queue:send").role(Role::QueueLength).each_second(&mut run, |second| 4.0 * second.min(60) as f64);
+        findings(&run)
+    };
+    let found = with_queue(20);
+    assert!(of_rule(&found, "growing-backlog").is_some(), "{}", shown(&found));
+    let found = with_queue(10);
+    assert!(found[0].rule == "workers" && of_rule(&found, "growing-backlog").is_none(), "{}", shown(&found));
 }

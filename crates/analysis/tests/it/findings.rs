@@ -229,6 +229,18 @@ fn a_target_that_follows_the_load_is_said_to_have_no_limit_at_it() {
     assert!(closed.remark.starts_with("Cannot tell what limits it: the load did not vary"), "{}", closed.remark);
 }
 
+/// Twenty seconds of random arrivals: a few seconds of low load are known no better than as many of high.
+#[test]
+fn a_healthy_target_is_said_to_be_one_after_a_short_ramp_as_well() {
+    let mut told = 0;
+    for seed in 0..40 {
+        let findings = find(&delays(Service::Exponential(0.03)), ramp(4.0, 40.0, 24, Timing::Poisson), seed);
+        assert!(findings.findings.is_empty(), "{seed}: {}", findings.findings[0].claim);
+        told += usize::from(findings.remark.starts_with("Nothing limits it at this load"));
+    }
+    assert!(told >= 36, "{told} of 40");
+}
+
 #[test]
 fn a_generator_at_its_limit_comes_before_the_target() {
     let slices = (0..60).map(|second| {

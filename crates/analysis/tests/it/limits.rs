@@ -8,6 +8,7 @@ use run_directory::Run;
 use crate::fluid::{FluidRun, Load, System, constant};
 use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 use crate::pipeline::{Pipeline, healthy, simulate};
+use crate::simulation::Service;
 use crate::told::{findings, shown};
 
 /// 40 ms of one core for each registration: 25 per second can pass.
@@ -517,6 +518,23 @@ fn a_database_pool_that_tells_of_itself_is_not_taken_for_the_workers() {
     pool("waiting", Role::PoolWaiting).each_second(&mut run, |second| if second > 5 { 10.0 } else { 0.0 });
     let found = findings(&run);
     assert!(found[0].rule == "connection-pool" && found.iter().all(|finding| finding.rule != "workers"), "{}", shown(&found));
+}
+
+/// All ten are busy, a third of the time with something else than the call: more of them would only share the processor that is used up.
+#[test]
+fn callers_that_wait_for_the_processor_as_well_come_after_it() {
+    let mut run = simulate(&Pipeline { senders: 10, hold: Service::Fixed(0.5), overhead: 0.25, database: false, ..healthy() }, 2);
+    let found = findings(&run);
+    assert!(found[0].claim.ends_with("go out at most 10 at a time: workers, a pool or a lock limits them"), "{}", shown(&found));
+    run.info.host.cores = 2;
+    gauge("process:worker", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 12.0);
+    gauge("process:worker", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |_| 0.2);
+    counter("process:worker", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 1.6);
+    counter("process:worker", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 4.5);
+    let found = findings(&run);
+    assert!(found[0].rule == "cpu" && found[0].claim.contains("\"process:worker\""), "{}", shown(&found));
+    let calls = found.iter().find(|finding| finding.rule == "effective-concurrency").unwrap();
+    assert!(calls.claim.contains("at most 10 at a time, and take 6") && calls.next.starts_with("Mend first"), "{}", shown(&found));
 }
 
 #[test]
