@@ -37,7 +37,7 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
         why: String::new(),
     };
     let (Some(old), Some(new)) = (baseline, candidate) else {
-        return ComparedRow { why: "too few samples".to_owned(), ..empty };
+        return ComparedRow { why: "too few samples, or it lies among what had not ended".to_owned(), ..empty };
     };
     let found = if metric.is_difference() { Some(change::difference(old, new)) } else { change::log_ratio(old, new) };
     let Some(found) = found else {
