@@ -74,7 +74,7 @@ pub(crate) struct SignalCollector {
     series: HashMap<String, Arc<Signal>>,
     points: Vec<SignalReading>,
     refused: u64,
-    /// Instants are relative: how long before the reading it happened. Nanoseconds.
+    /// Instants are relative: how long before the reading ended it happened. Nanoseconds.
     journeys: Vec<FlowEvent>,
     traces: TraceBatch,
     /// What is to be said of what it reads.
@@ -133,14 +133,14 @@ impl SignalCollector {
         std::mem::take(&mut self.notices)
     }
 
-    /// Something happened to a journey, `event.at` nanoseconds before this reading.
+    /// Something happened to a journey, `event.at` nanoseconds before this reading ends.
     pub(crate) fn journey(&mut self, event: FlowEvent) {
         self.journeys.push(event);
     }
 
-    /// What happened to journeys, on the clock of a reading that was stamped with `read_at`.
-    pub(crate) fn take_journeys(&mut self, read_at: Nanos) -> impl Iterator<Item = FlowEvent> + '_ {
-        self.journeys.drain(..).map(move |event| FlowEvent { at: read_at.saturating_sub(event.at), ..event })
+    /// What happened to journeys, on the clock of a reading that ended at `end`.
+    pub(crate) fn take_journeys(&mut self, end: Nanos) -> impl Iterator<Item = FlowEvent> + '_ {
+        self.journeys.drain(..).map(move |event| FlowEvent { at: end.saturating_sub(event.at), ..event })
     }
 
     /// A reading of a metric without labels.

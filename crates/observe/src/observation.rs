@@ -159,13 +159,13 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
         readings.begin(begin);
         let read = tokio::time::timeout(RESPONSE_LIMIT, observer.reader.read(readings)).await;
         let read = read.unwrap_or_else(|_| Err(format!("no response within {} s", RESPONSE_LIMIT.as_secs()).into()));
-        let points = readings.finish(clock.now());
+        let end = clock.now();
+        let points = readings.finish(end);
         match read {
             Ok(()) => {
-                let read_at = begin + clock.now().saturating_sub(begin) / 2;
                 let refused = readings.refused();
                 delivery.tell(readings.take_traces(), readings.take_notices());
-                delivery.succeeded(points, readings.take_journeys(read_at), refused);
+                delivery.succeeded(points, readings.take_journeys(end), refused);
             }
             Err(problem) => {
                 observer.reader.reset();

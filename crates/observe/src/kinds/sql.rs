@@ -1,8 +1,10 @@
 //! Any query: one row whose columns that are numbers become signals, or keys of journeys that have come somewhere.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
-use metrics::{FlowEvent, FlowKey, FlowStep, unit};
+use metrics::clock::Monotonic;
+use metrics::{FlowEvent, FlowKey, FlowStep, Nanos, unit};
 use tokio_postgres::{SimpleQueryMessage, SimpleQueryRow};
 
 use super::postgres::connection::{PostgresConnection, PostgresError};
@@ -100,11 +102,12 @@ impl Sql {
     /// When the query fails, or does not give what is asked of it.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), SqlError> {
         let client = self.connection.client().await?;
+        let asked = Monotonic::start();
         let messages = client.simple_query(&self.query).await.map_err(PostgresError::doing("the query failed"))?;
         let mut rows = messages.iter().filter_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None });
         match &mut self.keys {
             None => numbers(rows.next().ok_or(SqlError::NoRow)?, out),
-            Some(keys) => keys.read(rows, out),
+            Some(keys) => keys.read(rows, asked, out),
         }
     }
 }
@@ -122,8 +125,14 @@ fn numbers(row: &SimpleQueryRow, out: &mut SignalCollector) -> Result<(), SqlErr
 }
 
 impl JourneyKeys {
-    /// A row is a key and, in a second column, how many seconds ago it came here by the database's own clock; without one, now.
-    fn read<'a>(&mut self, rows: impl Iterator<Item = &'a SimpleQueryRow>, out: &mut SignalCollector) -> Result<(), SqlError> {
+    /// A row is a key and, in a second column, how many seconds ago it came here by the database's own clock; without one, now. Both are
+    /// of the instant at which the query was `asked`: a database's `now()` is that of a statement's begin, however long it takes.
+    fn read<'a>(
+        &mut self,
+        rows: impl Iterator<Item = &'a SimpleQueryRow>,
+        asked: Monotonic,
+        out: &mut SignalCollector,
+    ) -> Result<(), SqlError> {
         let mut seen = HashSet::new();
         let mut new = 0;
         for row in rows {
@@ -135,7 +144,9 @@ impl JourneyKeys {
             };
             if !self.seen.contains(&key) && seen.insert(key) {
                 new += 1;
-                out.journey(FlowEvent { flow: self.flow, key, step: self.step, at: (seconds.max(0.0) * 1e9) as u64 });
+                let ago = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX).as_nanos();
+                let ago = Nanos::try_from(ago).unwrap_or(Nanos::MAX).saturating_add(asked.now());
+                out.journey(FlowEvent { flow: self.flow, key, step: self.step, at: ago });
             }
             seen.insert(key);
         }

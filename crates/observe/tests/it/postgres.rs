@@ -85,6 +85,21 @@ fn keys_of_journeys_are_told_once() {
     assert_eq!((events.len(), events[1].key), (2, FlowKey::of("b")), "{events:?}");
 }
 
+/// `now()` is that of the query's begin: what a slow query tells of is not later for it, and so never behind a finish that was seen at once.
+#[test]
+fn a_slow_query_does_not_make_a_stage_late() {
+    let server = servers::postgres();
+    let query = "select 'a', extract(epoch from now() - now()) from (select pg_sleep(0.5)) as slow";
+    let stage = json!({ "flow": 0, "stage": 0 });
+    let description = json!({ "kind": "sql", "url": server.postgres_url(), "query": query, "every": "50ms", "stage": stage });
+    let clock = Monotonic::start();
+    let observation = Observation::start(vec![Observer::from_description(&description).unwrap()], clock).unwrap();
+    let event =
+        std::iter::from_fn(|| observation.next(std::time::Duration::from_secs(20))).find_map(|batch| batch.flow_events.first().copied());
+    let ago = clock.now() - event.expect("a key").at;
+    assert!(ago >= 500_000_000, "{ago} ns ago");
+}
+
 #[test]
 fn lock_waits_blockers_and_totals() {
     let server = servers::postgres();
