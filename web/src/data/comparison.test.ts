@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { barOf, type ComparedRow, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf } from "./comparison";
+import {
+  barOf, changeOf, type ComparedRow, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf,
+} from "./comparison";
 
 const row = (change: Partial<ComparedRow>): ComparedRow => ({
   metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, verdict: "worse", ...change,
@@ -34,9 +36,20 @@ describe("a comparison", () => {
     expect(verdictOf(row({ verdict: "cannot_tell", minutes_needed: 11.2 }), 0.03)).toBe("cannot tell (needs 12 min)");
   });
 
+  it("says that a number is a lower bound", () => {
+    const hangs = row({ baseline: 0.2, candidate: 12, change: 60, low: 41, high: null, at_least: ["candidate"] });
+    expect([valueOf(hangs, "baseline"), valueOf(hangs, "candidate"), changeOf(hangs)]).toEqual(["200 ms", "≥ 12.0 s", "≥ +5900 %"]);
+    expect(changeOf({ ...hangs, change: 0.1, at_least: ["baseline"] })).toBe("≤ −90.0 %");
+  });
+
   it("shows metrics of the test's own in their units", () => {
     const own = (metric: ComparedRow["metric"]) => row({ metric, unit: "EUR", verdict: "moved" });
-    expect([valueOf(own("value_p95"), 14), valueOf(own("added_rate"), 99.5), valueOf(own("share"), 0.2)]).toEqual(["14 EUR", "99.5 EUR/s", "20.0 %"]);
+    const shown = [
+      valueOf({ ...own("value_p95"), baseline: 14 }, "baseline"),
+      valueOf({ ...own("added_rate"), candidate: 99.5 }, "candidate"),
+      valueOf({ ...own("share"), candidate: 0.2 }, "candidate"),
+    ];
+    expect(shown).toEqual(["14 EUR", "99.5 EUR/s", "20.0 %"]);
     expect([metricName(own("value_p95")), metricName(own("added_rate")), signed(own("share"), 0.1)]).toEqual(["p95", "per second", "+10.0 points"]);
     expect(barOf(own("share"), 1.5)).toBeNull();
   });

@@ -11,6 +11,8 @@ export interface ComparedRow {
   unit?: string;
   baseline: number | null;
   candidate: number | null;
+  /** Whose number is only a lower bound. */
+  at_least?: ("baseline" | "candidate")[];
   change: number | null;
   low: number | null;
   high: number | null;
@@ -76,8 +78,14 @@ function withUnit(value: number, unit: string): string {
 
 export const metricName = (row: ComparedRow): string => NAMES[row.metric] ?? row.metric;
 
-export function valueOf(row: ComparedRow, value: number | null): string {
+/** `≥ 12.0 s` where no more is known. */
+export function valueOf(row: ComparedRow, side: "baseline" | "candidate"): string {
+  const value = row[side];
   if (value === null) return NONE;
+  return `${row.at_least?.includes(side) ? "≥ " : ""}${known(row, value)}`;
+}
+
+function known(row: ComparedRow, value: number): string {
   if (row.metric === "rate") return rate(value);
   if (isShare(row)) return share(value);
   if (row.metric === "memory") return inUnit(value, "bytes");
@@ -86,7 +94,12 @@ export function valueOf(row: ComparedRow, value: number | null): string {
   return seconds(value);
 }
 
-/** `+5.12 %`, `−3.10 %`; of failures in percentage points. */
+/** `+5.12 %`, `−3.10 %`; of failures in percentage points. `≥ +512 %` and `≤ −31 %` where one side is a lower bound. */
+export function changeOf(row: ComparedRow): string {
+  const bound = row.at_least === undefined || row.change === null ? "" : row.at_least.includes("candidate") ? "≥ " : "≤ ";
+  return `${bound}${signed(row, row.change)}`;
+}
+
 export function signed(row: ComparedRow, change: number | null): string {
   if (change === null) return NONE;
   const points = isShare(row);

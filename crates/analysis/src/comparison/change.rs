@@ -19,17 +19,25 @@ pub(super) struct Estimate {
     pub(super) doubt: f64,
     /// Degrees of freedom of the interval.
     pub(super) freedom: f64,
+    /// The value is a lower bound: the percentile lies among what had not ended.
+    pub(super) is_bound: bool,
 }
 
 impl Estimate {
     pub(super) fn new(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
-        Self { value, low, high, doubt: 0.0, freedom: FREEDOM }
+        Self { value, low, high, doubt: 0.0, freedom: FREEDOM, is_bound: false }
     }
 
     /// A percentile with the interval that so many seconds gave it, which its rounding may have left on one side.
     pub(super) fn percentile(value: f64, (low, high): (Option<f64>, Option<f64>), seconds: usize) -> Self {
         let freedom = (batches_of(seconds) as f64 - 1.0).max(1.0);
         Self { freedom, ..Self::new(value, low.map(|low| low.min(value)), high.map(|high| high.max(value))) }
+    }
+
+    /// A percentile that lies among what had not ended, of which no more than a lower bound is known. `low` is the lower end of that of all that ended:
+    /// what had not ranks behind these, so that it holds of both.
+    pub(super) fn at_least(bound: f64, low: Option<f64>, seconds: usize) -> Self {
+        Self { is_bound: true, ..Self::percentile(bound, (low, None), seconds) }
     }
 
     /// A number without error bounds.
@@ -115,6 +123,7 @@ pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate) -> Option<Numbe
             high: positive(estimate.high),
             doubt: -(1.0 - (estimate.doubt / estimate.value).min(0.999)).ln(),
             freedom: estimate.freedom,
+            is_bound: estimate.is_bound,
         })
     };
     Some(difference(log(baseline)?, log(candidate)?))

@@ -119,10 +119,11 @@ pub(super) fn row_in_words(subject: &ComparedSubject, row: &ComparedRow) -> Stri
         return format!("{name} of {of} went from {} to {}", percent(old), percent(new));
     }
     let way = if change >= 1.0 { "higher" } else { "lower" };
+    let least = if row.at_least.is_empty() { "" } else { "at least " };
     // With the signs of the table, which stands beside it.
     let interval = row.low.zip(row.high);
     let interval = interval.map_or_else(String::new, |(from, to)| format!(" ({} to {})", percent(from - 1.0), percent(to - 1.0)));
-    format!("{name} of {of} is {} {way}{interval}", percent((change - 1.0).abs()))
+    format!("{name} of {of} is {least}{} {way}{interval}", percent((change - 1.0).abs()))
 }
 
 #[cfg(test)]
@@ -135,6 +136,7 @@ mod tests {
             unit: String::new(),
             baseline: Some(0.02),
             candidate: Some(0.02),
+            at_least: Vec::new(),
             change: Some(1.0),
             low: Some(0.9),
             high: Some(1.1),

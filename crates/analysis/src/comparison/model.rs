@@ -166,7 +166,11 @@ pub struct ComparedRow {
     pub unit: String,
     pub baseline: Option<f64>,
     pub candidate: Option<f64>,
-    /// Candidate divided by baseline; of failures and shares the candidate's less the baseline's.
+    /// Whose number is only a lower bound, since it lies among what had not ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_least: Vec<Side>,
+    /// Candidate divided by baseline; of failures and shares the candidate's less the baseline's. With a lower bound on one side, the least that it
+    /// changed.
     pub change: Option<f64>,
     /// The change's 95 % interval; an end that the samples do not carry is absent.
     pub low: Option<f64>,

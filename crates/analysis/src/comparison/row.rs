@@ -1,7 +1,7 @@
 //! A row: one number of both runs, and what may be said of its change.
 
 use super::change::{self, Estimate, NumberChange};
-use super::model::{ComparedMetric, ComparedRow, RowVerdict};
+use super::model::{ComparedMetric, ComparedRow, RowVerdict, Side};
 
 /// Of the share of failures: a tenth of a percentage point. A ratio would call one failure more in a million a doubling.
 const FAILURES_EFFECT: f64 = 0.001;
@@ -23,11 +23,14 @@ pub(super) struct RowInput<'a> {
 /// The row without its verdict, unless there is nothing to compare: whether it is different depends on all rows.
 pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
     let RowInput { metric, unit, baseline, candidate, effect, seconds } = input;
+    let is_bound = |side: Option<Estimate>| side.is_some_and(|estimate| estimate.is_bound);
+    let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
     let empty = ComparedRow {
         metric,
         unit: unit.to_owned(),
         baseline: baseline.map(|estimate| estimate.value),
         candidate: candidate.map(|estimate| estimate.value),
+        at_least: sides.into_iter().filter(|(_, of)| is_bound(*of)).map(|(side, _)| side).collect(),
         change: None,
         low: None,
         high: None,
@@ -37,8 +40,11 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
         why: String::new(),
     };
     let (Some(old), Some(new)) = (baseline, candidate) else {
-        return ComparedRow { why: "too few samples, or it lies among what had not ended".to_owned(), ..empty };
+        return ComparedRow { why: "too few samples".to_owned(), ..empty };
     };
+    if old.is_bound && new.is_bound {
+        return ComparedRow { why: "it lies among what had not ended in both runs".to_owned(), ..empty };
+    }
     let found = if metric.is_difference() { Some(change::difference(old, new)) } else { change::log_ratio(old, new) };
     let Some(found) = found else {
         // Both zero throughout is the same; one of them alone has no ratio.
@@ -63,6 +69,11 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
         why: why.to_owned(),
         ..empty
     }
+}
+
+/// Both numbers, of which nothing can be said since they are not of the same thing.
+pub(super) fn untold(row: ComparedRow, why: &str) -> ComparedRow {
+    ComparedRow { change: None, low: None, high: None, p: None, minutes_needed: None, why: why.to_owned(), ..row }
 }
 
 /// On the scale on which changes are judged: differences, or logarithms of ratios.

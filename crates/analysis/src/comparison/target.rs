@@ -2,7 +2,7 @@
 //!
 //! CPU time per request served repeats from run to run where the throughput of a saturated system does not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metrics::Role;
 use run_directory::SignalSeries;
@@ -48,6 +48,7 @@ fn named<'a>(side: &RunSide<'a>) -> BTreeMap<&'a str, &'a SignalSeries> {
 pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Vec<ComparedSubject> {
     let (old, new) = (named(baseline), named(candidate));
     let seconds = shorter(baseline, candidate);
+    let other_work = other_work(baseline, candidate, effect);
     let mut subjects: Vec<ComparedSubject> = Vec::new();
     for (name, series) in &old {
         let Some(other) = new.get(name) else { continue };
@@ -59,6 +60,10 @@ pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: 
             _ => continue,
         };
         let row = row::of(RowInput { metric, unit: "", baseline, candidate, effect, seconds });
+        let row = match &other_work {
+            Some(why) if metric == ComparedMetric::CpuPerRequest => row::untold(row, why),
+            _ => row,
+        };
         let signal = &series.signal;
         let name = if signal.part.is_empty() { signal.observer.clone() } else { format!("{} {}", signal.observer, signal.part) };
         match subjects.iter_mut().find(|subject| subject.name == name) {
@@ -68,6 +73,27 @@ pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: 
     }
     subjects.iter_mut().for_each(|subject| subject.rows.sort_by_key(|row| row.metric));
     subjects
+}
+
+/// Why the CPU time of a process for each request is not of the same work in both runs; `None`: it is, as far as is known.
+fn other_work(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Option<String> {
+    let of_cpu = |series: &&SignalSeries| matches!(series.signal.role, Some(Role::ProcessCpu | Role::GroupCpu));
+    let processes = |side: &RunSide<'_>| -> BTreeSet<String> {
+        side.run.signals.iter().filter(of_cpu).map(|series| format!("{} {}", series.signal.observer, series.signal.part)).collect()
+    };
+    if let Some(name) = processes(baseline).symmetric_difference(&processes(candidate)).next() {
+        return Some(format!("only one of the runs observed \"{}\", which may have done a part of the work", name.trim_end()));
+    }
+    let for_each_request = |side: &RunSide<'_>, name: &str| {
+        let finished: u64 = side.summary.flows.iter().filter(|flow| flow.name == name).map(|flow| flow.finished).sum();
+        finished as f64 / side.summary.totals.requests.max(1) as f64
+    };
+    let differs = |flow: &&crate::FlowRow| {
+        let (old, new) = (for_each_request(baseline, &flow.name), for_each_request(candidate, &flow.name));
+        old.max(new) > old.min(new) * (1.0 + effect)
+    };
+    let flow = baseline.summary.flows.iter().find(differs)?;
+    Some(format!("requests set off journeys of \"{}\", and one of the runs finished more of them", flow.name))
 }
 
 /// Everything else that was observed in both, but for what stood at one number in both.

@@ -9,7 +9,7 @@ use super::side::{RunSide, SeriesSecond};
 use super::{blocks, change, row};
 use crate::interval::Intervals;
 use crate::percentile::samples_needed;
-use crate::{FlowRow, RequestRow, TimeStats};
+use crate::{FlowRow, Percentile, RequestRow, TimeStats};
 
 const PERCENTILES: [(ComparedMetric, f64); 5] = [
     (ComparedMetric::P50, 0.5),
@@ -70,15 +70,18 @@ fn subject(kind: SubjectKind, key: &SeriesKey) -> ComparedSubject {
 }
 
 fn all(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> ComparedSubject {
-    let of = |side: &RunSide<'_>| SeriesNumbers::of(side.loaded(), side.summary.totals.request_rate, &side.summary.response);
     let histories = (baseline.history_of_all(), candidate.history_of_all());
+    let of = |side: &RunSide<'_>, history: &[Vec<&Histogram>]| {
+        let (seconds, times) = (side.loaded(), &side.summary.response);
+        SeriesNumbers::of(seconds, side.summary.totals.request_rate, times, percentiles(times, seconds.len(), history))
+    };
     ComparedSubject {
         kind: SubjectKind::All,
         name: "all requests".to_owned(),
         scenario: String::new(),
         group: String::new(),
         only_in: None,
-        rows: rows(&of(baseline), &of(candidate), effect),
+        rows: rows(&of(baseline, &histories.0), &of(candidate, &histories.1), effect),
         shift: shift(&histories.0, &histories.1),
     }
 }
@@ -89,17 +92,18 @@ fn of_series(
     (candidate, new): (&RunSide<'_>, &RequestRow),
     effect: f64,
 ) -> ComparedSubject {
-    let numbers = |side: &RunSide<'_>, row: &RequestRow| {
+    let numbers = |side: &RunSide<'_>, row: &RequestRow, history: &[Vec<&Histogram>]| {
         let seconds = side.seconds.get(&row.key).map_or(&[] as &[SeriesSecond], Vec::as_slice);
-        SeriesNumbers::of(seconds, row.rate, &row.response)
+        SeriesNumbers::of(seconds, row.rate, &row.response, percentiles(&row.response, seconds.len(), history))
     };
     let history = |side: &RunSide<'_>| -> Vec<Vec<Histogram>> {
         side.histories.get(&old.key).into_iter().flatten().map(|second| vec![(*second).clone()]).collect()
     };
     let (a, b) = (history(baseline), history(candidate));
+    let (a, b) = (borrowed(&a), borrowed(&b));
     ComparedSubject {
-        rows: rows(&numbers(baseline, old), &numbers(candidate, new), effect),
-        shift: shift(&borrowed(&a), &borrowed(&b)),
+        rows: rows(&numbers(baseline, old, &a), &numbers(candidate, new, &b), effect),
+        shift: shift(&a, &b),
         ..subject(kind, &old.key)
     }
 }
@@ -118,7 +122,8 @@ struct SeriesNumbers {
 }
 
 impl SeriesNumbers {
-    fn of(seconds: &[SeriesSecond], rate: f64, times: &TimeStats) -> Self {
+    /// `percentiles`: as listed in [`PERCENTILES`].
+    fn of(seconds: &[SeriesSecond], rate: f64, times: &TimeStats, percentiles: Vec<Option<Estimate>>) -> Self {
         let sums = |of: &dyn Fn(&SeriesSecond) -> (f64, f64)| seconds.iter().map(of).collect::<Vec<_>>();
         // The first and the last second are seldom whole; the rate itself is that of the summary.
         let whole = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
@@ -127,19 +132,38 @@ impl SeriesNumbers {
         let by_block = blocks::ratio_of_sums(&counts).filter(|by_block| by_block.value > 0.0);
         let rate = by_block.map_or_else(|| Estimate::bare(rate), |by_block| by_block.scaled_to(rate));
         let mean = blocks::ratio_of_sums(&sums(&|second| (second.time, second.count)));
-        let percentile = |quantile: f64| {
-            let shown = times.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9)?;
-            let bounded = Estimate::percentile(shown.value?, (shown.low, shown.high), seconds.len());
-            Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
-        };
         Self {
             rate: Some(rate),
             failures: blocks::share(&sums(&|second| (second.failed, second.count))),
             mean: mean.map(|mean| Estimate { doubt: times.mean_doubt.unwrap_or(0.0), ..mean }),
-            percentiles: PERCENTILES.iter().map(|(_, quantile)| percentile(*quantile)).collect(),
+            percentiles,
             seconds: seconds.len() as f64,
         }
     }
+}
+
+/// `ended`: the times of all that ended, by second; what was given up counts with the time that it was given.
+fn percentiles(times: &TimeStats, seconds: usize, ended: &[Vec<&Histogram>]) -> Vec<Option<Estimate>> {
+    let of = |quantile: f64| {
+        let shown = shown_at(times, quantile)?;
+        let Some(value) = shown.value else {
+            let (bound, merged) = (shown.low?, merged(ended));
+            return Some(Estimate::at_least(bound, Intervals::of(ended, &merged).at(quantile).0, ended.len()));
+        };
+        let bounded = Estimate::percentile(value, (shown.low, shown.high), seconds);
+        Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
+    };
+    PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()
+}
+
+fn shown_at(times: &TimeStats, quantile: f64) -> Option<&Percentile> {
+    times.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9)
+}
+
+fn merged(seconds: &[Vec<&Histogram>]) -> Histogram {
+    let mut merged = Histogram::new();
+    seconds.iter().flatten().for_each(|second| merged.merge(second));
+    merged
 }
 
 fn rows(baseline: &SeriesNumbers, candidate: &SeriesNumbers, effect: f64) -> Vec<super::model::ComparedRow> {
@@ -157,11 +181,6 @@ fn rows(baseline: &SeriesNumbers, candidate: &SeriesNumbers, effect: f64) -> Vec
 
 /// What became of each quantile that both runs have samples enough for.
 fn shift(baseline: &[Vec<&Histogram>], candidate: &[Vec<&Histogram>]) -> Vec<ShiftPoint> {
-    let merged = |seconds: &[Vec<&Histogram>]| {
-        let mut merged = Histogram::new();
-        seconds.iter().flatten().for_each(|second| merged.merge(second));
-        merged
-    };
     let both = (merged(baseline), merged(candidate));
     let intervals = (Intervals::of(baseline, &both.0), Intervals::of(candidate, &both.1));
     let estimate = |of: &Histogram, intervals: &Intervals<'_>, quantile: f64, seconds: usize| {
@@ -185,9 +204,10 @@ fn flows(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Vec<Co
 }
 
 fn of_flow((baseline, old): (&RunSide<'_>, &FlowRow), (candidate, new): (&RunSide<'_>, &FlowRow), effect: f64) -> ComparedSubject {
+    let (a, b) = (flow_history(baseline, &old.name), flow_history(candidate, &new.name));
     let numbers = |side: &RunSide<'_>, row: &FlowRow| {
         let seconds = flow_seconds(side, &row.name);
-        SeriesNumbers { percentiles: flow_percentiles(side, row), ..SeriesNumbers::of(&seconds, row.finish_rate, &row.time) }
+        SeriesNumbers::of(&seconds, row.finish_rate, &row.time, flow_percentiles(side, row))
     };
     ComparedSubject {
         kind: SubjectKind::Flow,
@@ -196,7 +216,7 @@ fn of_flow((baseline, old): (&RunSide<'_>, &FlowRow), (candidate, new): (&RunSid
         group: String::new(),
         only_in: None,
         rows: rows(&numbers(baseline, old), &numbers(candidate, new), effect),
-        shift: shift(&borrowed(&flow_history(baseline, &old.name)), &borrowed(&flow_history(candidate, &new.name))),
+        shift: shift(&borrowed(&a), &borrowed(&b)),
     }
 }
 
@@ -205,22 +225,37 @@ fn flow_history(side: &RunSide<'_>, name: &str) -> Vec<Vec<Histogram>> {
     of_flow.filter(|flow| !flow.time.is_empty()).map(|flow| vec![flow.time.clone()]).collect()
 }
 
-/// The journeys that did not finish have no place in the batches of those that did. They rank behind all of these, so that the lower ends hold with them, too,
-/// and where there are any, no upper end is known.
+/// Times by second, those of journeys that did not finish among them: each in the second in which it started, with what it is known to have taken at least.
+/// So the lower ends of intervals hold of all that started. Where any did not finish, no upper end is known.
 fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> {
-    let history = flow_history(side, &row.name);
+    let history = started_history(side, &row.name);
     let history = borrowed(&history);
-    let mut merged = Histogram::new();
-    history.iter().flatten().for_each(|second| merged.merge(second));
+    let merged = merged(&history);
     let intervals = Intervals::of(&history, &merged);
     let of = |quantile: f64| {
-        let shown = row.time.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9)?;
-        let (value, (low, high)) = (shown.value?, intervals.at(quantile));
+        let (shown, (low, high)) = (shown_at(&row.time, quantile)?, intervals.at(quantile));
+        let Some(value) = shown.value else { return Some(Estimate::at_least(shown.low?, low, history.len())) };
         let high = high.filter(|_| row.finished == row.started);
         let bounded = Estimate::percentile(value, (low, high), history.len());
         Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
     };
     PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()
+}
+
+fn started_history(side: &RunSide<'_>, name: &str) -> Vec<Vec<Histogram>> {
+    let slices = &side.run.slices;
+    let mut history: Vec<Histogram> = vec![Histogram::new(); slices.len()];
+    for (index, slice) in slices.iter().enumerate() {
+        for flow in slice.flows.iter().filter(|flow| *flow.name == *name) {
+            history[index].merge(&flow.time);
+            for (at_least, _, count) in flow.censored.bars() {
+                let started = slice.end.saturating_sub(at_least);
+                let second = slices.partition_point(|slice| slice.end < started).min(index);
+                history[second].record_n(at_least, count);
+            }
+        }
+    }
+    history.into_iter().filter(|second| !second.is_empty()).map(|second| vec![second]).collect()
 }
 
 /// Journeys that ended, lost ones as failures.

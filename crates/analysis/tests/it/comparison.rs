@@ -1,7 +1,7 @@
 //! Two runs side by side: what must match, what may be said, and what a gate makes of it.
 
 use analysis::{
-    ComparedInput, ComparedMetric, ComparedRow, ComparisonGate, ComparisonVerdict, GateState, Grade, RowVerdict, RunComparison,
+    ComparedInput, ComparedMetric, ComparedRow, ComparisonGate, ComparisonVerdict, GateState, Grade, RowVerdict, RunComparison, Side,
     SubjectKind, compare, conclude,
 };
 use metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, Role, Tags, ValueHistogram};
@@ -137,6 +137,64 @@ fn the_target_s_work_per_request_is_compared() {
     assert_eq!(row(&comparison, SubjectKind::Signal, ComparedMetric::Value).verdict, RowVerdict::Moved);
     assert_eq!(gate(ComparedMetric::CpuPerRequest, 0.1).judge(&comparison).state, GateState::Failed);
     assert_eq!(gate(ComparedMetric::CpuPerRequest, 0.3).judge(&comparison).state, GateState::Held);
+}
+
+/// What runs beside a process, or is left undone, changes what a request costs it, and is no merit of the release.
+#[test]
+fn work_per_request_is_told_of_the_same_work_only() {
+    let of = |cores: f64, pods: &[&str], finished: u64| {
+        let mut run = run(1.0, 0);
+        for pod in pods {
+            counter(pod, "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| cores * (1.0 + (second % 5) as f64 / 100.0));
+        }
+        for slice in &mut run.slices {
+            let mut flow = metrics::FlowSlice { name: "Mail".into(), started: 100, finished, ..metrics::FlowSlice::default() };
+            flow.time.record_n(90 * MS, finished);
+            slice.flows = vec![flow];
+        }
+        run
+    };
+    let cpu = |baseline: &Run, candidate: &Run| {
+        let comparison = compared(baseline, candidate);
+        let row = row(&comparison, SubjectKind::Target, ComparedMetric::CpuPerRequest);
+        (row.verdict, row.why.clone())
+    };
+    assert_eq!(cpu(&of(0.6, &["pod 1"], 100), &of(0.3, &["pod 1"], 100)).0, RowVerdict::Better);
+    let (verdict, why) = cpu(&of(0.6, &["pod 1"], 100), &of(0.3, &["pod 1", "pod 2"], 100));
+    assert!(verdict == RowVerdict::CannotTell && why.starts_with("only one of the runs observed \"pod 2\""), "{why}");
+    let (verdict, why) = cpu(&of(0.3, &["pod 1"], 50), &of(0.6, &["pod 1"], 100));
+    assert!(verdict == RowVerdict::CannotTell && why.contains("journeys of \"Mail\", and one of the runs finished more"), "{why}");
+}
+
+/// Whoever never comes back is slower than all who do, and is not told by those alone.
+#[test]
+fn journeys_that_do_not_end_are_slower_by_at_least_what_they_waited() {
+    let of = |hanging: u64| {
+        let mut run = run(1.0, 0);
+        let last = run.slices.len() - 1;
+        for (index, slice) in run.slices.iter_mut().enumerate() {
+            let mut flow = metrics::FlowSlice { name: "Mail".into(), started: 100, finished: 100 - hanging, ..Default::default() };
+            (0..100 - hanging).for_each(|number| flow.time.record((80 + (number * 7 + index as u64 * 13) % 40) * MS));
+            if index == last {
+                (1..=60).for_each(|age| flow.censored.record_n(age * SECOND, hanging));
+                (flow.backlog, flow.left_open) = (60 * hanging, 60 * hanging);
+            }
+            slice.flows = vec![flow];
+        }
+        run
+    };
+    let p99 = |baseline: &Run, candidate: &Run| row(&compared(baseline, candidate), SubjectKind::Flow, ComparedMetric::P99).clone();
+    let worse = p99(&of(0), &of(5));
+    assert_eq!((worse.verdict, worse.at_least.clone()), (RowVerdict::Worse, vec![Side::Candidate]), "{worse:?}");
+    assert!(worse.candidate.unwrap() > 10.0 && worse.low.unwrap() > 10.0 && worse.high.is_none(), "{worse:?}");
+    let better = p99(&of(5), &of(0));
+    assert_eq!((better.verdict, better.at_least.clone()), (RowVerdict::Better, vec![Side::Baseline]), "{better:?}");
+    // Two bounds are no two numbers: how long a run lasted is what they tell.
+    let neither = p99(&of(5), &of(5));
+    assert!(neither.verdict == RowVerdict::CannotTell && neither.why.contains("in both runs"), "{neither:?}");
+    // The medians are known of both.
+    let medians = compared(&of(0), &of(5));
+    assert_eq!(row(&medians, SubjectKind::Flow, ComparedMetric::P50).at_least, [], "{}", medians.headline);
 }
 
 #[test]

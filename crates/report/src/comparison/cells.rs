@@ -7,8 +7,18 @@ use analysis::{
 
 use crate::terminal::Paint;
 
-pub(super) fn value(row: &ComparedRow, value: Option<f64>) -> String {
+/// `≥ 12.0 s` where no more is known.
+pub(super) fn value(row: &ComparedRow, side: Side) -> String {
+    let value = match side {
+        Side::Baseline => row.baseline,
+        Side::Candidate => row.candidate,
+    };
     let Some(value) = value else { return units::NONE.to_owned() };
+    let least = if row.at_least.contains(&side) { "≥ " } else { "" };
+    format!("{least}{}", known(row, value))
+}
+
+fn known(row: &ComparedRow, value: f64) -> String {
     match row.metric {
         ComparedMetric::Rate => units::rate(value),
         ComparedMetric::Failures => units::share(value),
@@ -22,9 +32,14 @@ pub(super) fn value(row: &ComparedRow, value: Option<f64>) -> String {
     }
 }
 
-/// `+5.12 %`, `−3.10 %`; of failures in percentage points.
+/// `+5.12 %`, `−3.10 %`; of failures in percentage points. `≥ +512 %` and `≤ −31 %` where one side is a lower bound.
 pub(super) fn change(row: &ComparedRow) -> String {
-    row.change.map_or_else(|| units::NONE.to_owned(), |change| signed(row, change))
+    let bound = match row.at_least.first() {
+        Some(Side::Baseline) => "≤ ",
+        Some(Side::Candidate) => "≥ ",
+        None => "",
+    };
+    row.change.map_or_else(|| units::NONE.to_owned(), |change| format!("{bound}{}", signed(row, change)))
 }
 
 /// `+3.0 to +7.1 %`; with one end `above +3.0 %`, and `within ±0.1 %` where both ends round to nothing.
@@ -220,6 +235,7 @@ mod tests {
             unit: String::new(),
             baseline: Some(0.0),
             candidate: Some(0.0),
+            at_least: Vec::new(),
             change: Some(change),
             low: Some(low),
             high: Some(high),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{ComparedRow, ComparedSubject, ComparisonVerdict, GateState, RowVerdict, RunComparison};
+use analysis::{ComparedRow, ComparedSubject, ComparisonVerdict, GateState, RowVerdict, RunComparison, Side};
 
 use super::cells;
 use crate::markdown::text;
@@ -70,8 +70,8 @@ fn table(rows: &[(&ComparedSubject, &ComparedRow)], comparison: &RunComparison, 
             "| {} | {} | {} | {} | {} | {} | {} |",
             text(&cells::title(subject)),
             row.metric.name(),
-            cells::value(row, row.baseline),
-            cells::value(row, row.candidate),
+            cells::value(row, Side::Baseline),
+            cells::value(row, Side::Candidate),
             cells::change(row),
             cells::interval(row),
             if strong { format!("**{verdict}**") } else { verdict },

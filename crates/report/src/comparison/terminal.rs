@@ -1,6 +1,6 @@
 //! The comparison on a terminal: what differs beforehand, the verdict, then the rows.
 
-use analysis::{RowVerdict, RunComparison};
+use analysis::{RowVerdict, RunComparison, Side};
 
 use super::cells;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
@@ -65,8 +65,8 @@ fn table(comparison: &RunComparison, style: &Style) -> String {
         let cell = |text: String| TextCell { text, paint: None };
         Row::Cells(vec![
             cell(name),
-            cell(cells::value(row, row.baseline)),
-            cell(cells::value(row, row.candidate)),
+            cell(cells::value(row, Side::Baseline)),
+            cell(cells::value(row, Side::Candidate)),
             TextCell { text: cells::change(row), paint: cells::paint(row.verdict).filter(|_| row.verdict != RowVerdict::CannotTell) },
             cell(cells::interval(row)),
             TextCell { text: cells::verdict(row, comparison.effect), paint: cells::paint(row.verdict) },

@@ -13,6 +13,7 @@ fn row(metric: ComparedMetric, values: (f64, f64), change: (f64, f64, f64), verd
         unit: String::new(),
         baseline: Some(values.0),
         candidate: Some(values.1),
+        at_least: Vec::new(),
         change: Some(change.0),
         low: Some(change.1),
         high: Some(change.2),
@@ -63,6 +64,11 @@ fn comparison() -> RunComparison {
             ..row(ComparedMetric::P999, (0.05, 0.0), (1.0, 1.0, 1.0), RowVerdict::CannotTell)
         },
     ];
+    let hangs = ComparedRow {
+        at_least: vec![Side::Candidate],
+        high: None,
+        ..row(ComparedMetric::P99, (0.2, 12.0), (60.0, 41.0, 0.0), RowVerdict::Worse)
+    };
     let list = vec![row(ComparedMetric::P95, (0.010, 0.0085), (0.85, 0.82, 0.88), RowVerdict::Better)];
     let mut signal = row(ComparedMetric::Value, (12.0, 48.0), (4.0, 3.5, 4.6), RowVerdict::Moved);
     signal.unit = "sessions".to_owned();
@@ -90,6 +96,7 @@ fn comparison() -> RunComparison {
         }],
         subjects: vec![
             subject(SubjectKind::Request, "List", list),
+            subject(SubjectKind::Flow, "Mail", vec![hangs]),
             subject(SubjectKind::Request, "Buy", buy),
             ComparedSubject { only_in: Some(Side::Candidate), ..subject(SubjectKind::Request, "Pay", Vec::new()) },
             subject(
