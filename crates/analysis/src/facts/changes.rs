@@ -16,7 +16,7 @@ use crate::trend::{self, Trend};
 const FALSE_DISCOVERIES: f64 = 0.003;
 /// A change is one of a quarter (what the check of steady state takes for a trend) and of a millisecond: below that, machines waver by themselves.
 pub(super) const RATIO_MIN: f64 = 1.25;
-pub(super) const BY_MIN_S: f64 = 1e-3;
+pub(crate) const BY_MIN_S: f64 = 1e-3;
 /// Samples on either side.
 const SAMPLES_MIN: u64 = 10;
 /// A line fits better than a step where what it leaves is smaller by this much.
@@ -118,7 +118,12 @@ impl Changes {
 impl Kept {
     /// Whether the medians lie so close together that nobody would care.
     pub(crate) fn is_kept(&self) -> bool {
-        self.within <= RATIO_MIN - 1.0 || self.slowest_s * self.within / (1.0 + self.within) <= BY_MIN_S
+        self.within <= RATIO_MIN - 1.0 || self.apart_s() <= BY_MIN_S
+    }
+
+    /// Between the largest and the smallest. Seconds.
+    pub(crate) fn apart_s(&self) -> f64 {
+        self.slowest_s * self.within / (1.0 + self.within)
     }
 }
 

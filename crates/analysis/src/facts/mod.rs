@@ -33,6 +33,7 @@ pub(crate) mod pace;
 pub(crate) mod path;
 pub(crate) mod plateau;
 pub(crate) mod pools;
+pub(crate) mod preparation;
 pub(crate) mod process_cpu;
 pub(crate) mod profiles;
 pub(crate) mod readings;
@@ -74,6 +75,7 @@ use outages::Outage;
 use path::Path;
 use plateau::Plateaus;
 use pools::PoolShortage;
+use preparation::Preparation;
 use profiles::FunctionProfile;
 use repeated_statements::RepeatedStatement;
 use runtime_queues::RuntimeQueue;
@@ -139,6 +141,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) throughput: Option<ThroughputDrop>,
     /// Pauses that come back.
     pub(crate) stalls: Option<Stalls>,
+    /// Requests that only prepared the load.
+    pub(crate) preparation: Preparation,
     /// Seconds in which single requests took far longer than usual.
     pub(crate) slow_seconds: Option<SlowSeconds>,
     /// What failed, how and when; most failures first.
@@ -189,13 +193,12 @@ impl<'a> Facts<'a> {
         let outages = outages::find(run, tally, &signals, &strain);
         let (faulted_calls, throughput) = (faulted_calls::find(&signals), throughput::find(run, &steady));
         let busy_sessions = busy_sessions::find(&signals, &plateaus, &strain);
-        let (stalls, slow_seconds) = (stalls::find(run), SlowSeconds::of(run));
+        let (stalls, preparation) = (stalls::find(run), Preparation::of(run));
+        let slow_seconds = SlowSeconds::of(run, &preparation);
         let (failing, unanswered) = (failures::find(run, tally), unanswered::find(tally));
-        let commits = commits::under_load(run, &signals, &strain);
         let span_growths = spans::growths(run, &responses, &changes);
-        let profiles = profiles::find(&signals, &strain);
-        let cpu_growth = cpu_growth::find(&profiles);
-        let repeated_calls = spans::repeated(run);
+        let (commits, profiles) = (commits::under_load(run, &signals, &strain), profiles::find(&signals, &strain));
+        let (cpu_growth, repeated_calls) = (cpu_growth::find(&profiles), spans::repeated(run));
         let growing = growing::find(run, &signals, &waiting, &steady);
         let (repeated_statements, slow_part) = (repeated_statements::find(run), slow_part::find(run, tally));
         Self {
@@ -224,6 +227,7 @@ impl<'a> Facts<'a> {
             faulted_calls,
             throughput,
             stalls,
+            preparation,
             slow_seconds,
             failing,
             unanswered,

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use metrics::{SeriesKind, Snapshot};
+use metrics::{SeriesKey, SeriesKind, Snapshot};
 use run_directory::Run;
 
 use super::load_stretches;
+use super::preparation::Preparation;
 use super::readings::SignalReadings;
 use super::signal_moves::is_worth_telling;
 use crate::robust::{median, spread, usual_and_slow};
@@ -85,9 +86,10 @@ pub(crate) struct SlowSeconds {
 }
 
 impl SlowSeconds {
-    /// `None`: there are none.
-    pub(super) fn of(run: &Run) -> Option<Self> {
-        let seconds = seconds(run);
+    /// Apart from those that only what prepared the load made slow. `None`: there are none.
+    pub(super) fn of(run: &Run, preparation: &Preparation) -> Option<Self> {
+        let mut seconds = seconds(run);
+        seconds.iter_mut().for_each(|second| second.longest_s = longest(second.slice, |key| !preparation.has(key)).unwrap_or(0.0));
         let (usual, _, slow) = slow(&seconds);
         let longest = slow.iter().map(|index| seconds[*index].longest_s).reduce(f64::max)?;
         Some(Self { count: slow.len(), longest_s: longest, usual_longest_s: usual })
@@ -95,7 +97,11 @@ impl SlowSeconds {
 }
 
 fn seconds(run: &Run) -> Vec<Second<'_>> {
-    run.slices.iter().filter(|slice| slice.seconds() == 1).filter_map(|slice| Some(Second { slice, longest_s: longest(slice)? })).collect()
+    run.slices
+        .iter()
+        .filter(|slice| slice.seconds() == 1)
+        .filter_map(|slice| Some(Second { slice, longest_s: longest(slice, |_| true)? }))
+        .collect()
 }
 
 /// The usual longest time, the time from which a second is slow, and the places of those that are.
@@ -151,9 +157,10 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
     })
 }
 
-fn longest(slice: &Snapshot) -> Option<f64> {
+/// Of the requests that count. Seconds.
+fn longest(slice: &Snapshot, counts: impl Fn(&SeriesKey) -> bool) -> Option<f64> {
     let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && !series.service.is_empty());
-    requests.map(|series| series.service.max() as f64 / 1e9).reduce(f64::max)
+    requests.filter(|series| counts(&series.key)).map(|series| series.service.max() as f64 / 1e9).reduce(f64::max)
 }
 
 fn count(slice: &Snapshot) -> u64 {

@@ -88,7 +88,9 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs && is_long;
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
     let mut found = RankedFinding::new(standing, "change", confidence, claim).rests_on(numbers(change), columns(change), span(change));
-    for other in with {
+    // A scenario of one request changes as that does, and often has its name.
+    let is_echo = |other: &Change| other.of.kind() != Some(SeriesKind::Request) && what(other) == what(change);
+    for other in with.iter().filter(|other| !is_echo(other)) {
         found = found.rests_on(format!("{}: {}", what(other).trim_end_matches(','), numbers(other)), columns(other), span(other));
     }
     let mut what_to_do = None;

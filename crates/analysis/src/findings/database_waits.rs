@@ -53,7 +53,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     let found = acquiring::told(facts, found, stretch);
     let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(looked_at::computing_sessions(wait)) };
-    let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
+    // What computes is on cores: the database's, which an observed process or the machine may be, are what the finding speaks of.
+    let is_cores = |role| matches!(role, Role::ProcessCpu | Role::ProcessThreadCpuMax | Role::GroupCpu | Role::MachineIdle);
+    let is_it = |limit: &NextLimit<'_>| {
+        matches!(limit.role, Role::SessionsActive | Role::PoolInUse) || (wait.role == Role::SessionsOnCpu && is_cores(limit.role))
+    };
     let found = next_limit::told(facts, computing, stretch, &is_it).beyond_the_generator(facts, stretch);
     Some(found.try_next(advice(wait.role)))
 }

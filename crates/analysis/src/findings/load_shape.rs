@@ -64,15 +64,24 @@ impl<'a> PresentLoad<'a> {
     /// As an expression of the script.
     fn next(&self, wanted: WantedLoad) -> String {
         let (what, drawn) = (if self.is_open { "arrivals" } else { "users" }, if self.is_poisson { ".poisson()" } else { "" });
-        let held = |level: f64, time: &str| format!("{what}({}){drawn}.for(\"{time}\")", self.level(level));
+        let held = |level: String, time: &str| format!("{what}({level}){drawn}.for(\"{time}\")");
         match wanted {
             WantedLoad::Higher => {
                 let (from, to) = (self.level(self.top / LOWER), self.level(HIGHER * self.top));
-                format!("{what}.ramp({from}, {to}){drawn}.for(\"2m\").then({})", held(HIGHER * self.top, "1m"))
+                format!("{what}.ramp({from}, {to}){drawn}.for(\"2m\").then({})", held(self.level(HIGHER * self.top), "1m"))
             }
-            WantedLoad::Held => held(self.top, "2m"),
-            WantedLoad::Longer(times) => held(self.top, &format!("{:.0}m", (times * self.length_s / 60.0).ceil().max(2.0))),
+            WantedLoad::Held => held(self.same(), "2m"),
+            WantedLoad::Longer(times) => held(self.same(), &format!("{:.0}m", (times * self.length_s / 60.0).ceil().max(2.0))),
         }
+    }
+
+    /// What was asked for, to a hundredth of an arrival per second.
+    fn same(&self) -> String {
+        if !self.is_open {
+            return self.level(self.top);
+        }
+        let written = format!("{:.2}", self.top.max(0.01));
+        written.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 
     /// Whole numbers, and parts of an arrival per second only below one.

@@ -8,7 +8,7 @@ use super::load_shape::{self, WantedLoad};
 use super::load_target::LoadTarget;
 use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
-use crate::facts::changes::{Change, Kept};
+use crate::facts::changes::{BY_MIN_S, Change, Kept};
 use crate::facts::load_response::{GROWN, LoadResponse};
 use crate::facts::readings::{SignalReadings, longest_run};
 use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
@@ -26,6 +26,8 @@ const GROWTH_MAX: f64 = 1.25;
 const REACHED_MIN: f64 = 0.95;
 const REACHED_LEAST: f64 = 0.8;
 const REQUESTS_MIN: u64 = 100;
+/// Journeys that say as much as so many requests: a request may set off any number of them.
+const JOURNEYS_MIN: u64 = 100;
 /// How many times as long a run should take that was too short.
 const LONGER: f64 = 5.0;
 /// Share of the time spent collecting garbage that is worth naming.
@@ -101,9 +103,9 @@ fn growing_memory(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
-    if totals.requests < REQUESTS_MIN {
-        let times = LONGER.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
-        return cannot_tell("too few requests ended", &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))));
+    let has_few_requests = totals.requests < REQUESTS_MIN;
+    if has_few_requests && facts.tally.flows().iter().all(|flow| flow.merged.finished < JOURNEYS_MIN) {
+        return too_few(facts, totals);
     }
     if totals.failure_share > FAILED_MAX {
         return cannot_tell(&failed(facts, totals), "Look at the errors first.");
@@ -122,6 +124,9 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
             clock(waiting.to)
         );
         return cannot_tell(&why, &observe_next(facts));
+    }
+    if has_few_requests {
+        return kept_at_constant_load(facts, totals).unwrap_or_else(|| too_few(facts, totals));
     }
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
@@ -153,6 +158,11 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
         "the load did not vary enough to see how the target responds to it",
         &with_what_was_seen(facts, &format!("{times}Ramp the load from low to high{}.", higher(facts))),
     )
+}
+
+fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> String {
+    let times = LONGER.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
+    cannot_tell("too few requests ended", &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))))
 }
 
 fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> String {
@@ -233,33 +243,29 @@ fn follows(response: &LoadResponse) -> bool {
     high.load >= 2.0 * low.load && high.service <= service_max && response.throughput_follows(REACHED_MIN, REACHED_LEAST)
 }
 
-/// Under a constant load of arrivals: that everything was served, and how far each request kept its median.
+/// Under a constant load of arrivals: that everything was served, and how far each request and flow kept its median; of too few requests, each flow alone.
 fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String> {
-    let is_open = facts.run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
-    let first = facts.changes.kept.first()?;
+    let has_few_requests = totals.requests < REQUESTS_MIN;
+    let kept: Vec<&Kept> = facts.changes.kept.iter().filter(|kept| !has_few_requests || kept.of.kind().is_none()).collect();
+    let first = kept.first()?;
     let loaded = facts.tally.seconds_with_arrivals();
-    if !is_open || !is_all_at_ease(facts) || totals.arrivals_started < totals.arrivals_due || first.to - first.from < COVERED_MIN * loaded {
+    let is_served = is_all_at_ease(facts) && totals.arrivals_started >= totals.arrivals_due;
+    if !is_open(facts) || !is_served || first.to - first.from < COVERED_MIN * loaded {
         return None;
     }
-    let was_looked_at = |key: &metrics::SeriesKey| facts.changes.kept.iter().any(|kept| kept.of == TimelineOf::Series(key.clone()));
-    if !facts.tally.of_kind(SeriesKind::Request).all(|series| was_looked_at(&series.merged.key)) {
-        return None;
-    }
-    let worst = facts.changes.kept.iter().max_by(|a, b| a.within.total_cmp(&b.within))?;
-    if !facts.changes.kept.iter().all(Kept::is_kept) {
+    let was_looked_at = |of: &TimelineOf| kept.iter().any(|kept| kept.of == *of);
+    let mut requests = facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged.key);
+    let flows = facts.tally.flows().iter().filter(|flow| flow.merged.started > 0);
+    let mut flows = flows.map(|flow| TimelineOf::Flow(flow.merged.name.to_string()));
+    let were_requests = requests.all(|key| was_looked_at(&TimelineOf::Series(key.clone())) || facts.preparation.has(key));
+    if !(were_requests || has_few_requests) || !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_kept()) {
         return None;
     }
     let served = match totals.iterations_interrupted {
         0 => "Every arrival was served".to_owned(),
         cut => format!("Every arrival was started, {} cut off by the end of the run", units::count(cut)),
     };
-    let kept = if worst.within <= GROWTH_MAX - 1.0 {
-        format!("each request's median kept within {}", units::share(worst.within.max(0.001)))
-    } else {
-        "each request's median kept within 1 ms".to_owned()
-    };
-    let rate = units::number(totals.request_rate);
-    let held = format!("{served}, {}, and {kept} at {rate} requests per second", failed(facts, totals));
+    let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &kept));
     // Pauses that are too few for a finding stand in the maximum of the same report.
     Some(match &facts.slow_seconds {
         Some(slow) => format!(
@@ -275,6 +281,35 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
             format!("{held}: no limit was reached. This run cannot tell where the limit is; raise the load to find it{raise}.")
         }
     })
+}
+
+/// Whether all that makes load, apart from what prepares it, are arrivals.
+fn is_open(facts: &Facts<'_>) -> bool {
+    let (set_ups, leaves) = (facts.run.plan.set_ups(), facts.run.plan.load.leaves());
+    leaves.iter().zip(0_u32..).all(|(leaf, number)| leaf.profile.is_open() || set_ups.contains_key(&number))
+}
+
+/// How far apart the medians of the thirds lay at most, and at what load. A difference that nobody cares for is told in time, as its share says nothing.
+fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&Kept]) -> String {
+    let most = |kept: &[&Kept]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
+    let larger: Vec<&Kept> = kept.iter().copied().filter(|kept| kept.apart_s() > BY_MIN_S).collect();
+    let share = |within: f64| units::share(within.max(0.001));
+    let within = match (most(kept), larger.is_empty()) {
+        (most, _) if most <= GROWTH_MAX - 1.0 => share(most),
+        (_, true) => "1 ms".to_owned(),
+        (_, false) => format!("{} or 1 ms", share(most(&larger))),
+    };
+    let rate = units::number(totals.request_rate);
+    let journeys: u64 = facts.tally.flows().iter().map(|flow| flow.merged.finished).sum();
+    let finished = units::number(journeys as f64 / totals.duration_seconds.max(1.0));
+    if totals.requests < REQUESTS_MIN {
+        let of = units::counted(totals.requests, "request");
+        return format!("each flow's median kept within {within} at {finished} journeys per second ({of} are too few to tell of theirs)");
+    }
+    if journeys == 0 {
+        return format!("each request's median kept within {within} at {rate} requests per second");
+    }
+    format!("the median of each request and flow kept within {within} at {rate} requests and {finished} journeys per second")
 }
 
 /// Of a crowd that comes all at once nobody knows whether it met a system that was cold.

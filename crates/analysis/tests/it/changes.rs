@@ -421,3 +421,20 @@ fn slow_seconds_forbid_to_say_that_no_limit_was_reached() {
     assert!(said.contains("in 2 seconds, the slowest request took up to 400 ms") && !said.contains("no limit"), "{said}");
     assert!(remark([99, 99]).contains("no limit was reached"));
 }
+
+#[test]
+fn a_scenario_that_is_its_only_request_is_not_told_beside_it() {
+    let slices = (0..60).map(|second| {
+        let mut slice = Slice::new(second).arrivals(20);
+        for n in 0..20 {
+            let time = if second >= 30 { 200 * MS } else { 5 * MS } + n * MS / 10;
+            slice.record(SeriesKind::Request, "Pay", 0, time, Outcome::Passed);
+            slice.record(SeriesKind::Iteration, "Pay", 0, time, Outcome::Passed);
+        }
+        slice.done()
+    });
+    let summary = conclude(&made::run_of(plan(open(20.0, 60)), slices.collect()));
+    let [first, ..] = &summary.verdict.findings.findings[..] else { panic!("{:?}", summary.verdict.findings) };
+    assert!(first.claim.starts_with("\"Pay\" went from"), "{}", first.claim);
+    assert!(first.evidence.iter().all(|evidence| !evidence.text.contains("\"Pay\" went from")), "{:?}", first.evidence);
+}

@@ -174,8 +174,8 @@ fn contradictions(run: &Run) -> Vec<String> {
                     (0..3).map(|part| median(&times(run, name, f64::from(part) * third, f64::from(part + 1) * third))).collect();
                 let (low, high) = (thirds.iter().copied().fold(f64::INFINITY, f64::min), thirds.iter().copied().fold(0.0, f64::max));
                 // The thirds of the report leave out the first and the last second.
-                let holds = rest.contains(" ms at") || high / low - 1.0 <= 0.3 && high / low - 1.0 <= within / 100.0 + 0.1;
-                hold(holds || high - low <= 0.001, format!("{name} {low} to {high}: {sentence}"));
+                let is_share = !rest.starts_with("1 ms") && high / low - 1.0 <= 0.3 && high / low - 1.0 <= within / 100.0 + 0.1;
+                hold(is_share || high - low <= 0.0015, format!("{name} {low} to {high}: {sentence}"));
             }
         }
         if let Some(names) = sentence.strip_suffix(" kept the same times") {

@@ -1,8 +1,8 @@
 //! Where nothing can be told, the load that would decide is named, as the line of script that makes it.
 
 use analysis::conclude;
-use metrics::Role;
-use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
+use metrics::{FlowSlice, Role, Snapshot};
+use plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
 
 use crate::made::{self, MS, SECOND, Slice, closed, gauge, open, plan};
 
@@ -40,6 +40,10 @@ fn the_line_keeps_the_timing_and_levels_below_one_a_second() {
 fn a_run_that_was_too_short_is_told_how_long_to_take() {
     let told = remark(open(2.0, 20), 20, 2);
     assert!(told.ends_with("too few requests ended. Run longer: `.run(arrivals(2).for(\"2m\"))`."), "{told}");
+    // The same load, not the next whole number.
+    let stages = vec![OpenStage::Rate { from: 0.5, to: 1.5, duration_ns: 20 * SECOND, timing: Timing::Even }];
+    let told = remark(LoadProfile::Open { stages }, 20, 1);
+    assert!(told.ends_with("Run longer: `.run(arrivals(1.5).for(\"4m\"))`."), "{told}");
     // 10 requests in half a minute: twenty times as long for 200.
     let stages = vec![ClosedStage { from: 1, to: 1, duration_ns: 30 * SECOND }];
     let told = remark(LoadProfile::Closed { stages }, 10, 1);
@@ -53,4 +57,70 @@ fn a_machine_without_an_idle_core_has_none() {
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second == 7 { 0.0 } else { 1.0 });
     let told = conclude(&run).verdict.findings.remark;
     assert!(told.contains("Seen: at some moment \"host\" had no core idle."), "{told}");
+}
+
+/// 40 seconds of 2 requests, each of which sets off so many journeys of some 90 ms; so many of these have not ended when the run has.
+fn with_journeys(each: u64, left: u64) -> String {
+    let second = |number: u32| {
+        let backlog = if number == 39 { left } else { 0 };
+        let mut flow = FlowSlice { name: "Delivery".into(), started: 2 * each, finished: 2 * each, backlog, ..FlowSlice::default() };
+        flow.time.record_n(90 * MS + u64::from(number % 5) * 2 * MS, 2 * each);
+        Snapshot { flows: vec![flow], ..Slice::new(number).requests("Publish", 2, 5 * MS).arrivals(2).done() }
+    };
+    let found = conclude(&made::run_of(plan(open(2.0, 40)), (0..40).map(second).collect())).verdict.findings;
+    assert!(found.findings.is_empty(), "{found:?}");
+    found.remark
+}
+
+#[test]
+fn journeys_count_where_few_requests_set_off_many() {
+    let told = with_journeys(40, 0);
+    assert!(told.contains("nothing failed, and each flow's median kept within "), "{told}");
+    assert!(told.contains("% at 80 journeys per second (80 requests are too few to tell of theirs): no limit was reached"), "{told}");
+    // Few of both; and many journeys, of which not all ended.
+    assert!(with_journeys(1, 0).contains("too few requests ended"), "{}", with_journeys(1, 0));
+    assert!(!with_journeys(40, 1).contains("no limit"), "{}", with_journeys(40, 1));
+}
+
+#[test]
+fn what_only_prepared_the_load_does_not_keep_it_from_being_judged() {
+    let run = |scenario, profile| Load::Run(ScenarioRun::new(ScenarioId(scenario), profile));
+    let told = |cleared_at: u32| {
+        let load = Load::Sequence(vec![run(0, LoadProfile::burst(1)), run(1, open(25.0, 40))]);
+        let second = |number: u32| {
+            let mut slice = Slice::new(number).requests("Buy", 25, 5 * MS).done();
+            if number == cleared_at {
+                slice = Slice::new(number).requests("Buy", 25, 5 * MS).requests("Clear", 1, 300 * MS).done();
+            }
+            let leaf = |leaf, arrivals| metrics::LeafSlice {
+                leaf,
+                arrivals_due: arrivals,
+                started: arrivals,
+                ended: arrivals,
+                ..metrics::LeafSlice::default()
+            };
+            slice.leaves = vec![leaf(0, u64::from(number == 0)), leaf(1, 25)];
+            slice
+        };
+        let found = conclude(&made::run_of(TestPlan::new("t", ["once", "Buy"], load), (0..40).map(second).collect())).verdict.findings;
+        assert!(found.findings.is_empty(), "{found:?}");
+        found.remark
+    };
+    assert!(told(0).contains("no limit was reached"), "{}", told(0));
+    // In mid-run it is a request like others, made once, so that nobody knows what it would do.
+    assert!(!told(20).contains("no limit was reached"), "{}", told(20));
+}
+
+/// What differs by less than a millisecond does not tell how far the others lay apart.
+#[test]
+fn a_millisecond_is_said_only_of_what_kept_within_it() {
+    let told = |slow: u64| {
+        let second = |number: u32| {
+            let more = u64::from(number >= 20);
+            Slice::new(number).requests("Ping", 20, MS + more * MS / 2).requests("Buy", 20, slow + more * slow / 10).arrivals(20).done()
+        };
+        conclude(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).verdict.findings.remark
+    };
+    assert!(told(100 * MS).contains("median kept within 10.0 % or 1 ms at"), "{}", told(100 * MS));
+    assert!(told(5 * MS).contains("median kept within 1 ms at"), "{}", told(5 * MS));
 }

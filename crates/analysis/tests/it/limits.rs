@@ -415,6 +415,22 @@ fn a_statement_comes_before_the_machine_that_it_keeps_busy() {
     assert!(!shown(&found).contains("processes that are not observed"), "{}", shown(&found));
 }
 
+/// Cores come after sessions that wait for a lock, and are what sessions that compute are short of already.
+#[test]
+fn cores_do_not_come_after_a_statement_that_computes() {
+    let comes_after = |role, wait| {
+        let mut run = ten_seconds_of(role, wait);
+        gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        let idle = counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle);
+        idle.each_second(&mut run, |second| if (20..30).contains(&second) { 0.8 } else { 1.6 });
+        let found = findings(&run);
+        assert_eq!(found[0].rule, "database-waits", "{}", shown(&found));
+        found[0].evidence.iter().any(|evidence| evidence.text.contains("the 2 cores of the machine would be the limit"))
+    };
+    assert!(comes_after(Role::SessionsWaitingForLock, "Lock:relation"));
+    assert!(!comes_after(Role::SessionsOnCpu, "CPU"));
+}
+
 /// What sessions do while nothing waits is nobody's fault.
 #[test]
 fn busy_sessions_that_hold_nothing_up_are_not_named() {
