@@ -90,7 +90,7 @@ fn keys_of_journeys_are_told_once() {
 fn a_slow_query_does_not_make_a_stage_late() {
     let server = servers::postgres();
     let query = "select 'a', extract(epoch from now() - now()) from (select pg_sleep(0.5)) as slow";
-    let stage = json!({ "flow": 0, "stage": 0 });
+    let stage = json!({ "flow": 1, "stage": 1 });
     let description = json!({ "kind": "sql", "url": server.postgres_url(), "query": query, "every": "50ms", "stage": stage });
     let clock = Monotonic::start();
     let observation = Observation::start(vec![Observer::from_description(&description).unwrap()], clock).unwrap();
