@@ -108,6 +108,8 @@ pub enum Role {
     SessionsBlocked,
     /// The same by statement. Labels `statement` and `by`.
     SessionsBlockedBy,
+    /// Statements or commands that clients sent per second, whatever they say, those of the observer included.
+    Statements,
     /// Executions of a statement per second, as the database counts them. Label `statement`.
     StatementCalls,
     /// Seconds per second that they took. Label `statement`.

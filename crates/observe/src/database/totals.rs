@@ -14,10 +14,14 @@ const METRICS: [MetricSpec<'_>; 3] = [
     MetricSpec::counter("statement_rows", unit::COUNT, "Rows the statement returned or changed"),
 ];
 
+/// What only asks how the database fares, such as the observer itself, is no work of the service's.
+const MONITORING: [&str; 2] = ["pg_stat_", "performance_schema"];
+
 /// Statements that differ in the length of a list only are one here.
 pub(crate) fn put(statements: impl Iterator<Item = (String, [f64; 3])>, out: &mut SignalCollector) {
     let mut totals = BTreeMap::<String, [f64; 3]>::new();
-    for (sql, values) in statements {
+    let is_work = |(sql, _): &(String, [f64; 3])| MONITORING.iter().all(|view| !sql.contains(view));
+    for (sql, values) in statements.filter(is_work) {
         let sums = totals.entry(normalise(&sql)).or_default();
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
     }

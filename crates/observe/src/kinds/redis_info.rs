@@ -37,7 +37,7 @@ const FIELDS: [(&str, MetricSpec<'_>); 15] = [
     ("blocked_clients", MetricSpec::gauge("clients_blocked", unit::COUNT, "Clients waiting in a blocking command")),
     ("used_memory", MetricSpec::gauge("memory", unit::BYTES, "Memory used for data")),
     ("used_memory_rss", MetricSpec::gauge("memory_resident", unit::BYTES, "Resident memory")),
-    ("total_commands_processed", MetricSpec::counter("commands", unit::COUNT, "Commands processed")),
+    ("total_commands_processed", MetricSpec::counter("commands", unit::COUNT, "Commands processed").role(Role::Statements)),
     ("total_connections_received", MetricSpec::counter("connections", unit::COUNT, "Connections accepted")),
     ("rejected_connections", MetricSpec::counter("connections_rejected", unit::COUNT, "Connections refused because of maxclients")),
     ("keyspace_hits", MetricSpec::counter("hits", unit::COUNT, "Look-ups that found a key")),

@@ -12,7 +12,7 @@ use crate::database::totals;
 
 /// Variables of `SHOW GLOBAL STATUS`, the first of each that a server has; MariaDB counts rows by handler alone.
 const STATUS: [(&[&str], MetricSpec<'_>); 24] = [
-    (&["Questions"], MetricSpec::counter("statements", unit::COUNT, "Statements that clients sent")),
+    (&["Questions"], MetricSpec::counter("statements", unit::COUNT, "Statements that clients sent").role(Role::Statements)),
     (
         &["Com_commit"],
         MetricSpec::counter("commit_statements", unit::COUNT, "COMMIT statements; statements on their own commit without one"),
