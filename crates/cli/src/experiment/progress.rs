@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use analysis::{KnobContrast, KnobTrial, NextBlock};
+use metrics::{Nanos, clock::Monotonic};
 use session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
 /// Ignores errors: an experiment does not depend on its terminal.
@@ -13,14 +14,32 @@ pub(super) struct ExperimentProgress {
     block_seconds: u64,
     /// What is going on now, before the seconds.
     now: String,
-    left: String,
+    left: Option<TimeLeft>,
+    clock: Monotonic,
+}
+
+/// How long the rounds that are left will take, as it was guessed when a round ended.
+#[derive(Clone, Copy)]
+struct TimeLeft {
+    /// "about", or "at most".
+    how: &'static str,
+    seconds: f64,
+    told_at: Nanos,
+}
+
+impl TimeLeft {
+    /// In parentheses; nothing once that time is over.
+    fn at(self, now: Nanos) -> String {
+        let seconds = self.seconds - now.saturating_sub(self.told_at) as f64 / 1e9;
+        if seconds > 0.0 { format!("  ({} {} left)", self.how, rough(seconds)) } else { String::new() }
+    }
 }
 
 impl ExperimentProgress {
     pub(super) fn new(quiet: bool, block_seconds: u64) -> Self {
         let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let redraws = std::io::stderr().is_terminal() && !ci && !quiet;
-        Self { quiet, redraws, block_seconds, now: String::new(), left: String::new() }
+        Self { quiet, redraws, block_seconds, now: String::new(), left: None, clock: Monotonic::start() }
     }
 
     pub(super) fn line(&mut self, text: &str) {
@@ -41,10 +60,14 @@ impl ExperimentProgress {
         let left = trial.rounds_left() as f64 * round_seconds;
         // One round says nothing of how rounds scatter: what is left then is all that is allowed.
         let how = if round < 2 { "at most" } else { "about" };
-        self.left = if left > 0.0 { format!("  ({how} {} left)", rough(left)) } else { String::new() };
+        self.left = Some(TimeLeft { how, seconds: left, told_at: self.clock.now() });
         let told: Vec<String> =
             contrasts.iter().map(|contrast| format!("{} → {}: {}", contrast.from, contrast.to, contrast.headline)).collect();
-        self.line(&format!("round {round}  {}{}", told.join("; "), self.left));
+        self.line(&format!("round {round}  {}{}", told.join("; "), self.left()));
+    }
+
+    fn left(&self) -> String {
+        self.left.map_or_else(String::new, |left| left.at(self.clock.now()))
     }
 
     pub(super) fn erase(&self) {
@@ -55,7 +78,7 @@ impl ExperimentProgress {
 
     fn draw(&self, what: &str) {
         if self.redraws {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}  {what}{}", self.now, self.left);
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}  {what}{}", self.now, self.left());
             let _ = std::io::stderr().flush();
         }
     }
@@ -80,5 +103,17 @@ impl Subscriber for ExperimentProgress {
             _ => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TimeLeft;
+
+    #[test]
+    fn what_is_left_shrinks_within_a_round_and_ends() {
+        let left = TimeLeft { how: "about", seconds: 50.0, told_at: 7_000_000_000 };
+        let told = [7, 28, 56, 57, 60].map(|second| left.at(second * 1_000_000_000));
+        assert_eq!(told, ["  (about 50s left)", "  (about 30s left)", "  (about 10s left)", "", ""]);
     }
 }
