@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use metrics::{Nanos, NoticeKind};
+use plan::Metric;
 
-use super::check::{CheckInfo, CheckInput, grade_of};
+use super::check::{CheckInfo, CheckInput};
 use crate::{Grade, ValidityCheck};
 
 /// Part of the run for which an observer may be silent before the signals must be read with care.
@@ -12,11 +13,13 @@ const SILENT_SHARE: f64 = 0.05;
 /// Stretches of silence that are named one by one.
 const NAMED_MAX: usize = 3;
 
+const ADVICE: &str = "What the silent observer would have shown in that time is unknown. The gap is left empty, never filled in.";
+
 const INFO: CheckInfo = CheckInfo {
     id: "observers",
     title: "Observers",
-    limits: "suspect when an observer was silent for more than 5 % of the run, or readings were lost; the numbers of the load itself \
-     do not depend on it",
+    limits: "suspect when a threshold is judged by an observer that was silent for more than 5 % of the run, or whose readings were lost; \
+     otherwise it only warns: the numbers of the load do not depend on it",
 };
 
 /// A stretch in which an observer could not read.
@@ -44,13 +47,17 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         told.push(format!("{} more gaps", silences.len() - NAMED_MAX));
     }
     told.extend(lost.map(|notice| notice.message.clone()));
-    let worst = worst_silence_ns(&silences) as f64 / end.max(1) as f64;
-    let grade = grade_of(worst, SILENT_SHARE, f64::INFINITY).max(if lost.is_some() { Grade::Suspect } else { Grade::Valid });
-    INFO.graded(
-        grade,
-        told.join("; "),
-        "What the silent observer would have shown in that time is unknown. The gap is left empty, never filled in.",
-    )
+    let lost = lost.map(|notice| &*notice.observer);
+    let unreliable: Vec<&str> = long_silent(&silences, end).into_iter().chain(lost).collect();
+    let advice = if unreliable.is_empty() { "" } else { ADVICE };
+    let grade = if unreliable.into_iter().any(|observer| is_judged(input, observer)) { Grade::Suspect } else { Grade::Valid };
+    INFO.with(Some(grade), told.join("; "), advice)
+}
+
+/// Whether a threshold stands on one of its signals.
+fn is_judged(input: &CheckInput<'_>, observer: &str) -> bool {
+    let is_its = |name: &str| name.strip_prefix(observer).is_some_and(|signal| signal.starts_with('/'));
+    input.plan.thresholds.iter().any(|threshold| matches!(&threshold.metric, Metric::Signal { name } if is_its(name)))
 }
 
 impl Silence<'_> {
@@ -80,11 +87,12 @@ fn silences<'a>(input: &CheckInput<'a>, end: Nanos) -> Vec<Silence<'a>> {
     all
 }
 
-/// All silence of the observer that was silent longest.
-fn worst_silence_ns(silences: &[Silence<'_>]) -> Nanos {
+/// Those whose silence, all of it together, was too much of the run.
+fn long_silent<'a>(silences: &[Silence<'a>], end: Nanos) -> Vec<&'a str> {
     let mut by_observer: BTreeMap<&str, Nanos> = BTreeMap::new();
     for silence in silences {
         *by_observer.entry(silence.observer).or_default() += silence.to - silence.from;
     }
-    by_observer.into_values().max().unwrap_or(0)
+    let is_long = |silent: Nanos| silent as f64 / end.max(1) as f64 > SILENT_SHARE;
+    by_observer.into_iter().filter(|(_, silent)| is_long(*silent)).map(|(observer, _)| observer).collect()
 }

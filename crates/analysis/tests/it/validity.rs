@@ -577,8 +577,9 @@ fn a_trend_under_constant_load_is_a_warning_and_no_grade() {
 
 #[test]
 fn observers_that_went_silent_are_named_with_the_time() {
-    let told = |notices: &[(u64, NoticeKind)]| {
+    let judged = |signal: &str, notices: &[(u64, NoticeKind)]| {
         let mut plan = made::plan(made::open(100.0, 60));
+        plan.thresholds = vec![threshold(Metric::Signal { name: signal.to_owned() }, Aggregate::Max, Comparison::Below, 100.0)];
         plan.observers = vec![serde_json::json!({ "kind": "postgres" }), serde_json::json!({ "kind": "host" })];
         let mut run = run_with(plan, healthy);
         let message = "postgres cannot read: cannot connect: refused".to_owned();
@@ -590,15 +591,22 @@ fn observers_that_went_silent_are_named_with_the_time() {
         };
         run.notices = notices.iter().map(notice).collect();
         let check = check_of(&run, "observers");
-        (check.grade, check.evidence)
+        (check.grade, check.evidence, !check.advice.is_empty())
     };
+    let told = |notices: &[(u64, NoticeKind)]| judged("postgres/active", notices);
     let recovered = |at, since: u64| (at, NoticeKind::Recovered { since: since * SECOND });
-    assert_eq!(told(&[]), (Some(Valid), "all 2 observers read without a gap".to_owned()));
+    assert_eq!(told(&[]), (Some(Valid), "all 2 observers read without a gap".to_owned(), false));
     let short = told(&[(10, NoticeKind::Failed), recovered(12, 10)]);
-    assert_eq!(short, (Some(Valid), "postgres was silent from 10.0 s to 12.0 s (cannot connect: refused)".to_owned()));
+    assert_eq!(short, (Some(Valid), "postgres was silent from 10.0 s to 12.0 s (cannot connect: refused)".to_owned(), false));
     assert_eq!(told(&[(10, NoticeKind::Failed), recovered(12, 10), (20, NoticeKind::Failed), recovered(22, 20)]).0, Some(Suspect));
     let gone = told(&[(30, NoticeKind::Failed)]);
-    assert_eq!(gone, (Some(Suspect), "postgres was silent from 30.0 s to 1 min (cannot connect: refused)".to_owned()));
+    let evidence = "postgres was silent from 30.0 s to 1 min (cannot connect: refused)".to_owned();
+    assert_eq!(gone, (Some(Suspect), evidence.clone(), true));
     assert_eq!(told(&[(30, NoticeKind::Incomplete)]).0, Some(Suspect));
+    // No threshold rests on it: the numbers are what they are.
+    for other in ["host/cpu", "postgres-2/active"] {
+        assert_eq!(judged(other, &[(30, NoticeKind::Failed)]), (Some(Valid), evidence.clone(), true));
+        assert_eq!(judged(other, &[(30, NoticeKind::Incomplete)]).0, Some(Valid));
+    }
     assert_grade(&run_with(made::plan(made::open(100.0, 60)), healthy), "observers", None);
 }
