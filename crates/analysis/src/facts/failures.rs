@@ -75,10 +75,11 @@ pub(crate) enum FailedWhen {
     Since(f64),
     Until(f64),
     Between(f64, f64),
-    /// Ever since the load reached so much, at that instant, and never below.
+    /// Ever since the load reached so much, at that instant, and never below. `of_several`: it is that of several scenarios together.
     AboveLoad {
         load: f64,
         is_open: bool,
+        of_several: bool,
         at: f64,
     },
 }
@@ -89,7 +90,16 @@ pub(crate) struct FailedTimes {
     pub(crate) low: f64,
     pub(crate) median: f64,
     pub(crate) high: f64,
-    pub(crate) passed: Option<f64>,
+    pub(crate) passed: Option<PassedTimes>,
+    /// When the first was given up that ran into a time limit. Seconds since the run began.
+    pub(crate) first_given_up: Option<f64>,
+}
+
+/// Seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PassedTimes {
+    pub(crate) median: f64,
+    pub(crate) longest: f64,
 }
 
 impl FailedWhen {
@@ -224,7 +234,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         interval: share_interval(failed, count),
         as_much_load_outside: None,
         said: said(tally, key),
-        times: times(&series.merged),
+        times: times(run, &series.merged),
     };
     let found = FailingStretch::of(run, &seconds);
     if let Some(found) = &found {
@@ -310,8 +320,13 @@ fn likelihood((failed, all): (u64, u64)) -> f64 {
 fn named(run: &Run, parts: usize, stride: usize, (from, to): (usize, usize), load: Option<&LoadOfStretch>) -> FailedWhen {
     let at = |part: usize| run.slices.get(part * stride).map_or(0.0, |slice| slice.start as f64 / 1e9);
     if let Some(load) = load.filter(|load| from > 0 && load.explains()) {
-        let is_open = run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
-        return FailedWhen::AboveLoad { load: load.reached, is_open, at: at(from) };
+        let (leaves, set_ups) = (run.plan.load.leaves(), run.plan.set_ups());
+        let is_open = leaves.iter().all(|leaf| leaf.profile.is_open());
+        let mut scenarios: Vec<u32> =
+            leaves.iter().zip(0_u32..).filter(|(_, number)| !set_ups.contains_key(number)).map(|(leaf, _)| leaf.scenario.0).collect();
+        scenarios.sort_unstable();
+        scenarios.dedup();
+        return FailedWhen::AboveLoad { load: load.reached, is_open, of_several: scenarios.len() > 1, at: at(from) };
     }
     match (from, to == parts) {
         (0, _) => FailedWhen::Until(at(to)),
@@ -386,20 +401,35 @@ fn said(tally: &RunTally, key: &SeriesKey) -> Option<String> {
     (is_short && text != format!("status {}", first.status)).then_some(text)
 }
 
-fn times(merged: &SeriesSlice) -> Option<FailedTimes> {
+fn times(run: &Run, merged: &SeriesSlice) -> Option<FailedTimes> {
     let failed = &merged.failed_response;
     let at = |quantile: f64| failed.quantile(quantile).map(|ns| ns as f64 / 1e9);
-    Some(FailedTimes { low: at(0.1)?, median: at(0.5)?, high: at(0.9)?, passed: passed_median(merged) })
+    let mut place = 0;
+    let mut gave_up = |slice: &&Snapshot| {
+        let outcomes = timeline::series_of(slice, &merged.key, &mut place).map(|series| &series.outcomes);
+        outcomes.is_some_and(|outcomes| outcomes.iter().any(|(outcome, count)| *outcome == Outcome::Timeout && *count > 0))
+    };
+    let first = run.slices.iter().find(|slice| gave_up(slice));
+    let first_given_up = first.map(|slice| slice.start as f64 / 1e9);
+    Some(FailedTimes { low: at(0.1)?, median: at(0.5)?, high: at(0.9)?, passed: passed_times(merged), first_given_up })
 }
 
 /// What remains of the response times without those of the failed ones.
-fn passed_median(merged: &SeriesSlice) -> Option<f64> {
+fn passed_times(merged: &SeriesSlice) -> Option<PassedTimes> {
     let passed = merged.response.count().saturating_sub(merged.failed_response.count());
     let mut failed = merged.failed_response.bars().peekable();
-    let mut seen = 0;
-    merged.response.bars().find_map(|(low, high, count)| {
+    let (mut seen, mut median, mut longest) = (0, None, None);
+    for (low, high, count) in merged.response.bars() {
         let taken = failed.next_if(|bar| bar.0 == low).map_or(0, |bar| bar.2);
-        seen += count - taken.min(count);
-        (passed > 0 && seen * 2 >= passed).then(|| f64::midpoint(low as f64, high as f64) / 1e9)
-    })
+        let left = count - taken.min(count);
+        seen += left;
+        let middle = f64::midpoint(low as f64, high as f64) / 1e9;
+        if left > 0 {
+            longest = Some(middle);
+        }
+        if median.is_none() && passed > 0 && seen * 2 >= passed {
+            median = Some(middle);
+        }
+    }
+    Some(PassedTimes { median: median?, longest: longest? })
 }

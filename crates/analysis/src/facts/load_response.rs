@@ -194,6 +194,11 @@ impl LoadResponse {
         Some((of(&|load| load <= max / 3.0)?, of(&|load| load >= max * 2.0 / 3.0)?))
     }
 
+    /// What ended in a stretch of time, of the blocks that lie in it.
+    pub(crate) fn stretch_between(&self, (from, to): (f64, f64)) -> Option<LoadStretch> {
+        LoadStretch::of(&self.blocks_between(from, to))
+    }
+
     /// Whether service took clearly longer under high load than under low.
     pub(crate) fn has_grown_with_load(&self) -> bool {
         self.high.is_some_and(|high| self.has_grown(GROWN, high.from, high.to))

@@ -200,7 +200,7 @@ impl<'a> Facts<'a> {
         let (commits, profiles) = (commits::under_load(run, &signals, &strain), profiles::find(&signals, &strain));
         let (cpu_growth, repeated_calls) = (cpu_growth::find(&profiles), spans::repeated(run));
         let growing = growing::find(run, &signals, &waiting, &steady);
-        let (repeated_statements, slow_part) = (repeated_statements::find(run), slow_part::find(run, tally));
+        let (repeated_statements, slow_part) = (repeated_statements::find(run, tally), slow_part::find(run, tally));
         Self {
             run,
             tally,

@@ -159,7 +159,9 @@ fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -
     let (span, concurrency) = (plateaus.span()?, plateaus.concurrency());
     let (places, _) = concurrency.whole().filter(|(least, most)| least == most)?;
     let used = cpu.mean(span.0, span.1)?;
-    let is_it = used >= PLACES_ARE_CORES * f64::max(places, concurrency.slots) && used <= ONE_CORE_USED.1 * places && places <= cores;
+    // Cores that are in use need not be more than the least of what the number may be.
+    let least = f64::max(places, concurrency.slots - concurrency.half);
+    let is_it = used >= PLACES_ARE_CORES * least && used <= ONE_CORE_USED.1 * places && places <= cores;
     let limit = if places > 1.0 { CpuLimit::Cores(places) } else { CpuLimit::OneThread(None) };
     is_it.then_some((limit, Confidence::Medium, span))
 }

@@ -1,20 +1,35 @@
-//! Statements of a database that come as iterations of the load do, and how often for each.
+//! Statements of a database that come as iterations of the load do, or as one of its requests, and how often for each.
 
 use std::ops::RangeInclusive;
 
-use metrics::{LeafSlice, Role, SignalPoint, Snapshot};
+use metrics::{LeafSlice, Role, SeriesKey, SeriesKind, SignalPoint, Snapshot};
 use run_directory::{Run, SignalSeries};
 
-/// Iterations that are needed to count them.
-const ITERATIONS_MIN: u64 = 20;
+use crate::RunTally;
+
+/// Iterations or requests that are needed to count them.
+const COUNTED_MIN: u64 = 20;
 /// Executions that the number for each iteration explains, over those that there were: outside of this they do not come as iterations do.
 const EXPLAINED: RangeInclusive<f64> = 0.8..=1.25;
+/// Stretches into which the readings are joined, to see what executions go along with.
+const STRETCHES: usize = 12;
+const STRETCHES_MIN: usize = 6;
+/// Part of what iterations leave unexplained that a request may leave, for executions to come with it.
+const CLEARLY_LESS: f64 = 0.25;
+/// Part of the variance of executions that a request must explain, and its own coefficient of variation: a rate that stays the same explains any other.
+const EXPLAINED_MIN: f64 = 0.9;
+const VARIED_MIN: f64 = 0.2;
+/// How near to the slope all executions over all requests must be to be those of that request alone; then this is the better known number.
+const RATIO_IS_SLOPE: f64 = 0.05;
 
 /// A statement and what it costs.
 pub(crate) struct RepeatedStatement<'a> {
-    pub(crate) statement: &'a str,
+    /// `None`: whatever clients sent, where the database does not tell its statements apart.
+    pub(crate) statement: Option<&'a str>,
+    pub(crate) observer: &'a str,
     pub(crate) series: String,
-    /// Executions for each iteration.
+    pub(crate) comes_with: ComesWith,
+    /// Executions for each of those.
     pub(crate) each: f64,
     /// Executions per second, over the whole stretch.
     pub(crate) rate: f64,
@@ -23,34 +38,63 @@ pub(crate) struct RepeatedStatement<'a> {
     pub(crate) stretch: (f64, f64),
 }
 
+/// What a statement is executed for.
+pub(crate) enum ComesWith {
+    Iterations,
+    /// By its name.
+    Request(String),
+}
+
 impl RepeatedStatement<'_> {
+    /// `iteration of the load`, or the request's name.
+    pub(crate) fn whole(&self) -> String {
+        match &self.comes_with {
+            ComesWith::Iterations => "iteration of the load".to_owned(),
+            ComesWith::Request(name) => format!("\"{name}\""),
+        }
+    }
+
+    pub(crate) fn is_asking(&self) -> bool {
+        self.statement.is_none() || self.begins_with("select ") || self.begins_with("with ")
+    }
+
     pub(crate) fn begins_with(&self, words: &str) -> bool {
-        self.statement.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
+        self.statement.is_some_and(|text| text.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words)))
     }
 }
 
-pub(super) fn find(run: &Run) -> Vec<RepeatedStatement<'_>> {
-    of_role(run, Role::StatementCalls).filter_map(|calls| repeated(run, calls)).collect()
+pub(super) fn find<'a>(run: &'a Run, tally: &RunTally) -> Vec<RepeatedStatement<'a>> {
+    let keys: Vec<&SeriesKey> = tally.of_kind(SeriesKind::Request).map(|series| &series.merged.key).collect();
+    let is_told_apart = |observer: &str| of_role(run, Role::StatementCalls).any(|calls| calls.signal.observer == observer);
+    let totals = of_role(run, Role::Statements).filter(|total| !is_told_apart(&total.signal.observer));
+    of_role(run, Role::StatementCalls).chain(totals).filter_map(|calls| repeated(run, &keys, calls)).collect()
 }
 
 fn of_role(run: &Run, role: Role) -> impl Iterator<Item = &SignalSeries> {
     run.signals.iter().filter(move |series| series.signal.role == Some(role))
 }
 
-fn repeated<'a>(run: &'a Run, calls: &'a SignalSeries) -> Option<RepeatedStatement<'a>> {
-    let statement = calls.signal.label_value("statement")?;
+fn repeated<'a>(run: &'a Run, keys: &[&SeriesKey], calls: &'a SignalSeries) -> Option<RepeatedStatement<'a>> {
+    let statement = calls.signal.label_value("statement");
     let points = grown(calls);
     let stretch = (points.first()?.0, points.last()?.0);
     let executed = points.last()?.1;
-    // Where work piles up, fewer have been executed than iterations have begun.
-    let as_they_come = |of: fn(&LeafSlice) -> u64| per_iteration(run, &points, of).filter(|(_, explained)| EXPLAINED.contains(explained));
-    let (each, _) = as_they_come(|leaf| leaf.started).or_else(|| as_they_come(|leaf| leaf.ended))?;
-    let is_its_time =
-        |times: &&SignalSeries| times.signal.observer == calls.signal.observer && times.signal.label_value("statement") == Some(statement);
+    let (comes_with, each) = match with_a_request(run, keys, &points) {
+        Some((name, line)) => {
+            let is_all_its_own = statement.is_some() && (line.ratio - line.slope).abs() <= RATIO_IS_SLOPE * line.slope;
+            (ComesWith::Request(name), if is_all_its_own { line.ratio } else { line.slope })
+        }
+        // All that clients send has the observer's own part in it, which comes with nothing.
+        None if statement.is_none() => return None,
+        None => (ComesWith::Iterations, with_iterations(run, &points)?),
+    };
+    let is_its_time = |times: &&SignalSeries| {
+        statement.is_some() && times.signal.observer == calls.signal.observer && times.signal.label_value("statement") == statement
+    };
     let took_s = of_role(run, Role::StatementTime).find(is_its_time).and_then(|times| Some(grown(times).last()?.1 / executed.max(1.0)));
     let rate = executed / (stretch.1 - stretch.0).max(1.0);
-    let name = calls.signal.name.clone();
-    Some(RepeatedStatement { statement, series: name, each, rate, took_s, stretch })
+    let (observer, series) = (&*calls.signal.observer, calls.signal.name.clone());
+    Some(RepeatedStatement { statement, observer, series, comes_with, each, rate, took_s, stretch })
 }
 
 /// How much a counter had grown since its first reading, at each of its readings; `(seconds since the run began, growth)`.
@@ -66,32 +110,85 @@ fn grown(counter: &SignalSeries) -> Vec<(f64, f64)> {
     first.into_iter().chain(counter.points.windows(2).map(step)).collect()
 }
 
-/// Executions for each iteration that was counted meanwhile; and the slope of the one over the other (least squares), as a part of that: 1 where they come as
-/// iterations do. `None`: too few iterations.
-fn per_iteration(run: &Run, executed: &[(f64, f64)], count_of: fn(&LeafSlice) -> u64) -> Option<(f64, f64)> {
-    let counted = |slice: &Snapshot| slice.leaves.iter().map(count_of).sum::<u64>();
+/// What had been counted of the load by the time of each reading, and what had been executed.
+fn counted_beside(run: &Run, executed: &[(f64, f64)], count_of: impl Fn(&Snapshot) -> u64) -> Vec<(f64, f64)> {
     let mut slices = run.slices.iter().peekable();
-    let mut iterations = 0;
-    let points: Vec<(f64, f64)> = executed
-        .iter()
-        .map(|(at, total)| {
-            while let Some(slice) = slices.next_if(|slice| slice.end as f64 / 1e9 <= at + 0.5) {
-                iterations += counted(slice);
-            }
-            (iterations as f64, *total)
+    let mut counted = 0;
+    let beside = |(at, total): &(f64, f64)| {
+        while let Some(slice) = slices.next_if(|slice| slice.end as f64 / 1e9 <= at + 0.5) {
+            counted += count_of(slice);
+        }
+        (counted as f64, *total)
+    };
+    executed.iter().map(beside).collect()
+}
+
+/// Executions for each iteration, where they come as these do.
+fn with_iterations(run: &Run, executed: &[(f64, f64)]) -> Option<f64> {
+    // Where work piles up, fewer have been executed than iterations have begun.
+    let as_they_come = |of: fn(&LeafSlice) -> u64| {
+        let points = counted_beside(run, executed, |slice| slice.leaves.iter().map(of).sum());
+        let (first, last) = (points.first()?, points.last()?);
+        if last.0 - first.0 < COUNTED_MIN as f64 || last.1 <= first.1 {
+            return None;
+        }
+        let each = (last.1 - first.1) / (last.0 - first.0);
+        EXPLAINED.contains(&(FittedLine::through(&points)?.slope / each)).then_some(each)
+    };
+    as_they_come(|leaf| leaf.started).or_else(|| as_they_come(|leaf| leaf.ended))
+}
+
+/// The request whose rate explains that of the executions, much better than the rate of all iterations does.
+fn with_a_request(run: &Run, keys: &[&SeriesKey], executed: &[(f64, f64)]) -> Option<(String, FittedLine)> {
+    let rates = |count_of: &dyn Fn(&Snapshot) -> u64| {
+        let points = counted_beside(run, executed, count_of);
+        let length = points.len().div_ceil(STRETCHES).max(1);
+        let ends: Vec<(f64, f64)> = points.iter().copied().step_by(length).collect();
+        ends.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1)).collect::<Vec<_>>()
+    };
+    let of_iterations = FittedLine::through(&rates(&|slice| slice.leaves.iter().map(|leaf| leaf.ended).sum()))?;
+    let line_of = |key: &SeriesKey| {
+        let rates = rates(&|slice| slice.series.iter().find(|series| series.key == *key).map_or(0, |series| series.count));
+        let count: f64 = rates.iter().map(|rate| rate.0).sum();
+        let line = FittedLine::through(&rates).filter(|line| rates.len() >= STRETCHES_MIN && line.slope > 0.0)?;
+        (count >= COUNTED_MIN as f64 && line.varied >= VARIED_MIN && line.unexplained <= 1.0 - EXPLAINED_MIN).then_some(line)
+    };
+    let (key, line) =
+        keys.iter().filter_map(|key| Some((key, line_of(key)?))).min_by(|a, b| a.1.unexplained.total_cmp(&b.1.unexplained))?;
+    // Alone in its iterations, it is as good as they are, and its name says more.
+    let is_alone = of_iterations.unexplained_in_proportion <= 1.0 - EXPLAINED_MIN && keys.len() == 1;
+    (is_alone || line.unexplained <= CLEARLY_LESS * of_iterations.unexplained_in_proportion).then(|| (key.name.to_string(), line))
+}
+
+/// The straight line through points (least squares).
+struct FittedLine {
+    slope: f64,
+    /// Sum of y over that of x.
+    ratio: f64,
+    /// Part of the variance of y that it leaves; and that a line through zero leaves, which is the only one by which y comes with x.
+    unexplained: f64,
+    unexplained_in_proportion: f64,
+    /// Coefficient of variation of x.
+    varied: f64,
+}
+
+impl FittedLine {
+    fn through(points: &[(f64, f64)]) -> Option<Self> {
+        let count = points.len() as f64;
+        let (x, y) = (points.iter().map(|point| point.0).sum::<f64>() / count, points.iter().map(|point| point.1).sum::<f64>() / count);
+        let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
+        let (xx, xy, yy) = (sum(&|dx, _| dx * dx), sum(&|dx, dy| dx * dy), sum(&|_, dy| dy * dy));
+        if xx <= 0.0 || yy <= 0.0 {
+            return None;
+        }
+        let each = points.iter().map(|point| point.0 * point.1).sum::<f64>() / points.iter().map(|point| point.0 * point.0).sum::<f64>();
+        let left = points.iter().map(|point| (point.1 - each * point.0).powi(2)).sum::<f64>();
+        Some(Self {
+            slope: xy / xx,
+            ratio: y / x,
+            unexplained: (1.0 - xy * xy / (xx * yy)).max(0.0),
+            unexplained_in_proportion: left / yy,
+            varied: (xx / count).sqrt() / x.max(1e-9),
         })
-        .collect();
-    let (first, last) = (points.first()?, points.last()?);
-    if last.0 - first.0 < ITERATIONS_MIN as f64 || last.1 <= first.1 {
-        return None;
     }
-    let each = (last.1 - first.1) / (last.0 - first.0);
-    let count = points.len() as f64;
-    let (x, y) = (points.iter().map(|point| point.0).sum::<f64>() / count, points.iter().map(|point| point.1).sum::<f64>() / count);
-    let (mut covariance, mut variance) = (0.0, 0.0);
-    for point in &points {
-        covariance += (point.0 - x) * (point.1 - y);
-        variance += (point.0 - x).powi(2);
-    }
-    Some((each, covariance / variance.max(1e-9) / each))
 }

@@ -31,6 +31,8 @@ const DWARFED: f64 = 10.0;
 const WANDERS: f64 = 5.0;
 /// Part of the arrivals that does not leave, from which work piles up.
 const PILES_UP: f64 = 0.04;
+/// How far what a scenario takes longer may be from what a request does, for the one to say no more than the other.
+const ECHO: f64 = 0.1;
 /// Part of the added time that a phase must hold to be named.
 const PHASE_SHARE: f64 = 0.6;
 
@@ -74,8 +76,8 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let what_changed = what(change);
     let what_changed = if beside.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
-    let added = if change.is_slower() && change.shape == Shape::Step { added_time::told(facts, &all) } else { None };
-    let where_to = added.as_ref().map_or_else(String::new, |added| format!(": {}", added.claim));
+    let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::told(facts, &all) } else { None };
+    let where_to = added_time.as_ref().map_or_else(String::new, |added| format!(": {}", added.claim));
     let claim = format!("{what_changed}{beside}{}{where_to}", under_load(facts, change, !beside.is_empty()));
     let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change);
     let standing = match (change.is_slower(), piles_up) {
@@ -88,13 +90,17 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs && is_long;
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
     let mut found = RankedFinding::new(standing, "change", confidence, claim).rests_on(numbers(change), columns(change), span(change));
-    // A scenario of one request changes as that does, and often has its name.
-    let is_echo = |other: &Change| other.of.kind() != Some(SeriesKind::Request) && what(other) == what(change);
+    // A scenario changes as its request does, and often has its name.
+    let added = |of: &Change| of.after.mean - of.before.mean;
+    let is_echo = |other: &Change| {
+        let is_like = |request: &&Change| (added(other) - added(request)).abs() <= ECHO * added(request).abs();
+        other.of.kind().is_some_and(|kind| kind != SeriesKind::Request) && all.iter().any(is_like)
+    };
     for other in with.iter().filter(|other| !is_echo(other)) {
         found = found.rests_on(format!("{}: {}", what(other).trim_end_matches(','), numbers(other)), columns(other), span(other));
     }
     let mut what_to_do = None;
-    if let Some(added) = added {
+    if let Some(added) = added_time {
         found = found.rests_on(added.evidence, added.series, span(change));
         what_to_do = added.next;
     }

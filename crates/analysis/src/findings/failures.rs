@@ -25,6 +25,8 @@ const AT_LIMIT: f64 = 1.05;
 /// How much shorter than others failed ones are when they were turned away, and how much longer when they waited in vain.
 const SHORTER: f64 = 0.5;
 const LONGER: f64 = 3.0;
+/// Failed ones of one length, than which no other took longer, that are a limit: fewer may be by chance.
+const LONGEST_MIN: u64 = 5;
 
 pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
     let is_pattern = |failing: &&Failing<'_>| {
@@ -55,8 +57,12 @@ fn are_together(a: &Failing<'_>, b: &Failing<'_>) -> bool {
         FailedWhen::Within(first, _) => Some(first),
         when => when.onset(),
     };
+    let is_at_once = |a: f64, b: f64| (a - b).abs() <= TOGETHER_S;
+    if let (Some(a), Some(b)) = (made_at(a), made_at(b)) {
+        return is_at_once(a, b);
+    }
     match (at(a), at(b)) {
-        (Some(a), Some(b)) => (a - b).abs() <= TOGETHER_S,
+        (Some(a), Some(b)) => is_at_once(a, b),
         (None, None) => a.when == b.when && a.kinds.first().map(|kind| &kind.text) == b.kinds.first().map(|kind| &kind.text),
         _ => false,
     }
@@ -157,9 +163,10 @@ fn when(when: FailedWhen) -> String {
         FailedWhen::Within(first, last) => format!(", all of them between {} and {}", clock(first), clock(last)),
         FailedWhen::Until(to) => format!(" until {}", clock(to)),
         FailedWhen::Between(from, to) => format!(" from {} to {}", clock(from), clock(to)),
-        FailedWhen::AboveLoad { load, is_open: true, at } => format!(" above {}, from {} on", units::rate(load), clock(at)),
-        FailedWhen::AboveLoad { load, is_open: false, at } => {
-            format!(" above {}, from {} on", units::counted(load.round() as u64, "user"), clock(at))
+        FailedWhen::AboveLoad { load, is_open, of_several, at } => {
+            let reached = if is_open { units::rate(load) } else { units::counted(load.round() as u64, "user") };
+            let in_all = if of_several { " in all" } else { "" };
+            format!(" above {reached}{in_all}, from {} on", clock(at))
         }
     }
 }
@@ -185,40 +192,59 @@ fn columns(failing: &Failing<'_>) -> Vec<String> {
 fn times(failing: &Failing<'_>) -> Option<String> {
     let times = failing.times?;
     let median = units::seconds(times.median);
-    let timeouts = failing.kinds.iter().filter(|kind| kind.outcome == Outcome::Timeout).map(|kind| kind.count).sum::<u64>();
-    if timeouts * 2 > failing.failed && times.high <= AT_LIMIT * times.low {
+    let given_up = given_up(failing);
+    if given_up * 2 > failing.failed && times.high <= AT_LIMIT * times.low {
         let made = made_at(failing).map_or_else(String::new, |at| format!("; they were made from about {} on", clock(at)));
-        return Some(format!("all were given up after {median}: they sit at the time limit, and would have taken longer{made}"));
+        let how_many = if given_up == failing.failed { "all".to_owned() } else { units::count(given_up) };
+        return Some(format!("{how_many} were given up after {median}: they sit at the time limit, and would have taken longer{made}"));
     }
     let passed = times.passed?;
-    let others = units::seconds(passed);
-    if times.median <= SHORTER * passed {
+    let others = units::seconds(passed.median);
+    if times.median <= SHORTER * passed.median {
         return Some(format!("failed ones took {median}, the others {others}: they are turned away before the work is done"));
     }
-    if times.median >= LONGER * passed && times.high <= AT_LIMIT * times.low {
+    let is_one_length = times.high <= AT_LIMIT * times.low;
+    let is_longest = passed.longest <= times.high && failing.failed >= LONGEST_MIN;
+    if is_one_length && times.median >= LONGER * passed.median {
         return Some(format!("failed ones all took {median}, the others {others}: a time limit inside the system"));
     }
-    (times.median >= LONGER * passed).then(|| format!("failed ones took {median}, the others {others}: they waited in vain"))
+    if is_one_length && is_longest {
+        return Some(format!(
+            "failed ones all took {median}, and no other took longer: a time limit inside the system, shorter than their tail"
+        ));
+    }
+    (times.median >= LONGER * passed.median).then(|| format!("failed ones took {median}, the others {others}: they waited in vain"))
 }
 
 fn changed_with<'a>(facts: &'a Facts<'_>, failing: &Failing<'_>) -> Vec<&'a Change> {
-    let Some(at) = failing.when.onset() else { return Vec::new() };
+    let Some(at) = began(failing) else { return Vec::new() };
     let requests = facts.changes.found.iter().filter(|change| change.of.kind() == Some(SeriesKind::Request));
     requests.filter(|change| (change.at - at).abs() <= TOGETHER_S + change.at_error).collect()
 }
 
 fn signals(facts: &Facts<'_>, failing: &Failing<'_>, found: RankedFinding, (from, to): (f64, f64)) -> RankedFinding {
     const SIGNALS_MAX: usize = 3;
-    let Some(at) = failing.when.onset() else { return found };
+    let Some(at) = began(failing) else { return found };
     let moves = crate::facts::signal_moves::around(&facts.run.signals, at, 0.0, to);
     moves.iter().filter(|moved| moved.has_moved()).take(SIGNALS_MAX).fold(found, |found, moved| {
         found.rests_on(format!("{} at the same time", moved.phrase()), vec![moved.signal.name.clone()], (from, to))
     })
 }
 
-/// When those were made that ran into a time limit: as long before they failed. Seconds since the run began.
+fn given_up(failing: &Failing<'_>) -> u64 {
+    failing.kinds.iter().filter(|kind| kind.outcome == Outcome::Timeout).map(|kind| kind.count).sum()
+}
+
+/// When those were made that ran into a time limit, if most did: as long before the first was given up. Seconds since the run began.
 fn made_at(failing: &Failing<'_>) -> Option<f64> {
-    Some((failing.when.onset()? - failing.times?.median).max(0.0))
+    failing.when.onset().filter(|_| given_up(failing) * 2 > failing.failed)?;
+    let times = failing.times?;
+    Some((times.first_given_up? - times.median).max(0.0))
+}
+
+/// When what made them fail began, as far as they tell. Seconds since the run began.
+fn began(failing: &Failing<'_>) -> Option<f64> {
+    made_at(failing).or_else(|| failing.when.onset())
 }
 
 fn next(failing: &Failing<'_>) -> String {

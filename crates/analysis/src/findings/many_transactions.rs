@@ -3,7 +3,7 @@
 use metrics::Role;
 
 use super::ranked::{RankedFinding, Standing};
-use super::transactions::{MANY, many, most_seen};
+use super::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::commits::Commits;
@@ -41,7 +41,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let where_to = most.as_ref().map_or_else(String::new, |(response, _)| format!(", and most of the time goes to \"{}\"", response.name));
     match (transactions, statement) {
         (Some((commits, each)), _) => Some(of_transactions(facts, commits, each, &where_to)),
-        (None, Some((statement, each))) => Some(of_statement(statement, each, &where_to)),
+        (None, Some(statement)) => Some(of_statement(facts, statement, &where_to)),
         (None, None) => None,
     }
 }
@@ -74,28 +74,16 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
 }
 
 /// Statements within one transaction, or of a database that counts no transaction where only something is read.
-fn of_statement(repeated: &RepeatedStatement<'_>, each: f64, where_to: &str) -> RankedFinding {
-    let claim = format!(
-        "The database is asked too often: `{}` is executed {:.0} times for each iteration of the load, {each:.0} for each request{where_to}",
-        repeated.statement, repeated.each
-    );
+fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>, where_to: &str) -> RankedFinding {
+    let (each, whole) = (repeated.each, repeated.whole());
+    let claim = format!("The database is asked too often: {}{where_to}", repeated_too_often(facts, repeated));
     let took = repeated.took_s.map_or_else(String::new, |took_s| {
-        format!(", {} each by its own account: {} for each iteration", units::seconds(took_s), units::seconds(took_s * repeated.each))
+        format!(", {} each by its own account: {} for each {whole}", units::seconds(took_s), units::seconds(took_s * each))
     });
-    let text = format!("{} executions per second on average, as iterations came{took}", units::number(repeated.rate));
-    RankedFinding::new(Standing::Cause, "many-transactions", confidence(each), claim)
+    let text = format!("{} executions per second on average, as those came{took}", units::number(repeated.rate));
+    // How much work a command is, and whether one could do for many, is not known of what is only counted.
+    let confidence = if repeated.statement.is_some() { confidence(per_request(facts, repeated)) } else { Confidence::Low };
+    RankedFinding::new(Standing::Cause, "many-transactions", confidence, claim)
         .rests_on(text, vec![repeated.series.clone()], repeated.stretch)
         .try_next(TOGETHER)
-}
-
-/// The statement that asks for something most often, where that is often for each request.
-fn most_repeated<'f>(facts: &'f Facts<'_>) -> Option<(&'f RepeatedStatement<'f>, f64)> {
-    // What a journey asks for is no request's.
-    if !facts.run.plan.flows.is_empty() {
-        return None;
-    }
-    let asks = facts.repeated_statements.iter().filter(|found| found.begins_with("select ") || found.begins_with("with "));
-    let most = asks.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
-    let each = most.rate / facts.strain.throughput(most.stretch.0, most.stretch.1).max(1e-9);
-    (each >= MANY).then_some((most, each))
 }

@@ -9,6 +9,7 @@ use super::load_target::LoadTarget;
 use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
 use crate::facts::changes::{BY_MIN_S, Change, Kept};
+use crate::facts::load_blocks::LoadStretch;
 use crate::facts::load_response::{GROWN, LoadResponse};
 use crate::facts::readings::{SignalReadings, longest_run};
 use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
@@ -26,8 +27,12 @@ const GROWTH_MAX: f64 = 1.25;
 const REACHED_MIN: f64 = 0.95;
 const REACHED_LEAST: f64 = 0.8;
 const REQUESTS_MIN: u64 = 100;
+/// Requests of one kind in a stretch from which they show whether it holds there.
+const HELD_MIN: u64 = 8;
 /// Journeys that say as much as so many requests: a request may set off any number of them.
 const JOURNEYS_MIN: u64 = 100;
+/// Part of the requests that may have come too seldom for their times to be looked at.
+const SELDOM_MAX: f64 = 0.2;
 /// How many times as long a run should take that was too short.
 const LONGER: f64 = 5.0;
 /// Share of the time spent collecting garbage that is worth naming.
@@ -146,8 +151,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if let Some(steady) = kept_at_constant_load(facts, totals) {
         return steady;
     }
-    let varied = |response: &LoadResponse| matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= 2.0 * low.load);
-    if facts.responses.iter().any(varied) {
+    if facts.responses.iter().any(has_varied) {
         return cannot_tell(
             "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
             &with_what_was_seen(facts, &format!("Raise the load further and hold it there{}.", higher(facts))),
@@ -223,10 +227,33 @@ fn failed(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if all.is_empty() { "nothing failed".to_owned() } else { all.join(", ") }
 }
 
-/// Throughput of every request that says something followed the load.
+/// Throughput of every request that says something followed the load, or what was asked of it stayed the same and it held beside them.
 fn all_follow(facts: &Facts<'_>) -> bool {
-    let mut telling = facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN).peekable();
-    telling.peek().is_some() && telling.all(follows)
+    let telling = facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN);
+    let (varied, others): (Vec<&LoadResponse>, Vec<&LoadResponse>) = telling.partition(|response| has_varied(response));
+    let all_hold = |response: &&LoadResponse| varied.iter().all(|beside| holds_beside(response, beside));
+    !varied.is_empty() && varied.iter().all(|response| follows(response)) && others.iter().all(all_hold)
+}
+
+fn has_varied(response: &LoadResponse) -> bool {
+    matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= 2.0 * low.load)
+}
+
+/// Whether as much of it ended, in the same time, while the load of another was high as while that was low.
+fn holds_beside(response: &LoadResponse, varied: &LoadResponse) -> bool {
+    let (Some(low), Some(high)) = (varied.low, varied.high) else { return false };
+    if low.from < high.to && high.from < low.to {
+        return false;
+    }
+    let during = |of: LoadStretch| response.stretch_between((of.from, of.to)).filter(|stretch| stretch.count >= HELD_MIN);
+    let (Some(low), Some(high)) = (during(low), during(high)) else { return false };
+    let throughput_min = REACHED_MIN * low.throughput - 2.0 * low.throughput_error.hypot(high.throughput_error);
+    high.service <= service_max(&low) && high.throughput >= throughput_min.max(REACHED_LEAST * low.throughput)
+}
+
+/// What a request may take on average for its times not to have grown, beyond what is not known of them under low load.
+fn service_max(low: &LoadStretch) -> f64 {
+    f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), GROWN * low.service)
 }
 
 /// No time changed, no journey was lost or left, no arrival was late for lack of a user.
@@ -236,17 +263,20 @@ fn is_all_at_ease(facts: &Facts<'_>) -> bool {
     facts.changes.found.is_empty() && !waited && !facts.tally.flows().iter().any(is_lost)
 }
 
-/// Throughput grew with a load that at least doubled, and times did not, beyond what is not known of those under low load.
+/// Throughput grew with a load that at least doubled, and times did not.
 fn follows(response: &LoadResponse) -> bool {
     let (Some(low), Some(high)) = (response.low, response.high) else { return false };
-    let service_max = f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), GROWN * low.service);
-    high.load >= 2.0 * low.load && high.service <= service_max && response.throughput_follows(REACHED_MIN, REACHED_LEAST)
+    has_varied(response) && high.service <= service_max(&low) && response.throughput_follows(REACHED_MIN, REACHED_LEAST)
 }
 
 /// Under a constant load of arrivals: that everything was served, and how far each request and flow kept its median; of too few requests, each flow alone.
 fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String> {
     let has_few_requests = totals.requests < REQUESTS_MIN;
-    let kept: Vec<&Kept> = facts.changes.kept.iter().filter(|kept| !has_few_requests || kept.of.kind().is_none()).collect();
+    let requests = || facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged);
+    // The median of a few moves by itself.
+    let is_seldom = |of: &TimelineOf| requests().any(|one| one.count < REQUESTS_MIN && TimelineOf::Series(one.key.clone()) == *of);
+    let tells = |kept: &&Kept| if has_few_requests { kept.of.kind().is_none() } else { kept.is_kept() || !is_seldom(&kept.of) };
+    let kept: Vec<&Kept> = facts.changes.kept.iter().filter(tells).collect();
     let first = kept.first()?;
     let loaded = facts.tally.seconds_with_arrivals();
     let is_served = is_all_at_ease(facts) && totals.arrivals_started >= totals.arrivals_due;
@@ -254,18 +284,22 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
         return None;
     }
     let was_looked_at = |of: &TimelineOf| kept.iter().any(|kept| kept.of == *of);
-    let mut requests = facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged.key);
     let flows = facts.tally.flows().iter().filter(|flow| flow.merged.started > 0);
     let mut flows = flows.map(|flow| TimelineOf::Flow(flow.merged.name.to_string()));
-    let were_requests = requests.all(|key| was_looked_at(&TimelineOf::Series(key.clone())) || facts.preparation.has(key));
-    if !(were_requests || has_few_requests) || !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_kept()) {
+    if !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_kept()) {
         return None;
     }
+    let seldom = requests().filter(|one| !was_looked_at(&TimelineOf::Series(one.key.clone())) && !facts.preparation.has(&one.key));
+    let (names, counts): (Vec<&str>, Vec<u64>) = seldom.map(|one| (&*one.key.name, one.count)).unzip();
+    if !has_few_requests && counts.iter().sum::<u64>() as f64 > SELDOM_MAX * totals.requests as f64 {
+        return None;
+    }
+    let seldom = if has_few_requests || names.is_empty() { String::new() } else { format!(" ({} came too seldom to tell)", named(&names)) };
     let served = match totals.iterations_interrupted {
         0 => "Every arrival was served".to_owned(),
         cut => format!("Every arrival was started, {} cut off by the end of the run", units::count(cut)),
     };
-    let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &kept));
+    let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &kept)) + &seldom;
     // Pauses that are too few for a finding stand in the maximum of the same report.
     Some(match &facts.slow_seconds {
         Some(slow) => format!(

@@ -9,15 +9,19 @@ use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::facts::repeated_statements::RepeatedStatement;
+use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
 
 /// Executions for each iteration, and for each request that it makes many times, from which a statement is repeated.
 const MANY: f64 = 10.0;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let repeats = requests_per_iteration(facts);
-    // Where an iteration makes a request many times, each of them may insert rows of its own.
-    let inserts = facts.repeated_statements.iter().filter(|found| found.begins_with("insert into ") && found.each >= MANY * repeats);
+    let is_many = |found: &&RepeatedStatement<'_>| match found.comes_with {
+        // Where an iteration makes a request many times, each of them may insert rows of its own.
+        ComesWith::Iterations => found.each >= MANY * repeats,
+        ComesWith::Request(_) => found.each >= MANY,
+    };
+    let inserts = facts.repeated_statements.iter().filter(|found| found.begins_with("insert into ")).filter(is_many);
     let found = inserts.max_by(|a, b| a.each.total_cmp(&b.each))?;
     Some(told(facts, found))
 }
@@ -30,23 +34,22 @@ fn requests_per_iteration(facts: &Facts<'_>) -> f64 {
 }
 
 fn told(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
-    let RepeatedStatement { statement, each, stretch, .. } = found;
-    let claim = format!(
-        "`{statement}` is executed {each:.0} times for each iteration of the load, once for each row: one statement can insert them all"
-    );
+    let RepeatedStatement { each, stretch, .. } = found;
+    let (statement, whole) = (found.statement.unwrap_or_default(), found.whole());
+    let claim = format!("`{statement}` is executed {each:.0} times for each {whole}, once for each row: one statement can insert them all");
     let time = found.took_s.map_or_else(String::new, |took_s| {
-        format!(", {} each by its own account: {} of its time for each iteration", units::seconds(took_s), units::seconds(took_s * each))
+        format!(", {} each by its own account: {} of its time for each {whole}", units::seconds(took_s), units::seconds(took_s * each))
     });
     let fewer = 1.0 - 1.0 / each;
     let mut told = RankedFinding::new(Standing::Fault, "statements", Confidence::Medium, claim)
         .rests_on(
-            format!("{} executions per second on average, as iterations came{time}", units::number(found.rate)),
+            format!("{} executions per second on average, as those came{time}", units::number(found.rate)),
             vec![found.series.clone()],
             *stretch,
         )
         .rests_on(
             format!(
-                "in one statement there would be {:.0} round trips less for each iteration and, if each commits by itself, as many commits ({} of them)",
+                "in one statement there would be {:.0} round trips less for each of those and, if each commits by itself, as many commits ({} of them)",
                 each - 1.0,
                 units::share(fewer)
             ),

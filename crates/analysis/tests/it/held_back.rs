@@ -99,6 +99,55 @@ fn what_was_given_up_is_said_to_have_been_made_as_long_before() {
     assert!(failed.next.starts_with("Find what it waits for from 0:15 on"), "{}", failed.next);
 }
 
+/// From 0:25 on nothing ends any more, until the first is given up after thirty seconds; a few are refused meanwhile.
+#[test]
+fn what_a_dead_target_leaves_waiting_was_made_when_it_died() {
+    let second = |number: u32| {
+        let mut slice = Slice::new(number).leaf(|leaf| (leaf.arrivals_due, leaf.started) = if number < 35 { (20, 20) } else { (0, 0) });
+        let (count, service, outcome) = match number {
+            0..25 => (20, 5 * MS, Outcome::Passed),
+            28 => (1, SECOND, Outcome::Passed),
+            31 => (2, SECOND, Outcome::Status),
+            55..65 => (20, 30 * SECOND, Outcome::Timeout),
+            _ => (0, 0, Outcome::Passed),
+        };
+        for _ in 0..count {
+            slice = slice.request("Order", 0, service, outcome);
+        }
+        slice.done()
+    };
+    let found = findings(&made::run_of(plan(open(20.0, 35)), (0..65).map(second).collect()));
+    let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
+    let told = "200 were given up after 30.0 s: they sit at the time limit, and would have taken longer; they were made from about 0:25 on";
+    assert!(failed.evidence.iter().any(|evidence| evidence.text == told), "{}", shown(&found));
+    assert!(failed.next.starts_with("Find what it waits for from 0:25 on"), "{}", failed.next);
+}
+
+/// Times up to 200 ms, at which something inside answers with an error.
+#[test]
+fn failures_as_long_as_the_longest_that_passed_are_a_time_limit() {
+    let told = |limit: u64| {
+        let second = |number: u32| {
+            let mut slice = Slice::new(number).arrivals(20);
+            for index in 0..20 {
+                let fails = number.is_multiple_of(2) && index == 7;
+                let (service, outcome) = if fails { (limit, Outcome::Status) } else { ((40 + 8 * index) * MS, Outcome::Passed) };
+                slice = slice.request("Order", 0, service, outcome);
+            }
+            slice.done()
+        };
+        let found = findings(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
+        let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
+        failed.evidence.iter().any(|evidence| {
+            evidence.text
+                == "failed ones all took 202 ms, and no other took longer: a time limit inside the system, shorter than their tail"
+        })
+    };
+    assert!(told(202 * MS));
+    // In the midst of the others it says nothing.
+    assert!(!told(120 * MS));
+}
+
 /// Open load of which each visitor opens a connection; in the end most of them wait.
 #[test]
 fn visitors_that_came_and_still_wait_have_opened_their_connection_too() {

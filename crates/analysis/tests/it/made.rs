@@ -88,6 +88,13 @@ impl Slice {
         self
     }
 
+    /// `count` passed requests of another scenario, of equal time.
+    pub(crate) fn requests_of(mut self, scenario: &str, name: &str, count: u64, service: u64) -> Self {
+        let key = SeriesKey { scenario: scenario.into(), ..key(SeriesKind::Request, name) };
+        (0..count).for_each(|_| self.record_as(&key, 0, service, Outcome::Passed));
+        self
+    }
+
     /// A passed request of a group.
     pub(crate) fn request_in(mut self, group: &str, name: &str, service: u64) -> Self {
         self.record_as(&SeriesKey { group: group.into(), ..key(SeriesKind::Request, name) }, 0, service, Outcome::Passed);
@@ -139,6 +146,13 @@ impl Slice {
 
     pub(crate) fn leaf(mut self, set: impl FnOnce(&mut LeafSlice)) -> Self {
         set(self.recorder.leaf(0));
+        self
+    }
+
+    /// As many iterations of one leaf as arrivals came due, all ended.
+    pub(crate) fn arrivals_of(mut self, leaf: u32, count: u64) -> Self {
+        let leaf = self.recorder.leaf(leaf);
+        (leaf.arrivals_due, leaf.started, leaf.ended) = (count, count, count);
         self
     }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test whose run lacks what it made has failed")]
 
+mod beside;
 mod causes;
 mod changes;
 mod changing_load;

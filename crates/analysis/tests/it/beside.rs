@@ -1,0 +1,76 @@
+//! A load that rises beside others that stay as they are: what is said of all of them, and which of them a database works for.
+
+use analysis::{Findings, conclude};
+use metrics::Role;
+use plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
+use run_directory::Run;
+
+use crate::made::{self, MS, SECOND, Slice, counter};
+
+const SECONDS: u32 = 40;
+
+/// "List" of "Trips" rises from 2 to 70 a second, while "Show" of "Browse" stays at 8; both with their time in a second, in milliseconds.
+fn run(show_ms: impl Fn(u32) -> u64, list_ms: impl Fn(u32) -> u64) -> Run {
+    let rate = |from, to| LoadProfile::Open {
+        stages: vec![OpenStage::Rate { from, to, duration_ns: u64::from(SECONDS) * SECOND, timing: Timing::Even }],
+    };
+    let leaf = |scenario, profile| Load::Run(ScenarioRun::new(ScenarioId(scenario), profile));
+    let load = Load::Parallel(vec![leaf(0, rate(8.0, 8.0)), leaf(1, rate(2.0, 70.0))]);
+    let slice = |second: u32| {
+        let slice = Slice::new(second).requests_of("Browse", "Show", 8, show_ms(second) * MS);
+        let slice = slice.requests_of("Trips", "List", lists(second), list_ms(second) * MS);
+        slice.arrivals_of(0, 8).arrivals_of(1, lists(second)).done()
+    };
+    made::run_of(TestPlan::new("shop", ["Browse", "Trips"], load), (0..SECONDS).map(slice).collect())
+}
+
+fn lists(second: u32) -> u64 {
+    2 + u64::from(second) * 68 / u64::from(SECONDS - 1)
+}
+
+fn findings(run: &Run) -> Findings {
+    conclude(run).verdict.findings
+}
+
+#[test]
+fn a_load_that_stays_the_same_holds_beside_one_that_rises() {
+    let remark = findings(&run(|_| 3, |_| 12)).remark;
+    assert!(remark.starts_with("Nothing limits it at this load: throughput followed the load"), "{remark}");
+}
+
+#[test]
+fn one_that_slows_down_beside_it_does_not() {
+    // By two thirds, in the middle: less than a limit shows, and more than nothing.
+    let slower = run(|second| if second < 20 { 30 } else { 50 }, |_| 12);
+    let said = findings(&slower);
+    assert!(said.findings.iter().any(|finding| finding.rule == "change") || said.remark.starts_with("Cannot tell"), "{said:?}");
+    assert!(!said.remark.starts_with("Nothing limits it"), "{}", said.remark);
+}
+
+#[test]
+fn what_is_executed_for_one_request_again_and_again_is_told_of_that_request() {
+    let asked = |each: u64, list_ms: fn(u32) -> u64| {
+        let mut run = run(|_| 3, list_ms);
+        // Two for each "Show", and some of the observer's own.
+        let all = counter("mysql", "statements").role(Role::Statements);
+        all.each_second(&mut run, |second| (13 + 2 * 8 + each * lists(second as u32)) as f64);
+        findings(&run)
+    };
+    let passing = asked(61, |_| 12);
+    assert!(passing.findings.is_empty(), "{passing:?}");
+    let said =
+        "\"mysql\" is asked 61 times for each \"List\": each is a round trip that requests pay for, though that limits nothing here.";
+    assert!(passing.remark.contains(said), "{}", passing.remark);
+    // Where it does take longer and longer, it is a finding.
+    let slow = asked(61, |second| 12 + u64::from(second) * 2);
+    let found = slow.findings.iter().find(|finding| finding.rule == "many-transactions").unwrap_or_else(|| panic!("{slow:?}"));
+    assert!(found.claim.contains("\"mysql\" is asked 61 times for each \"List\""), "{}", found.claim);
+    assert!(!asked(4, |_| 12).remark.contains("is asked"));
+}
+
+#[test]
+fn what_comes_whatever_is_asked_is_told_of_no_request() {
+    let mut run = run(|_| 3, |_| 12);
+    counter("mysql", "statements").role(Role::Statements).each_second(&mut run, |second| 900.0 + (second % 7) as f64);
+    assert!(!findings(&run).remark.contains("is asked"), "{}", findings(&run).remark);
+}
