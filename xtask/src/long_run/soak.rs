@@ -156,8 +156,8 @@ impl Stub {
         let mut command = Command::new(binary);
         command.args(["stub", "--delay", "uniform(1ms, 5ms)", "--fault", "0.5%=503", "--fault", "0.01%=reset"]);
         command.args(["--json-body", r#"{"products":[1,2,3,4,5,6,7,8],"total":8}"#]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("starting the stub")?;
-        let mut says = BufReader::new(child.stdout.take().context("its standard output was asked for")?);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("starting the stub")?;
+        let mut says = BufReader::new(child.stderr.take().context("its standard error was asked for")?);
         let mut line = String::new();
         says.read_line(&mut line)?;
         // It goes on to say what it did, every ten seconds.

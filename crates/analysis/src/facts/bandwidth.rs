@@ -1,9 +1,11 @@
-//! Requests whose throughput stopped following the load since the bytes of their responses take ever longer to come: what is full is the way of the bytes.
+//! Requests that take longer under load since the bytes of their responses take ever longer to come: what is full is the way of the bytes. Their throughput
+//! stops with it, unless their users, held up together, all pause together while the way is empty.
 
 use metrics::{SeriesKind, Snapshot};
 use run_directory::Run;
 
-use super::plateau::{Plateau, Plateaus};
+use super::load_response::LoadResponse;
+use super::plateau::Plateaus;
 
 /// Part of the added time that the body must hold.
 const OF_BODY: f64 = 0.6;
@@ -11,53 +13,92 @@ const OF_BODY: f64 = 0.6;
 const BYTES_MIN: f64 = 100e3;
 /// How far the bytes per second of the halves of the plateau may lie apart.
 const LEVEL: f64 = 0.10;
+/// Bytes of a response that more than one round trip carries (ten segments, RFC 6928).
+const WINDOW_BYTES: f64 = 14_600.0;
 
 /// A way that is full.
 pub(crate) struct FullWay {
     pub(crate) names: Vec<String>,
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Of all responses together.
-    pub(crate) bytes_per_second: f64,
+    pub(crate) flow: ByteFlow,
     /// Mean time from the first byte of a response to its last, and to its first, under low load and on the plateau. Seconds.
     pub(crate) body: (f64, f64),
     pub(crate) first_byte: (f64, f64),
 }
 
-/// `None`: no throughput stopped, or something before the first byte takes the time.
-pub(super) fn find(run: &Run, plateaus: &Plateaus) -> Option<FullWay> {
+/// How much comes.
+pub(crate) enum ByteFlow {
+    /// No more than so many bytes per second of all responses together, however many are asked for.
+    Stopped(f64),
+    /// A response has so many bytes, and more of them in all still come where more are asked for.
+    Slower(f64),
+}
+
+/// `None`: no request takes longer under load, or something before the first byte takes the time.
+pub(super) fn find(run: &Run, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<FullWay> {
+    let growing = responses.iter().filter_map(|response| slower(run, response));
+    stopped(run, plateaus).or_else(|| growing.max_by(|a, b| added_to_body(a).total_cmp(&added_to_body(b))))
+}
+
+fn stopped(run: &Run, plateaus: &Plateaus) -> Option<FullWay> {
     let (from, to) = plateaus.span()?;
     let first = plateaus.limited.first()?;
-    let (low, high) = (of_plateau(run, plateaus, (first.low.from, first.low.to)), of_plateau(run, plateaus, (from, to)));
-    let (added, of_body) = (high.0 + high.1 - low.0 - low.1, high.1 - low.1);
+    let names: Vec<&str> = plateaus.limited.iter().map(|plateau| plateau.name.as_str()).collect();
+    let (low, high) = (times(run, &names, (first.low.from, first.low.to))?, times(run, &names, (from, to))?);
     let middle = f64::midpoint(from, to);
     let (before, after) = (bytes_per_second(run, (from, middle)), bytes_per_second(run, (middle, to)));
     let bytes = bytes_per_second(run, (from, to));
     let is_level = (after - before).abs() <= LEVEL * before.max(after);
-    (added > 0.0 && of_body >= OF_BODY * added && bytes >= BYTES_MIN && is_level).then(|| FullWay {
-        names: plateaus.limited.iter().map(|plateau: &Plateau| plateau.name.clone()).collect(),
-        from,
-        to,
-        bytes_per_second: bytes,
-        body: (low.1, high.1),
-        first_byte: (low.0, high.0),
-    })
+    (is_added_to_body(&low, &high) && bytes >= BYTES_MIN && is_level)
+        .then(|| way(&names, (from, to), ByteFlow::Stopped(bytes), &low, &high))
+}
+
+/// One request whose throughput did not stop.
+fn slower(run: &Run, response: &LoadResponse) -> Option<FullWay> {
+    let (low, high) = if response.has_grown_with_load() { (response.low?, response.high?) } else { return None };
+    let (names, span) = ([response.name.as_str()], (high.from, high.to));
+    let (low, high) = (times(run, &names, (low.from, low.to))?, times(run, &names, span)?);
+    let is_long = high.bytes >= WINDOW_BYTES;
+    (is_long && is_added_to_body(&low, &high)).then(|| way(&names, span, ByteFlow::Slower(high.bytes), &low, &high))
+}
+
+fn way(names: &[&str], (from, to): (f64, f64), flow: ByteFlow, low: &ResponseTimes, high: &ResponseTimes) -> FullWay {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    FullWay { names, from, to, flow, body: (low.body, high.body), first_byte: (low.first_byte, high.first_byte) }
+}
+
+fn added_to_body(way: &FullWay) -> f64 {
+    way.body.1 - way.body.0
+}
+
+fn is_added_to_body(low: &ResponseTimes, high: &ResponseTimes) -> bool {
+    let added = high.first_byte + high.body - low.first_byte - low.body;
+    added > 0.0 && high.body - low.body >= OF_BODY * added
+}
+
+/// Means of some requests in a stretch. Seconds, and bytes.
+struct ResponseTimes {
+    first_byte: f64,
+    body: f64,
+    bytes: f64,
 }
 
 fn inside(run: &Run, (from, to): (f64, f64)) -> impl Iterator<Item = &Snapshot> {
     run.slices.iter().filter(move |slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to)
 }
 
-/// Mean wait for the first byte, and mean time of the body, of the limited requests. Seconds.
-fn of_plateau(run: &Run, plateaus: &Plateaus, span: (f64, f64)) -> (f64, f64) {
-    let is_limited = |name: &str| plateaus.limited.iter().any(|plateau| plateau.name == name);
+/// `None` where none ended.
+fn times(run: &Run, names: &[&str], span: (f64, f64)) -> Option<ResponseTimes> {
     let series = inside(run, span).flat_map(|slice| &slice.series);
-    let series = series.filter(|series| series.key.kind == SeriesKind::Request && is_limited(&series.key.name));
-    let (count, wait, body) = series.fold((0, 0.0, 0.0), |(count, wait, body), series| {
-        (count + series.count, wait + series.phases.wait.sum() as f64, body + series.phases.body.sum() as f64)
+    let series = series.filter(|series| series.key.kind == SeriesKind::Request && names.contains(&&*series.key.name));
+    let (count, wait, body, bytes) = series.fold((0, 0.0, 0.0, 0.0), |(count, wait, body, bytes), series| {
+        let phases = &series.phases;
+        let sums = (wait + phases.wait.sum() as f64, body + phases.body.sum() as f64, bytes + series.bytes_received as f64);
+        (count + series.count, sums.0, sums.1, sums.2)
     });
-    let mean = |sum: f64| sum / 1e9 / count.max(1) as f64;
-    (mean(wait), mean(body))
+    let mean = |sum: f64| sum / count as f64;
+    (count > 0).then(|| ResponseTimes { first_byte: mean(wait) / 1e9, body: mean(body) / 1e9, bytes: mean(bytes) })
 }
 
 fn bytes_per_second(run: &Run, span: (f64, f64)) -> f64 {

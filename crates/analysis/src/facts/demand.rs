@@ -39,6 +39,11 @@ pub(super) fn cpu_share_of_service(responses: &[LoadResponse], cores_used: f64, 
     if responses.iter().any(|response| !response.is_open) {
         return None;
     }
+    share_of_service(responses, cores_used, span)
+}
+
+/// The same of any load: of closed load no less than that.
+pub(super) fn share_of_service(responses: &[LoadResponse], cores_used: f64, span: (f64, f64)) -> Option<f64> {
     let all: f64 = parts(responses, span).iter().map(|(_, service, rate)| service * rate).sum();
     (all > 0.0).then(|| cores_used / all)
 }

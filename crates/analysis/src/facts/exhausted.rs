@@ -29,6 +29,9 @@ const DISK_QUEUE: f64 = 3.0;
 const LINK_FULL: f64 = 0.90;
 /// Share of the descriptors that a process may have.
 const DESCRIPTORS: f64 = 0.97;
+/// Readings and seconds at that limit: the kernel refuses the next one at once, whereas what is merely busy may be so by chance.
+const REFUSING_READINGS_MIN: usize = 2;
+const REFUSING_MIN_S: f64 = 1.0;
 /// Threads of the observed system that run or wait for a core, on average: where work is held up at the cores, there is always one.
 const AT_CORES: f64 = 0.8;
 /// Part of what is in the system that runs or waits for a core, below which (Little's law) nearly all of the time is spent elsewhere.
@@ -220,7 +223,8 @@ impl<'a> Resources<'_, '_, 'a> {
     fn descriptors(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Descriptors, |of| {
             let (open, limit) = (of.used.as_ref()?, of.places(0.0, f64::INFINITY)?);
-            let span = longest(open, |open| open >= DESCRIPTORS * limit)?;
+            let is_at_limit = |open: f64| open >= DESCRIPTORS * limit;
+            let span = longest_run(open.points(), REFUSING_READINGS_MIN, REFUSING_MIN_S, is_at_limit)?;
             let resource = ExhaustedResource::Descriptors { process: of.part.observer, limit };
             Some(AtLimit { span, resource, places: limit, series: vec![open.name()] })
         })

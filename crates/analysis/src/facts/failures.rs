@@ -391,6 +391,7 @@ fn said(tally: &RunTally, key: &SeriesKey) -> Option<String> {
     let samples = tally.errors().iter().filter(|error| error.key == *key).flat_map(|error| &error.samples);
     let first = samples.min_by_key(|sample| sample.at)?;
     let text = match serde_json::from_str::<serde_json::Value>(&first.body) {
+        Ok(serde_json::Value::String(text)) => text,
         Ok(body) => MESSAGES.iter().find_map(|name| match body.get(name)? {
             serde_json::Value::String(text) => Some(text.clone()),
             nested => Some(nested.get("message")?.as_str()?.to_owned()),

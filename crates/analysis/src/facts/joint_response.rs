@@ -92,7 +92,7 @@ mod tests {
                 service_squares: count as f64 * service * service,
             }
         };
-        LoadResponse::from_seconds("Shop".to_owned(), name.to_owned(), true, 0.0, (0..42).map(block).collect())
+        LoadResponse::from_seconds("Shop".to_owned(), name.to_owned(), true, 0.0, (0..41).map(block).collect())
     }
 
     #[test]

@@ -11,6 +11,7 @@ use run_directory::Run;
 
 use super::load_blocks::{LoadBlock, LoadStretch, joined, max_load, smoothed};
 use crate::RunTally;
+use crate::load_time::LoadTimes;
 
 /// Stretches of equal length into which a run is cut.
 const BLOCKS: usize = 40;
@@ -21,9 +22,9 @@ const LOW_BLOCKS_MIN: usize = 3;
 pub(super) const CALM_REQUESTS_MIN: u64 = 8;
 const CALM_BLOCKS_MIN: usize = 2;
 const GROWING_BLOCKS: usize = 3;
-/// Part of the highest load from which it is at its top, and how many times longer service must take there.
-const TOP: f64 = 0.9;
-const GROWN_AT_TOP: f64 = 1.1;
+/// Part of the highest load from which it is at its top, and how many times longer service must take there. Of a ramp that ends just above a limit only the
+/// very end shows it; of so little load, times must have grown by more.
+const TOPS: [(f64, f64); 2] = [(0.9, 1.1), (0.95, 1.2)];
 /// Part by which times must grow to do so at all.
 const GROWING: f64 = 0.05;
 const HIGH_BLOCKS_MIN: usize = 4;
@@ -53,18 +54,24 @@ impl LoadResponse {
     /// All request names that ended often enough to say something.
     pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<LoadResponse> {
         let loads = asked_by_scenario(&run.plan, &run.slices);
+        let mut times = LoadTimes::default();
+        run.slices.iter().for_each(|slice| times.push(slice));
         tally
             .of_kind(SeriesKind::Request)
             .filter_map(|series| {
                 let key = &series.merged.key;
                 let (is_open, load) = loads.get(&*key.scenario)?;
-                let seconds = run.slices.iter().zip(load).filter(|(_, load)| **load > 0.0);
-                let seconds = seconds.map(|(slice, load)| {
+                // A second in which the load ended is not whole; where that is not known, the last one may be it.
+                let asked: Vec<(&Snapshot, &f64)> = run.slices.iter().zip(load).filter(|(_, load)| **load > 0.0).collect();
+                let time = times.of(Some(&key.scenario));
+                let is_whole = asked.last().is_some_and(|(last, _)| time.covers(last));
+                let asked = if is_whole { &asked[..] } else { &asked[..asked.len().saturating_sub(1)] };
+                let seconds = asked.iter().map(|(slice, load)| {
                     let found = slice.series.iter().find(|series| series.key == *key);
                     LoadBlock {
                         from: slice.start as f64 / 1e9,
                         to: slice.end as f64 / 1e9,
-                        load: *load,
+                        load: **load,
                         count: found.map_or(0, |series| series.count),
                         failed: found.map_or(0, |series| series.failed),
                         service_sum: found.map_or(0.0, |series| series.service.sum() as f64 / 1e9),
@@ -78,10 +85,10 @@ impl LoadResponse {
     }
 
     pub(super) fn from_seconds(scenario: String, name: String, is_open: bool, shortest: f64, seconds: Vec<LoadBlock>) -> Self {
-        // The first and the last second are seldom whole.
-        let inner = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
+        // The first second is seldom whole. What does not fill a block is left out there: the end of a ramp is the top of its load.
+        let inner = seconds.get(1..).unwrap_or(&[]);
         let length = inner.len().div_ceil(BLOCKS).max(1);
-        let blocks = smoothed(inner.chunks_exact(length).filter_map(joined).collect());
+        let blocks = smoothed(inner[inner.len() % length..].chunks_exact(length).filter_map(joined).collect());
         let (low, high) = (low_part(&blocks), high_part(&blocks));
         let count = blocks.iter().map(|block| block.count).sum();
         Self { scenario, name, is_open, count, shortest, first: first(&seconds), low, high, blocks }
@@ -94,22 +101,17 @@ impl LoadResponse {
         Self { count, low, high, blocks, ..of.clone() }
     }
 
-    /// The very top of the load, where a limit shows first; `None` without enough of it.
-    pub(crate) fn top(&self) -> Option<LoadStretch> {
-        let max = max_load(&self.blocks);
-        let top: Vec<&LoadBlock> = self.blocks.iter().filter(|block| block.load >= TOP * max && block.count > 0).collect();
-        LoadStretch::of(&top).filter(|stretch| top.len() >= CALM_BLOCKS_MIN && stretch.count >= CALM_REQUESTS_MIN)
-    }
-
-    /// Whether service took clearly longer at the very top of the load than under low load: on average, beyond what so many requests scatter by, and
-    /// somewhat in each of its blocks.
-    pub(crate) fn has_grown_at_the_top(&self) -> bool {
-        let (Some(low), Some(part)) = (self.low, self.top()) else { return false };
-        let max = max_load(&self.blocks);
-        let mut top = self.blocks.iter().filter(|block| block.load >= TOP * max && block.count > 0);
-        let scatter = 3.0 * part.service_deviation / (part.count.max(1) as f64).sqrt();
-        part.service > GROWN_AT_TOP * (low.service + 2.0 * low.service_error) + scatter
-            && top.all(|block| self.is_grown(1.0 + GROWING, block))
+    /// The very top of the load, where service took clearly longer than under low load: on average, beyond what so many requests scatter by, and somewhat
+    /// in each of its blocks. `None`: it did not, or there is too little of it.
+    pub(crate) fn grown_top(&self) -> Option<LoadStretch> {
+        let (low, max) = (self.low?, max_load(&self.blocks));
+        TOPS.into_iter().find_map(|(part, times)| {
+            let top: Vec<&LoadBlock> = self.blocks.iter().filter(|block| block.load >= part * max && block.count > 0).collect();
+            let stretch = LoadStretch::of(&top).filter(|of| top.len() >= CALM_BLOCKS_MIN && of.count >= CALM_REQUESTS_MIN)?;
+            let scatter = 3.0 * stretch.service_deviation / (stretch.count.max(1) as f64).sqrt();
+            let is_grown = stretch.service > times * (low.service + 2.0 * low.service_error) + scatter;
+            (is_grown && top.iter().all(|block| self.is_grown(1.0 + GROWING, block))).then_some(stretch)
+        })
     }
 
     /// Requests per unit of load while the target keeps up: what the lower half of the load shows, or its lowest part if that is more

@@ -15,6 +15,7 @@ pub(crate) mod calls_at_once;
 pub(crate) mod changes;
 mod changing_load;
 pub(crate) mod commits;
+mod core_queue;
 pub(crate) mod cpu_growth;
 mod demand;
 pub(crate) mod exhausted;
@@ -176,7 +177,7 @@ impl<'a> Facts<'a> {
         let path = Path::of(&signals, run);
         let responses = LoadResponse::of(run, tally);
         let plateaus = Plateaus::of(&responses, run);
-        let full_way = bandwidth::find(run, &plateaus);
+        let full_way = bandwidth::find(run, &responses, &plateaus);
         let waiting = waiting::find(run, tally);
         let slow_connects = slow_connects::find(run, &waiting);
         let called = called::find(&signals);

@@ -281,7 +281,7 @@ fn upper_mean(stretch: &LoadStretch) -> f64 {
 /// How far an estimate may be from a whole number to mean it: some waiting under low load, and time around the slot, are seen as service time.
 const NEAR: f64 = 0.10;
 /// From here on an estimate counts as one slot: it may be a little low.
-const ONE_SLOT: f64 = 0.9;
+pub(super) const ONE_SLOT: f64 = 0.9;
 /// How many times the fewest slots the most may be.
 const WIDTH_MAX: f64 = 1.7;
 

@@ -2,12 +2,12 @@
 
 use metrics::Role;
 
-use super::demand;
 use super::load_response::LoadResponse;
 use super::path::PathResource;
-use super::plateau::Plateaus;
+use super::plateau::{ONE_SLOT, Plateaus};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use super::{core_queue, demand};
 use crate::{Confidence, ResourceKind};
 
 /// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
@@ -59,6 +59,10 @@ pub(crate) enum CpuLimit {
     All(f64),
     /// Of so many cores those that others leave: it had most of them, and its threads wanted all or more.
     Left(f64),
+    /// All of so many cores, though not at every instant: of the requests that are served at a time on average (`served`), most compute, and the others wait.
+    Served { cores: f64, served: f64 },
+    /// So many cores, or one thread's, that are not busy at every instant either: requests waited about as long as they would for cores that are as busy.
+    Queue { cores: f64 },
 }
 
 impl CpuLimit {
@@ -66,7 +70,11 @@ impl CpuLimit {
     pub(crate) fn places(self) -> f64 {
         match self {
             CpuLimit::OneThread(_) => 1.0,
-            CpuLimit::Cores(cores) | CpuLimit::All(cores) | CpuLimit::Left(cores) => cores,
+            CpuLimit::Cores(cores)
+            | CpuLimit::All(cores)
+            | CpuLimit::Left(cores)
+            | CpuLimit::Served { cores, .. }
+            | CpuLimit::Queue { cores } => cores,
         }
     }
 }
@@ -102,7 +110,11 @@ fn of_process<'a>(
     };
     let found = all().or_else(by_thread).or_else(by_total);
     let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
-    let (limit, confidence, span) = found.or_else(|| cores_of_plateau(plateaus, cpu, cores))?;
+    let found = found.or_else(|| cores_of_plateau(plateaus, cpu, cores));
+    // Places that stop throughput are no cores that are idle at times.
+    let are_places = !plateaus.limited.is_empty() && plateaus.concurrency().slots >= ONE_SLOT;
+    let queued = || if are_places { None } else { queue(responses, cpu, thread.as_ref(), cores) };
+    let (limit, confidence, span) = found.or_else(queued)?;
     let resource = ProcessCpu {
         process: process.part.observer,
         limit,
@@ -154,16 +166,33 @@ fn flat_beside(search: &Search<'_, '_>, (from, to): (f64, f64)) -> f64 {
     by_load.clamp(GROWS_FLAT, GROWS)
 }
 
-/// Places that requests were seen to wait for, and that are cores: the process had nearly as many in use all the while.
+/// Places that requests were seen to wait for, and that are cores: the process had nearly as many in use all the while. Of several, not all are busy at every
+/// instant, so that those are cores in whose stead as many compute as are served at a time.
 fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -> Option<FoundLimit> {
     let (span, concurrency) = (plateaus.span()?, plateaus.concurrency());
-    let (places, _) = concurrency.whole().filter(|(least, most)| least == most)?;
-    let used = cpu.mean(span.0, span.1)?;
+    let (least, most) = concurrency.whole()?;
+    let (used, served) = (cpu.mean(span.0, span.1)?, concurrency.slots - concurrency.half);
+    let are_computing = |busy: f64, places: f64| used >= PLACES_ARE_CORES * busy && used <= ONE_CORE_USED.1 * places;
     // Cores that are in use need not be more than the least of what the number may be.
-    let least = f64::max(places, concurrency.slots - concurrency.half);
-    let is_it = used >= PLACES_ARE_CORES * least && used <= ONE_CORE_USED.1 * places && places <= cores;
-    let limit = if places > 1.0 { CpuLimit::Cores(places) } else { CpuLimit::OneThread(None) };
-    is_it.then_some((limit, Confidence::Medium, span))
+    let limit = if least == most && least <= cores && are_computing(f64::max(least, served), least) {
+        if least > 1.0 { CpuLimit::Cores(least) } else { CpuLimit::OneThread(None) }
+    } else if cores >= 2.0 && (least..=most).contains(&cores) && used >= CPU_BOUND * cores && are_computing(served, cores) {
+        CpuLimit::Served { cores, served: concurrency.slots }
+    } else {
+        return None;
+    };
+    Some((limit, Confidence::Medium, span))
+}
+
+/// A queue before cores that are busy for most of the time; one thread alone where most of the CPU time is its own.
+fn queue(responses: &[LoadResponse], cpu: &SignalReadings<'_>, thread: Option<&SignalReadings<'_>>, cores: f64) -> Option<FoundLimit> {
+    let of_thread = thread.and_then(|thread| {
+        let span = core_queue::find(responses, thread, 1.0)?;
+        let is_its_own = thread.mean(span.0, span.1)? >= MOST_OF_THEM * cpu.mean(span.0, span.1)?;
+        is_its_own.then_some((1.0, span))
+    });
+    let (cores, span) = of_thread.or_else(|| Some((cores, core_queue::find(responses, cpu, cores)?)))?;
+    Some((CpuLimit::Queue { cores }, Confidence::Medium, span))
 }
 
 /// The cores of a machine that others use, too: what the process used and what its threads waited for come to all of them.

@@ -4,6 +4,7 @@ use super::alternative::Alternative;
 use super::looked_at;
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::facts::bandwidth::ByteFlow;
 use crate::instant::named;
 use crate::{Confidence, ResourceKind};
 
@@ -14,13 +15,29 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let way = facts.full_way.as_ref()?;
     let span = (way.from, way.to);
     let names: Vec<&str> = way.names.iter().map(String::as_str).collect();
-    let rate = format!("{}/s", units::bytes(way.bytes_per_second as u64));
-    let claim = format!(
-        "The bytes of {} come at {rate} however many are asked for: the way back is full, a link, a proxy or a limit on bytes",
-        named(&names)
-    );
     let (low, high) = (way.body, way.first_byte);
-    let found = RankedFinding::new(Standing::Cause, "bandwidth", Confidence::High, claim).rests_on(
+    let (claim, confidence) = match way.flow {
+        ByteFlow::Stopped(rate) => {
+            let rate = format!("{}/s", units::bytes(rate as u64));
+            let claim = format!(
+                "The bytes of {} come at {rate} however many are asked for: the way back is full, a link, a proxy or a limit on bytes",
+                named(&names)
+            );
+            (claim, Confidence::High)
+        }
+        ByteFlow::Slower(bytes) => {
+            let claim = format!(
+                "{} slows down under load while its bytes come: its {} take {} instead of {}, so they wait on the way back, at a link, a proxy or a limit \
+                 on bytes",
+                named(&names),
+                units::bytes(bytes as u64),
+                units::seconds(low.1),
+                units::seconds(low.0)
+            );
+            (claim, Confidence::Medium)
+        }
+    };
+    let found = RankedFinding::new(Standing::Cause, "bandwidth", confidence, claim).rests_on(
         format!(
             "a response took {} from its first byte to its last instead of {}, and {} to the first instead of {}",
             units::seconds(low.1),

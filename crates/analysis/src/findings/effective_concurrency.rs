@@ -9,13 +9,16 @@ use super::{looked_at, next_limit};
 use crate::facts::Facts;
 use crate::facts::busy_sessions::BusySessions;
 use crate::facts::exhausted::ExhaustedResource;
+use crate::facts::path::PathResource;
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate, UnaffectedRequest};
-use crate::{Confidence, Evidence, Grade};
+use crate::{Confidence, Evidence, Grade, ResourceKind};
 
 /// Half of the interval, as a share of the slots, up to which their number is known well.
 const HALF_MAX: f64 = 0.25;
 /// Part of the places that one request takes up from which it is named.
 const MOST_OF_THEM: f64 = 0.6;
+/// Part of those who are served at a time from which most of them compute.
+const COMPUTING: f64 = 0.6;
 /// Chance of a whole number of places, where there are none, from which it speaks against a rate.
 const CHANCE_MAX: f64 = 0.25;
 /// The same against places that are held for a part of a request, which are as usual as those that are held for all of it.
@@ -40,7 +43,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path; of many numbers, none is known.
     let concurrency = plateaus.concurrency();
-    let cpu = looked_at::cpu(facts, span.0, span.1);
+    let cpu = computing(facts, span, concurrency).unwrap_or_else(|| looked_at::cpu(facts, span.0, span.1));
     // What is seen inside the system is surer than what follows from times.
     let sessions = facts.busy_sessions.as_ref();
     let whole = sessions.map(|busy| (busy.number, busy.number)).or_else(|| concurrency.whole().filter(|_| concurrency.is_known()));
@@ -52,6 +55,19 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let kept: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
     let found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, kept), (cpu, sessions));
     Some(next_limit::told(facts, found, span, &|_| false))
+}
+
+/// A process that has no more cores than there are places, and computes for most of those who are served at a time: they may wait for its cores.
+fn computing(facts: &Facts<'_>, (from, to): (f64, f64), concurrency: SlotEstimate) -> Option<Alternative> {
+    let places = f64::max(concurrency.slots + concurrency.half, concurrency.most);
+    let processes = facts.path.of_kind(ResourceKind::Process);
+    let is_short = |process: &&PathResource<'_>| process.places(from, to).is_some_and(|cores| cores <= places);
+    let used = processes.filter(is_short).filter_map(|process| Some((process.part.observer, process.used.as_ref()?.mean(from, to)?)));
+    let (name, most) = used.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (most >= COMPUTING * concurrency.slots).then(|| {
+        let told = format!("\"{name}\" used {} cores: most of those who are served at a time compute", units::number(most));
+        Alternative::not_ruled_out("A process or thread that is at the limit of its CPU", told)
+    })
 }
 
 /// What was used up or waited for meanwhile says more than a number; but a core that only looks used up does not, where other requests show that it is

@@ -137,8 +137,8 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
     if let [first, ..] = grown[..] {
         return shared(facts, &grown, first);
     }
-    if let Some(first) = facts.responses.iter().find(|response| response.has_grown_at_the_top()) {
-        return begins_to_grow(facts, first);
+    if let Some((first, top)) = facts.responses.iter().find_map(|response| Some((response, response.grown_top()?))) {
+        return begins_to_grow(facts, first, &top);
     }
     if all_follow(facts) && is_all_at_ease(facts) {
         return format!(
@@ -179,7 +179,7 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
     if grown.len() > 1 {
         return cannot_tell(
             &format!("{} requests slow down together as the load rises{times}, which points to something they share", grown.len()),
-            &observe_next(facts),
+            &format!("{}{}", observe_next(facts), nearest_limit(facts)),
         );
     }
     cannot_tell(
@@ -188,17 +188,22 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
     )
 }
 
-fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse) -> String {
-    let (low, top) = (first.low.map_or(0.0, |low| low.service), first.top().map_or(0.0, |top| top.service));
+fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse, top: &LoadStretch) -> String {
+    let low = first.low.map_or(0.0, |low| low.service);
     let why = format!(
         "times began to grow only at the top of the load (\"{}\" from {} to {})",
         first.name,
         units::seconds(low),
-        units::seconds(top)
+        units::seconds(top.service)
     );
-    let nearest =
-        next_limit::nearest(facts, facts.strain.top_span()).map_or_else(String::new, |limit| format!(" As far as was observed, {limit}."));
-    cannot_tell(&why, &with_what_was_seen(facts, &format!("Raise the load further and hold it there{}.{nearest}", higher(facts))))
+    let next = format!("Raise the load further and hold it there{}.{}", higher(facts), nearest_limit(facts));
+    cannot_tell(&why, &with_what_was_seen(facts, &next))
+}
+
+/// What was nearest its limit at the top of the load, as a sentence.
+fn nearest_limit(facts: &Facts<'_>) -> String {
+    let nearest = next_limit::nearest(facts, facts.strain.top_span());
+    nearest.map_or_else(String::new, |limit| format!(" As far as was observed, {limit}."))
 }
 
 /// The load that shows where throughput stops and times grow, as a line of script.

@@ -25,7 +25,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
     let found = match &exhausted.resource {
         ExhaustedResource::Descriptors { process, limit } => {
-            let claim = format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept any more connections");
+            let claim =
+                format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept or open any more connections");
             let text = format!("at its limit for {} while {}", units::seconds(exhausted.to - exhausted.from), meanwhile(exhausted));
             begun(exhausted, "descriptors", Confidence::High, claim, text)
                 .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
@@ -101,7 +102,7 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
         ExhaustedResource::ProcessCpu(cpu) => match cpu.limit {
             CpuLimit::OneThread(_) => limit.role == Role::ProcessThreadCpuMax && limit.part.observer == cpu.process,
             CpuLimit::Cores(_) => is_process(cpu.process),
-            CpuLimit::All(_) | CpuLimit::Left(_) => is_cpu,
+            CpuLimit::All(_) | CpuLimit::Left(_) | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => is_cpu,
         },
         ExhaustedResource::Heap { process, .. } => is_process(process),
         ExhaustedResource::Disk { device, .. } => limit.role == Role::DiskBusy && limit.part.part == *device,
@@ -282,6 +283,18 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         CpuLimit::Cores(cores) => {
             format!("\"{process}\" uses {cores:.0} cores, and all of them, while work waits: it is limited to so many{each}")
         }
+        CpuLimit::Queue { cores } if cores < 1.5 => format!(
+            "\"{process}\" computes for {} of the time, on a single thread, and work waits for it ever longer as the load rises{each}",
+            units::share(cpu.cores_used.min(1.0))
+        ),
+        CpuLimit::Queue { cores } => format!(
+            "\"{process}\" computes in {} of its {cores:.0} cores on average, and work waits for them ever longer as the load rises{each}",
+            units::number(cpu.cores_used)
+        ),
+        CpuLimit::Served { cores, .. } => format!(
+            "\"{process}\" computes for most of what it serves, in {} of its {cores:.0} cores on average, and work waits for them{each}",
+            units::number(cpu.cores_used)
+        ),
     };
     let waited = cpu.run_delay.map_or_else(String::new, |delay| format!("; {} of them waited for a core on average", units::number(delay)));
     let thread = match cpu.limit {
@@ -293,7 +306,14 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         || "Profile the process under this load".to_owned(),
         |top| format!("Make {} cheaper or call it less often", top.place()),
     );
-    let next = match cpu.limit {
+    sampled(begun(exhausted, "cpu", cpu.confidence, claim, text), top, exhausted)
+        .weigh(Alternative::ruled_out("Only waiting for something, such as a pool, a lock or a dependency", not_only_waiting(cpu)))
+        .try_next(less_or_more(cpu.limit, &less))
+}
+
+/// What to do about it: less of that CPU time, or more cores.
+fn less_or_more(limit: CpuLimit, less: &str) -> String {
+    match limit {
         CpuLimit::OneThread(_) => format!("{less}, or run more of them: throughput should rise in proportion."),
         CpuLimit::Cores(_) => format!(
             "{less}, let it use more cores (its runtime's setting such as GOMAXPROCS, its CPU mask or limit), or run more of it: throughput should rise \
@@ -303,15 +323,27 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
             "{less}, or give it more cores: find out what else uses the machine (observe.host), the load generator among it. Throughput should rise in \
              proportion."
         ),
-        CpuLimit::All(_) => format!("{less}, or give it more cores: throughput should rise in proportion."),
-    };
-    let told = match (cpu.limit, cpu.run_delay) {
+        CpuLimit::Queue { cores } if cores < 1.5 => format!("{less}, or run more of them: throughput should rise in proportion."),
+        CpuLimit::All(_) | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => {
+            format!("{less}, or give it more cores: throughput should rise in proportion.")
+        }
+    }
+}
+
+/// What rules out that requests only wait for something else.
+fn not_only_waiting(cpu: &ProcessCpu<'_>) -> String {
+    match (cpu.limit, cpu.run_delay) {
         (CpuLimit::Left(_), Some(delay)) => {
             format!("threads that wait for something else wait for no core, and {} of them did on average", units::number(delay))
         }
+        (CpuLimit::Served { served, .. }, _) => format!(
+            "throughput × the time under low load is {}, which are served at a time, and {:.2} of them computed",
+            units::number(served),
+            cpu.cores_used
+        ),
+        (CpuLimit::Queue { .. }, _) => {
+            "requests took longer by about what a queue before cores that are as busy would add (Sakasegawa)".to_owned()
+        }
         _ => format!("it would leave the CPU idle, and {:.2} of {:.0} cores were busy", cpu.cores_used, cpu.limit.places()),
-    };
-    sampled(begun(exhausted, "cpu", cpu.confidence, claim, text), top, exhausted)
-        .weigh(Alternative::ruled_out("Only waiting for something, such as a pool, a lock or a dependency", told))
-        .try_next(next)
+    }
 }

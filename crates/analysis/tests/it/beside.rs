@@ -38,6 +38,17 @@ fn a_load_that_stays_the_same_holds_beside_one_that_rises() {
     assert!(remark.starts_with("Nothing limits it at this load: throughput followed the load"), "{remark}");
 }
 
+/// The last seconds of it reach what limits it.
+#[test]
+fn a_ramp_that_ends_just_above_a_limit_is_not_said_to_meet_none() {
+    let remark = findings(&run(|_| 3, |second| if second < 36 { 12 } else { 16 })).remark;
+    assert!(remark.starts_with("Cannot tell what limits it: times began to grow only at the top of the load"), "{remark}");
+    assert!(remark.contains("(\"List\" from 12.0 ms to 16.0 ms)") && remark.contains("Raise the load further"), "{remark}");
+    // A little longer, it may be the load itself.
+    let remark = findings(&run(|_| 3, |second| if second < 36 { 12 } else { 13 })).remark;
+    assert!(remark.starts_with("Nothing limits it at this load"), "{remark}");
+}
+
 #[test]
 fn one_that_slows_down_beside_it_does_not() {
     // By two thirds, in the middle: less than a limit shows, and more than nothing.

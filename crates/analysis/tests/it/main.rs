@@ -9,6 +9,7 @@ mod changing_load;
 mod commits;
 mod comparison;
 mod contradictions;
+mod core_queue;
 mod corpus;
 mod coverage;
 mod deciding;

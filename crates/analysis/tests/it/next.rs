@@ -2,6 +2,7 @@
 
 use analysis::{Confidence, Finding};
 use metrics::{Role, SeriesKind};
+use plan::{ClosedStage, LoadProfile};
 use run_directory::Run;
 
 use crate::fluid::{FluidRun, Load, System};
@@ -68,6 +69,37 @@ fn bytes_that_come_no_faster_are_no_pool() {
     // With room on the way nothing is full.
     let idle = System { capacity: 90.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60));
     assert!(findings(&by_bytes(&idle)).iter().all(|finding| finding.rule != "bandwidth"));
+}
+
+/// Users who were held up together pause together, so that the way is empty for a while and throughput follows their number.
+#[test]
+fn bytes_that_come_ever_slower_are_told_before_throughput_stops() {
+    let visiting = |bytes: u64, is_body: bool| {
+        let slices = (0..40u32).map(|second| {
+            let users = u64::from(second) + 1;
+            // Every second one is asked for, and each waits for those before it.
+            let mut slice = Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users));
+            slice = slice.requests("List", users / 2, users * 20 * MS).requests("Item", users / 2, 2 * MS);
+            let mut slice = slice.done();
+            for series in slice.series.iter_mut().filter(|series| &*series.key.name == "List") {
+                series.bytes_received = bytes * series.count;
+                if is_body {
+                    std::mem::swap(&mut series.phases.wait, &mut series.phases.body);
+                }
+            }
+            slice
+        });
+        let stages = vec![ClosedStage { from: 1, to: 40, duration_ns: 40 * SECOND }];
+        made::run_of(plan(LoadProfile::Closed { stages }), slices.collect())
+    };
+    let found = findings(&visiting(100_000, true));
+    let told = "\"List\" slows down under load while its bytes come: its 100 kB take ";
+    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with(told), "{}", shown(&found));
+    assert!(found[0].confidence < Confidence::High, "{}", shown(&found));
+    // A response that one round trip carries, and one whose first byte is late, wait for something else.
+    for run in [visiting(2_000, true), visiting(100_000, false)] {
+        assert!(findings(&run).iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&findings(&run)));
+    }
 }
 
 #[test]

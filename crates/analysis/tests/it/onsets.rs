@@ -154,6 +154,7 @@ fn what_the_first_failed_answer_says_is_told() {
     assert_eq!(told(r#"{"error":"socket: too many open files"}"#), says);
     assert_eq!(told(r#"{"error":{"message":"socket: too many open files"}}"#), says);
     assert_eq!(told("socket: too many open files\n"), says);
+    assert_eq!(told("\"socket: too many open files\""), says);
     for nothing in ["", "<html>504</html>", "status 504", r#"{"error":"status 504"}"#, "{}"] {
         assert_eq!(told(nothing), None, "{nothing}");
     }

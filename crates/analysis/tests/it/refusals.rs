@@ -29,6 +29,17 @@ fn descriptors_that_are_all_open_while_requests_fail_are_why() {
     }
 }
 
+/// The kernel refuses the next one at once, so that a few seconds at the limit suffice where as many fail in them.
+#[test]
+fn descriptors_that_are_all_open_only_in_the_end_are_why_what_fails_there_does() {
+    let open = |second: u64| if second < 37 { 30.0 + second as f64 / 2.0 } else { 50.0 };
+    let found = findings(&accepting(open, |second| if second < 37 { 0 } else { 12 }));
+    assert!(found[0].rule == "descriptors" && found[0].claim.contains("all of its 50 file descriptors"), "{}", shown(&found));
+    // One reading may be of an instant.
+    let found = findings(&accepting(|second| if second == 38 { 50.0 } else { 40.0 }, |second| if second == 38 { 12 } else { 0 }));
+    assert!(found.iter().all(|finding| finding.rule != "descriptors"), "{}", shown(&found));
+}
+
 /// Requests fail at once from 0:20 on, while a runtime does little but collect garbage; its heap by second.
 fn out_of_memory(heap: impl Fn(u64) -> f64) -> Run {
     let mut run = constant(40, 20, |second| (5 * MS, if second < 20 { 0 } else { 20 }));

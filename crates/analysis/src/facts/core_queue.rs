@@ -1,0 +1,63 @@
+//! Cores that are not busy at every instant, though requests wait for them already: what queueing theory expects of a utilisation, held against what was seen.
+
+use super::demand;
+use super::load_response::{GROWN, LoadResponse};
+use super::readings::SignalReadings;
+
+/// Part of the cores that is in use from which a queue before them is worth a word: of one core, a request then takes three times as long as alone.
+const BUSY: f64 = 0.65;
+/// Requests that grow together, and part of all of them: who needs no core is no slower.
+const GROWN_MIN: usize = 2;
+const MOST_OF_ALL: f64 = 0.5;
+/// Part of the service times under low load that must be CPU time.
+const CPU_BOUND: f64 = 0.6;
+/// How many times the expected wait may be seen: service times that scatter, requests that come in groups and several processes make it longer. What is
+/// far longer is a wait for something else.
+const EXPECTED: f64 = 3.0;
+
+/// The stretch of high load in which requests waited about as long as they would for so busy cores. `None`: they did not, or the cores were not as busy.
+pub(super) fn find(responses: &[LoadResponse], used: &SignalReadings<'_>, cores: f64) -> Option<(f64, f64)> {
+    let grown: Vec<&LoadResponse> = responses.iter().filter(|response| is_slower(response)).collect();
+    if grown.len() < GROWN_MIN || (grown.len() as f64) < MOST_OF_ALL * responses.len() as f64 {
+        return None;
+    }
+    let high = grown.first()?.high?;
+    let span = (high.from, high.to);
+    let busy = used.mean(span.0, span.1)?;
+    let is_cpu_bound = demand::share_of_service(responses, busy, span).is_some_and(|share| share >= CPU_BOUND);
+    let is_busy = busy >= BUSY * cores && busy < cores;
+    (is_busy && is_cpu_bound && seen_waiting(responses, span) <= EXPECTED * expected_waiting(busy, cores)).then_some(span)
+}
+
+/// On average: a queue before cores that are idle at times comes and goes.
+fn is_slower(response: &LoadResponse) -> bool {
+    matches!((response.low, response.high), (Some(low), Some(high)) if high.service >= GROWN * (low.service + 2.0 * low.service_error))
+}
+
+/// How many wait on average: throughput × the time that they took longer than under low load (Little 1961).
+fn seen_waiting(responses: &[LoadResponse], (from, to): (f64, f64)) -> f64 {
+    let waiting = |response: &LoadResponse| Some(response.rate_between(from, to)? * response.growth(from, to)?.max(0.0));
+    responses.iter().filter_map(waiting).sum()
+}
+
+/// How many wait for k cores of which so many are busy: ρ^√(2(k+1)) / (1 − ρ) (Sakasegawa 1977, for random arrivals and times).
+fn expected_waiting(busy: f64, cores: f64) -> f64 {
+    let utilisation = busy / cores;
+    utilisation.powf((2.0 * (cores + 1.0)).sqrt()) / (1.0 - utilisation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expected_waiting;
+
+    /// Of one server, ρ² / (1 − ρ) wait (M/M/1); of two, 2ρ³ / (1 − ρ²).
+    #[test]
+    fn as_many_are_expected_to_wait_as_in_queues_that_can_be_solved() {
+        for utilisation in [0.7_f64, 0.8, 0.9] {
+            let one = utilisation.powi(2) / (1.0 - utilisation);
+            assert!((expected_waiting(utilisation, 1.0) / one - 1.0).abs() < 1e-9);
+            let two = 2.0 * utilisation.powi(3) / (1.0 - utilisation.powi(2));
+            assert!((expected_waiting(2.0 * utilisation, 2.0) / two - 1.0).abs() < 0.05, "{utilisation}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Cores before which requests queue though they are idle at times, told apart from other things that requests wait for meanwhile.
+
+use analysis::Finding;
+use metrics::{Role, SeriesKind, Snapshot};
+use plan::Timing;
+use run_directory::Run;
+
+use crate::made::{counter, gauge};
+use crate::simulation::{Service, Target, ramp, simulate, step, users};
+use crate::told::{findings, shown};
+
+/// Two requests of 10 ms each at as many places.
+fn target(places: usize) -> Target {
+    let steps = ["List", "Show"].map(|name| step(name, 0, Service::Exponential(0.01))).into();
+    Target { slots: vec![places], steps }
+}
+
+/// What is said where each request takes so many seconds of the CPU.
+fn said(mut run: Run, cpu_each: f64, is_one_thread: bool) -> Vec<Finding> {
+    let ended = |slice: &Snapshot| {
+        let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
+        requests.map(|series| series.count).sum::<u64>() as f64
+    };
+    let ended: Vec<f64> = run.slices.iter().map(ended).collect();
+    let cpu = |second: u64| cpu_each * ended.get(second as usize).copied().unwrap_or(0.0);
+    counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, cpu);
+    gauge("shop", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 2.0);
+    let of_thread = if is_one_thread { 1.0 } else { 0.5 };
+    gauge("shop", "busiest_thread").role(Role::ProcessThreadCpuMax).each_second(&mut run, |second| of_thread * cpu(second));
+    findings(&run)
+}
+
+fn is_told(found: &[Finding], with: &str) -> bool {
+    found
+        .first()
+        .is_some_and(|first| first.rule == "cpu" && first.claim.contains(with) && first.claim.contains("ever longer as the load rises"))
+}
+
+#[test]
+fn a_queue_before_cores_that_are_idle_at_times_is_told() {
+    // Capacity: 50 and 100 iterations a second.
+    let mut told = (0, 0);
+    for seed in 0..20 {
+        let one = said(simulate(&target(1), ramp(2.0, 44.0, 60, Timing::Poisson), seed), 0.01, true);
+        told.0 += usize::from(is_told(&one, "on a single thread"));
+        let two = said(simulate(&target(2), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.01, false);
+        told.1 += usize::from(is_told(&two, "of its 2 cores"));
+    }
+    // Random arrivals bring a queue in some of the runs, and hardly one in others.
+    assert!(told.0 >= 6 && told.1 >= 6, "{told:?}");
+}
+
+#[test]
+fn waits_for_something_else_than_cores_are_not_put_on_them() {
+    for seed in 0..5 {
+        for profile in [ramp(2.0, 44.0, 60, Timing::Poisson), users(1, 20, 60)] {
+            // A lock or pool that is held for 10 ms, of which little is computed.
+            let found = said(simulate(&target(1), profile, seed), 0.002, true);
+            assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
+        }
+        // Nobody waits.
+        let found = said(simulate(&target(100), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.008, false);
+        assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
+    }
+}
