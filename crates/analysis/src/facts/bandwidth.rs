@@ -56,7 +56,8 @@ fn stopped(run: &Run, plateaus: &Plateaus) -> Option<FullWay> {
 
 /// One request whose throughput did not stop.
 fn slower(run: &Run, response: &LoadResponse) -> Option<FullWay> {
-    let (low, high) = if response.has_grown_with_load() { (response.low?, response.high?) } else { return None };
+    // On average: those who pause together leave seconds in which hardly any ends.
+    let (low, high) = if response.is_slower_on_average() { (response.low?, response.high?) } else { return None };
     let (names, span) = ([response.name.as_str()], (high.from, high.to));
     let (low, high) = (times(run, &names, (low.from, low.to))?, times(run, &names, span)?);
     let is_long = high.bytes >= WINDOW_BYTES;

@@ -1,7 +1,7 @@
 //! Cores that are not busy at every instant, though requests wait for them already: what queueing theory expects of a utilisation, held against what was seen.
 
 use super::demand;
-use super::load_response::{GROWN, LoadResponse};
+use super::load_response::LoadResponse;
 use super::readings::SignalReadings;
 
 /// Part of the cores that is in use from which a queue before them is worth a word: of one core, a request then takes three times as long as alone.
@@ -17,7 +17,8 @@ const EXPECTED: f64 = 3.0;
 
 /// The stretch of high load in which requests waited about as long as they would for so busy cores. `None`: they did not, or the cores were not as busy.
 pub(super) fn find(responses: &[LoadResponse], used: &SignalReadings<'_>, cores: f64) -> Option<(f64, f64)> {
-    let grown: Vec<&LoadResponse> = responses.iter().filter(|response| is_slower(response)).collect();
+    // On average: such a queue comes and goes.
+    let grown: Vec<&LoadResponse> = responses.iter().filter(|response| response.is_slower_on_average()).collect();
     if grown.len() < GROWN_MIN || (grown.len() as f64) < MOST_OF_ALL * responses.len() as f64 {
         return None;
     }
@@ -27,11 +28,6 @@ pub(super) fn find(responses: &[LoadResponse], used: &SignalReadings<'_>, cores:
     let is_cpu_bound = demand::share_of_service(responses, busy, span).is_some_and(|share| share >= CPU_BOUND);
     let is_busy = busy >= BUSY * cores && busy < cores;
     (is_busy && is_cpu_bound && seen_waiting(responses, span) <= EXPECTED * expected_waiting(busy, cores)).then_some(span)
-}
-
-/// On average: a queue before cores that are idle at times comes and goes.
-fn is_slower(response: &LoadResponse) -> bool {
-    matches!((response.low, response.high), (Some(low), Some(high)) if high.service >= GROWN * (low.service + 2.0 * low.service_error))
 }
 
 /// How many wait on average: throughput × the time that they took longer than under low load (Little 1961).

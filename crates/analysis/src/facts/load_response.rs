@@ -206,6 +206,11 @@ impl LoadResponse {
         self.high.is_some_and(|high| self.has_grown(GROWN, high.from, high.to))
     }
 
+    /// The same on average alone, whatever single blocks are like.
+    pub(crate) fn is_slower_on_average(&self) -> bool {
+        matches!((self.low, self.high), (Some(low), Some(high)) if high.service >= GROWN * (low.service + 2.0 * low.service_error))
+    }
+
     /// The blocks in the upper half of the load in which service took at least `times` as long as under low load.
     pub(super) fn grown_blocks(&self, times: f64) -> Vec<&LoadBlock> {
         let max = max_load(&self.blocks);

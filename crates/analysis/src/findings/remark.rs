@@ -190,12 +190,8 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
 
 fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse, top: &LoadStretch) -> String {
     let low = first.low.map_or(0.0, |low| low.service);
-    let why = format!(
-        "times began to grow only at the top of the load (\"{}\" from {} to {})",
-        first.name,
-        units::seconds(low),
-        units::seconds(top.service)
-    );
+    let how = if first.is_slower_on_average() { "times grow with the load" } else { "times began to grow only at the top of the load" };
+    let why = format!("{how} (\"{}\" from {} to {})", first.name, units::seconds(low), units::seconds(top.service));
     let next = format!("Raise the load further and hold it there{}.{}", higher(facts), nearest_limit(facts));
     cannot_tell(&why, &with_what_was_seen(facts, &next))
 }
