@@ -145,7 +145,7 @@ impl FindingProof {
 pub struct Findings {
     /// Most important first.
     pub findings: Vec<Finding>,
-    /// When nothing was found: what that means (`nothing limits it at this load`, `cannot tell: …`).
+    /// When nothing was found: what that means (`nothing limits it at this load`, `cannot tell: …`). Otherwise what else was seen, if anything was.
     pub remark: String,
 }
 

@@ -107,6 +107,9 @@ fn findings(summary: &Summary, out: &mut String) {
             line!(out, "   - → {}", text(&finding.next));
         }
     }
+    if !findings.remark.is_empty() {
+        line!(out, "\nAlso: {}", text(&findings.remark));
+    }
     out.push('\n');
 }
 

@@ -106,6 +106,6 @@ pub(crate) fn find(facts: &Facts<'_>) -> Findings {
     let of_each = RULES_OF_EACH.iter().flat_map(|rule| rule(facts));
     let mut found: Vec<RankedFinding> = of_each.chain(RULES.iter().filter_map(|rule| rule(facts))).collect();
     found.sort_by_key(RankedFinding::rank);
-    let remark = if found.is_empty() { remark::of(facts) } else { String::new() };
+    let remark = if found.is_empty() { remark::of(facts) } else { remark::beside(facts, &found) };
     Findings { findings: found.into_iter().map(|found| found.finding).collect(), remark }
 }

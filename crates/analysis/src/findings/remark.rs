@@ -1,11 +1,12 @@
-//! What to say when no rule finds anything: that nothing limits the target, where each request and flow was looked at and carries it, or what to
-//! observe next. Each sentence is made of numbers that were just read; none is said by default.
+//! What to say beside findings, and when no rule finds anything: that nothing limits the target, where each request and flow was looked at and carries it, or
+//! what to observe next. Each sentence is made of numbers that were just read; none is said by default.
 
 use metrics::{Role, SeriesKind};
 use run_directory::RunEnd;
 
 use super::load_shape::{self, WantedLoad};
 use super::load_target::LoadTarget;
+use super::ranked::RankedFinding;
 use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
 use crate::facts::changes::{BY_MIN_S, Change, Kept};
@@ -58,6 +59,17 @@ pub(super) fn of(facts: &Facts<'_>) -> String {
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
     let beside = [warmed_up, full_machine(facts), growing_memory(facts), growing_level::told(facts), transactions::in_passing(facts)];
     std::iter::once(said).chain(beside.into_iter().flatten()).collect::<Vec<String>>().join(" ")
+}
+
+/// What findings do not tell, and may become a limit.
+pub(super) fn beside(facts: &Facts<'_>, found: &[RankedFinding]) -> String {
+    let is_told = |rules: &[&str]| found.iter().any(|found| rules.contains(&found.finding.rule.as_str()));
+    // What waits for the system is held in its memory.
+    let is_held_up = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
+    let memory = if is_held_up || is_told(&["heap", "memory-per-connection"]) { None } else { growing_memory(facts) };
+    let level =
+        if is_told(&["unstable-queue", "descriptors", "connection-pool", "unanswered"]) { None } else { growing_level::told(facts) };
+    memory.into_iter().chain(level.map(|level| level.replacen("But the ", "The ", 1))).collect::<Vec<String>>().join(" ")
 }
 
 /// A machine without an idle core, though nobody was seen to wait for one.

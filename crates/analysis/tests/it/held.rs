@@ -164,6 +164,23 @@ fn memory_that_grows_to_the_end_is_told_beside_what_is_well() {
     }
 }
 
+/// What fails has nothing to do with it, and says nothing of it.
+#[test]
+fn memory_that_grows_is_told_beside_findings_but_not_where_work_waits_in_it() {
+    let with = |service: fn(u32) -> (u64, u64)| {
+        let mut run = crate::fluid::constant(40, 20, service);
+        made::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
+        verdict(&run)
+    };
+    let (found, remark) = with(|second| (5 * MS, if second < 20 { 0 } else { 4 }));
+    assert_eq!(found[0].rule, "failures");
+    assert!(remark.starts_with("The memory of \"shop\" grew all along, from 80.0 MB"), "{remark}");
+    let mut run = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60)).run;
+    made::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
+    let (found, remark) = verdict(&run);
+    assert!(!found.is_empty() && remark.is_empty(), "{remark}");
+}
+
 #[test]
 fn a_machine_without_an_idle_core_is_told_though_nobody_waits() {
     let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();

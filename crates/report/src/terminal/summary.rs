@@ -161,6 +161,9 @@ fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> Stri
     if more > 0 {
         out.push_str(&format!("  … and {more} more in the report\n"));
     }
+    if !findings.remark.is_empty() {
+        out.push_str(&hang("  Also: ", 8, &findings.remark, style.width));
+    }
     out
 }
 

@@ -240,6 +240,24 @@ fn text_from_outside_cannot_move_the_cursor() {
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }
 
+#[test]
+fn what_else_was_seen_is_told_beside_findings() {
+    let mut of = fixtures::summary();
+    let finding = analysis::Finding {
+        rule: "failures".to_owned(),
+        confidence: analysis::Confidence::High,
+        claim: "5 % of \"Buy\" failed".to_owned(),
+        evidence: Vec::new(),
+        alternatives: Vec::new(),
+        next: String::new(),
+    };
+    of.verdict.findings = analysis::Findings { findings: vec![finding], remark: "The memory of \"shop\" grew all along.".to_owned() };
+    assert!(plain(&of, 80).contains("\n  Also: The memory of \"shop\" grew all along.\n"), "{}", plain(&of, 80));
+    let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
+    let markdown = report::markdown(&of, &closing);
+    assert!(markdown.contains("\nAlso: The memory of \"shop\" grew all along.\n"), "{markdown}");
+}
+
 /// The line of script that would decide can be copied from the terminal and is in what the page gets.
 #[test]
 fn the_load_that_would_decide_is_one_line() {
