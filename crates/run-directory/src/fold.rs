@@ -74,10 +74,10 @@ pub(crate) struct SliceList<'a> {
 }
 
 /// Bytes of slices that are held of a long run. While they are folded, those of the finer and of the coarser step are there together.
-const HELD_BYTES_MAX: usize = 128 << 20;
+const HELD_BYTES_MAX: usize = 112 << 20;
 
 /// Steps that a minute, which older seconds are folded into on disk, divides or is divided by.
-const STEPS_S: [u32; 7] = [1, 5, 15, 60, 300, 900, 3600];
+const STEPS_S: [u32; 8] = [1, 5, 15, 60, 300, 600, 1800, 3600];
 
 impl<'a> SliceList<'a> {
     pub(crate) fn new(plan: &'a TestPlan, folding: Folding) -> Self {
