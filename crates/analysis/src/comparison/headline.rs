@@ -1,6 +1,7 @@
 //! The verdict on the whole, and its sentence.
 
 use super::model::{ComparedMetric, ComparedRow, ComparedSubject, ComparisonVerdict, RowVerdict, RunDifference, SubjectKind};
+use super::row::FAILURES_EFFECT;
 
 /// Over all rows but the signals, of which nobody knows which way is better.
 pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference]) -> ComparisonVerdict {
@@ -12,6 +13,7 @@ pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference
     match (any(RowVerdict::Worse), any(RowVerdict::Better)) {
         (true, true) => ComparisonVerdict::Mixed,
         (true, false) => ComparisonVerdict::Worse,
+        (false, true) if more_failures(subjects).is_some() => ComparisonVerdict::CannotTell,
         (false, true) => ComparisonVerdict::Better,
         // That rates are as asked for says nothing of how the system coped.
         (false, false) => match judged().any(|row| row.verdict == RowVerdict::Same && row.metric > ComparedMetric::Failures) {
@@ -20,6 +22,15 @@ pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference
             false => ComparisonVerdict::CannotTell,
         },
     }
+}
+
+/// All requests, where more of them failed than before and it cannot be told whether that is chance. What fails is often faster than what does not, so
+/// that times say nothing of the whole then.
+fn more_failures(subjects: &[ComparedSubject]) -> Option<(&ComparedSubject, &ComparedRow)> {
+    let all = subjects.iter().find(|subject| subject.kind == SubjectKind::All)?;
+    let untold = |row: &&ComparedRow| row.metric == ComparedMetric::Failures && row.verdict == RowVerdict::CannotTell;
+    let rises = |row: &&ComparedRow| row.candidate.zip(row.baseline).is_some_and(|(new, old)| new - old >= FAILURES_EFFECT);
+    all.rows.iter().find(untold).filter(rises).map(|row| (all, row))
 }
 
 /// The medians of which it cannot be told whether they changed. They are what is known best of any series: where most of them cannot be told, that one
@@ -82,6 +93,11 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
         ComparisonVerdict::Better => format!("better: {}", told(RowVerdict::Better)),
         ComparisonVerdict::Mixed => format!("worse: {}; better: {}", told(RowVerdict::Worse), told(RowVerdict::Better)),
         ComparisonVerdict::Same => format!("no change of {} or more was found{rest}", round(effect)),
+        ComparisonVerdict::CannotTell if judged.iter().any(|(_, row)| row.verdict == RowVerdict::Better) => {
+            let failures =
+                more_failures(subjects).map_or_else(String::new, |(all, row)| format!("{}, which may be chance; ", row_in_words(all, row)));
+            format!("cannot tell: {failures}better: {}", told(RowVerdict::Better))
+        }
         ComparisonVerdict::CannotTell => {
             let medians = UntoldMedians::of(subjects);
             match medians.minutes_needed() {
@@ -179,6 +195,24 @@ mod tests {
         );
         // Something that surely changed is told, however little else can be.
         assert_eq!(told(&[request(RowVerdict::Worse, None), open(4.0), open(4.0)]).0, ComparisonVerdict::Worse);
+    }
+
+    #[test]
+    fn quicker_is_not_better_where_more_may_fail() {
+        let all = |candidate: f64, verdict| {
+            let change = Some(candidate);
+            let failures =
+                ComparedRow { baseline: Some(0.0), candidate: Some(candidate), change, ..row(ComparedMetric::Failures, verdict, None) };
+            ComparedSubject { kind: SubjectKind::All, rows: vec![failures], ..request(RowVerdict::Same, None) }
+        };
+        let (verdict, sentence) = told(&[all(0.0374, RowVerdict::CannotTell), request(RowVerdict::Better, None)]);
+        assert_eq!(verdict, ComparisonVerdict::CannotTell);
+        let said = "cannot tell: failures of all requests went from 0 % to 3.74 %, which may be chance; better: p50 of \"Buy\"";
+        assert!(sentence.starts_with(said), "{sentence}");
+        // No more than matters, or surely no more.
+        for all in [all(0.0005, RowVerdict::CannotTell), all(0.0374, RowVerdict::Same)] {
+            assert_eq!(told(&[all, request(RowVerdict::Better, None)]).0, ComparisonVerdict::Better);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::change::{self, Estimate, NumberChange};
 use super::model::{ComparedMetric, ComparedRow, RowVerdict, Side};
 
 /// Of the share of failures: a tenth of a percentage point. A ratio would call one failure more in a million a doubling.
-const FAILURES_EFFECT: f64 = 0.001;
+pub(super) const FAILURES_EFFECT: f64 = 0.001;
 /// What is called different after the correction for many numbers has an interval about this much narrower than one that just excludes no change.
 const DECIDED_AT: f64 = 0.5;
 /// Beyond a day nobody waits.
