@@ -42,6 +42,9 @@ const COLLECTING_MIN: f64 = 0.1;
 const GREW_MIN_BYTES: f64 = 10e6;
 const GREW_MIN: f64 = 0.1;
 const FALLEN_MAX: f64 = 0.2;
+/// Parts of that half in each of which it must have grown by so much of it: what is taken at once, as more connections come, is no leak.
+const GROWING_PARTS: usize = 4;
+const OF_EACH_PART: f64 = 0.1;
 /// Part of the loaded time that a stretch of steady load must cover to speak for the run.
 const COVERED_MIN: f64 = 0.7;
 /// Active sessions of a database from which it is worth saying what they run.
@@ -106,7 +109,11 @@ fn growing_memory(facts: &Facts<'_>) -> Option<String> {
         let ((began, first), (ended, last)) = (*points.first()?, *points.last()?);
         let fallen = points.windows(2).map(|pair| (pair[0].1 - pair[1].1).max(0.0)).sum::<f64>();
         let each = (last - first) / (throughput * (ended - began)).max(1.0);
-        let grows = last - first >= GREW_MIN_BYTES && last - first >= GREW_MIN * first && fallen <= FALLEN_MAX * (last - first);
+        let parts = points.chunks(points.len().div_ceil(GROWING_PARTS)).map(|part| part[part.len() - 1].1);
+        let is_steady =
+            parts.scan(first, |before, now| Some(now - std::mem::replace(before, now))).all(|by| by >= OF_EACH_PART * (last - first));
+        let grows =
+            last - first >= GREW_MIN_BYTES && last - first >= GREW_MIN * first && fallen <= FALLEN_MAX * (last - first) && is_steady;
         grows.then_some((part.observer, memory.between(from, to).next()?.1, last, each))
     };
     let (name, first, last, each) = facts.signals.parts_with(Role::ProcessMemory).find_map(grown)?;
