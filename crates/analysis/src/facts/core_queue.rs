@@ -1,7 +1,8 @@
 //! Cores that are not busy at every instant, though requests wait for them already: what queueing theory expects of a utilisation, held against what was seen.
 
-use super::demand;
+use super::demand::{self, CPU_BOUND};
 use super::load_response::LoadResponse;
+use super::plateau::expected_waiting;
 use super::readings::SignalReadings;
 
 /// Part of the cores that is in use from which a queue before them is worth a word: of one core, a request then takes three times as long as alone.
@@ -9,8 +10,6 @@ const BUSY: f64 = 0.65;
 /// Requests that grow together, and part of all of them: who needs no core is no slower.
 const GROWN_MIN: usize = 2;
 const MOST_OF_ALL: f64 = 0.5;
-/// Part of the service times under low load that must be CPU time.
-const CPU_BOUND: f64 = 0.6;
 /// How many times the expected wait may be seen: service times that scatter, requests that come in groups and several processes make it longer. What is
 /// far longer is a wait for something else.
 const EXPECTED: f64 = 3.0;
@@ -34,12 +33,6 @@ pub(super) fn find(responses: &[LoadResponse], used: &SignalReadings<'_>, cores:
 fn seen_waiting(responses: &[LoadResponse], (from, to): (f64, f64)) -> f64 {
     let waiting = |response: &LoadResponse| Some(response.rate_between(from, to)? * response.growth(from, to)?.max(0.0));
     responses.iter().filter_map(waiting).sum()
-}
-
-/// How many wait for k cores of which so many are busy: ρ^√(2(k+1)) / (1 − ρ) (Sakasegawa 1977, for random arrivals and times).
-fn expected_waiting(busy: f64, cores: f64) -> f64 {
-    let utilisation = busy / cores;
-    utilisation.powf((2.0 * (cores + 1.0)).sqrt()) / (1.0 - utilisation)
 }
 
 #[cfg(test)]

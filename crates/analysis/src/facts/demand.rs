@@ -7,6 +7,8 @@ use super::strain::Strain;
 const MOST: f64 = 0.7;
 /// How far its time under low load may be from what it takes of the CPU.
 const ALIKE: (f64, f64) = (0.6, 1.6);
+/// Share of the service times under low load that must be CPU time.
+pub(super) const CPU_BOUND: f64 = 0.6;
 
 pub(crate) struct CpuDemand {
     /// Requests ended per second, and CPU seconds for each.

@@ -191,10 +191,7 @@ impl Plateaus {
         let scatter = (self.service_scatter() / mean.max(1e-9)).powi(2);
         let random = f64::midpoint(1.0, scatter);
         let waiting = sum(&|plateau| plateau.high.throughput * plateau.growth());
-        let expected = |places: f64| {
-            let utilisation = busy / places;
-            if utilisation >= 1.0 { f64::INFINITY } else { utilisation.powf((2.0 * (places + 1.0)).sqrt()) / (1.0 - utilisation) * random }
-        };
+        let expected = |places: f64| if busy >= places { f64::INFINITY } else { expected_waiting(busy, places) * random };
         if busy < 1.0 && expected(1.0) < waiting {
             return busy;
         }
@@ -461,6 +458,12 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
         high,
         reached,
     })
+}
+
+/// How many wait for k places of which so many are busy: ρ^√(2(k+1)) / (1 − ρ) (Sakasegawa 1977, for random arrivals and times).
+pub(super) fn expected_waiting(busy: f64, places: f64) -> f64 {
+    let utilisation = busy / places;
+    utilisation.powf((2.0 * (places + 1.0)).sqrt()) / (1.0 - utilisation)
 }
 
 /// Mean service time under the fewest users that were asked for, of two requests or more. Seconds.

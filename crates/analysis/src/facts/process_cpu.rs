@@ -2,12 +2,13 @@
 
 use metrics::Role;
 
+use super::core_queue;
+use super::demand::{self, CPU_BOUND};
 use super::load_response::LoadResponse;
 use super::path::PathResource;
 use super::plateau::{ONE_SLOT, Plateaus};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
-use super::{core_queue, demand};
 use crate::{Confidence, ResourceKind};
 
 /// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
@@ -33,8 +34,6 @@ const GROWS_FLAT: f64 = 1.02;
 const GROWS_AS_LOAD: f64 = 1.0 / 3.0;
 /// Part of the places that requests wait for which must be cores in use.
 const PLACES_ARE_CORES: f64 = 0.85;
-/// Share of the service times under low load that must be CPU time.
-const CPU_BOUND: f64 = 0.6;
 
 /// A process whose cores were used up. Means over the stretch.
 pub(crate) struct ProcessCpu<'a> {
