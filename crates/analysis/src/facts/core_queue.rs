@@ -1,5 +1,6 @@
 //! Cores that are not busy at every instant, though requests wait for them already: what queueing theory expects of a utilisation, held against what was seen.
 
+use super::added_requests;
 use super::demand::{self, CPU_BOUND};
 use super::load_response::LoadResponse;
 use super::plateau::expected_waiting;
@@ -26,13 +27,7 @@ pub(super) fn find(responses: &[LoadResponse], used: &SignalReadings<'_>, cores:
     let busy = used.mean(span.0, span.1)?;
     let is_cpu_bound = demand::share_of_service(responses, busy, span).is_some_and(|share| share >= CPU_BOUND);
     let is_busy = busy >= BUSY * cores && busy < cores;
-    (is_busy && is_cpu_bound && seen_waiting(responses, span) <= EXPECTED * expected_waiting(busy, cores)).then_some(span)
-}
-
-/// How many wait on average: throughput × the time that they took longer than under low load (Little 1961).
-fn seen_waiting(responses: &[LoadResponse], (from, to): (f64, f64)) -> f64 {
-    let waiting = |response: &LoadResponse| Some(response.rate_between(from, to)? * response.growth(from, to)?.max(0.0));
-    responses.iter().filter_map(waiting).sum()
+    (is_busy && is_cpu_bound && added_requests::between(responses, span) <= EXPECTED * expected_waiting(busy, cores)).then_some(span)
 }
 
 #[cfg(test)]

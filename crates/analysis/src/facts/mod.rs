@@ -7,6 +7,7 @@
 //! the run, which stands in that rule.
 
 pub(crate) mod acquiring;
+mod added_requests;
 pub(crate) mod bandwidth;
 pub(crate) mod busiest_function;
 pub(crate) mod busy_sessions;
@@ -190,7 +191,8 @@ impl<'a> Facts<'a> {
         let exhausted = exhausted::find(&search, (&responses, &plateaus), &waiting, call_ceiling.as_ref(), &changes);
         let pools = pools::find(&path, &signals, &strain);
         let (runtime_queue, thread_wait) = (runtime_queues::find(&signals, &strain), thread_wait::find(&signals, &strain));
-        let session_wait = session_waits::find(&search, &waiting, &pools, call_ceiling.as_ref());
+        let added = added_requests::find(&responses, &plateaus);
+        let session_wait = session_waits::find(&search, &waiting, &pools, (call_ceiling.as_ref(), &added));
         let outages = outages::find(run, tally, &signals, &strain);
         let (faulted_calls, throughput) = (faulted_calls::find(&signals), throughput::find(run, &steady));
         let busy_sessions = busy_sessions::find(&signals, &plateaus, &strain);

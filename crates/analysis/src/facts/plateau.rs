@@ -244,6 +244,16 @@ impl Plateaus {
         (is_unseen && most >= ONE_SLOT && says_something).then(|| (most - ROUNDED_DOWN).ceil().max(1.0))
     }
 
+    /// The whole numbers of places that were seen: by throughput × time without waiting, or, where that says neither, by what the first and the fastest took.
+    pub(crate) fn seen_places(&self) -> Option<(f64, f64)> {
+        let concurrency = self.concurrency();
+        let of_first = || {
+            let (places, most) = self.places_of_first().zip(self.places_at_most())?;
+            (places <= most).then_some((places, places))
+        };
+        if concurrency.is_known() { concurrency.whole() } else { of_first().or_else(|| concurrency.whole()) }
+    }
+
     /// Of which requests it speaks, quoted: all of them, or the first and how many more.
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.limited.iter().map(|plateau| plateau.name.as_str()).collect();

@@ -27,6 +27,9 @@ const WANTED_EACH: f64 = 0.80;
 /// The same where its threads waited so many times as long for a core as they had one: whatever they do takes that much longer.
 const HALF_OF_THEM: f64 = 0.5;
 const STARVED: f64 = 3.0;
+/// Threads that must wait for a core where others have nearly all of them, and the part of what is in the system that they must be.
+const WAIT_MIN: f64 = 0.5;
+const OF_SYSTEM_MIN: f64 = 0.3;
 /// Growth from the third quarter of a stretch to the last that is none, and the same where the number of cores is all there is to go by.
 const GROWS: f64 = 1.05;
 const GROWS_FLAT: f64 = 1.02;
@@ -58,6 +61,8 @@ pub(crate) enum CpuLimit {
     All(f64),
     /// Of so many cores those that others leave: it had most of them, and its threads wanted all or more.
     Left(f64),
+    /// Others have the cores: its threads wait many times as long for one as they have one.
+    Starved,
     /// All of so many cores, though not at every instant: of the requests that are served at a time on average (`served`), most compute, and the others wait.
     Served { cores: f64, served: f64 },
     /// So many cores, or one thread's, that are not busy at every instant either: requests waited about as long as they would for cores that are as busy.
@@ -68,7 +73,7 @@ impl CpuLimit {
     /// Cores.
     pub(crate) fn places(self) -> f64 {
         match self {
-            CpuLimit::OneThread(_) => 1.0,
+            CpuLimit::OneThread(_) | CpuLimit::Starved => 1.0,
             CpuLimit::Cores(cores)
             | CpuLimit::All(cores)
             | CpuLimit::Left(cores)
@@ -109,6 +114,7 @@ fn of_process<'a>(
     };
     let found = all().or_else(by_thread).or_else(by_total);
     let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
+    let found = found.or_else(|| starved(search, cpu, delay?));
     let found = found.or_else(|| cores_of_plateau(plateaus, cpu, cores));
     // Places that stop throughput are no cores that are idle at times.
     let are_places = !plateaus.limited.is_empty() && plateaus.concurrency().slots >= ONE_SLOT;
@@ -166,15 +172,17 @@ fn flat_beside(search: &Search<'_, '_>, (from, to): (f64, f64)) -> f64 {
 }
 
 /// Places that requests were seen to wait for, and that are cores: the process had nearly as many in use all the while. Of several, not all are busy at every
-/// instant, so that those are cores in whose stead as many compute as are served at a time.
+/// instant, so that those are cores in whose stead as many compute as are served at a time. Beside a single one, which an interpreter's lock may be, other
+/// threads use some more: collectors, and what runs without it.
 fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -> Option<FoundLimit> {
     let (span, concurrency) = (plateaus.span()?, plateaus.concurrency());
-    let (least, most) = concurrency.whole()?;
+    let (least, most) = plateaus.seen_places()?;
     let (used, served) = (cpu.mean(span.0, span.1)?, concurrency.slots - concurrency.half);
-    let are_computing = |busy: f64, places: f64| used >= PLACES_ARE_CORES * busy && used <= ONE_CORE_USED.1 * places;
+    let beside = if least > 1.0 { ONE_CORE_USED.1 } else { ONE_THREAD_WANTED };
+    let are_computing = |busy: f64, places: f64| used >= PLACES_ARE_CORES * busy && used <= beside * places;
     // Cores that are in use need not be more than the least of what the number may be.
     let limit = if least == most && least <= cores && are_computing(f64::max(least, served), least) {
-        if least > 1.0 { CpuLimit::Cores(least) } else { CpuLimit::OneThread(None) }
+        if least > 1.0 || used > ONE_CORE_USED.1 { CpuLimit::Cores(least) } else { CpuLimit::OneThread(None) }
     } else if cores >= 2.0 && (least..=most).contains(&cores) && used >= CPU_BOUND * cores && are_computing(served, cores) {
         CpuLimit::Served { cores, served: concurrency.slots }
     } else {
@@ -202,6 +210,17 @@ fn left_cores(cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>, cores: f64) 
     let least = if waited >= STARVED * used { HALF_OF_THEM } else { MOST_OF_THEM };
     let is_full = cores >= 2.0 && used + waited >= cores && used >= least * cores;
     is_full.then_some((CpuLimit::Left(cores), Confidence::Medium, (from, to)))
+}
+
+/// Cores that others have: threads wait for one, many times as long as they have one, and that is a good part of what is in the system (Little's law).
+fn starved(search: &Search<'_, '_>, cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>) -> Option<FoundLimit> {
+    let used_at = |at: f64| cpu.mean(at - 0.01, at + 0.01).unwrap_or(f64::INFINITY);
+    let is_starved = |at: f64, waited: f64| waited >= WAIT_MIN && waited >= STARVED * used_at(at);
+    let flags: Vec<(f64, f64)> = delay.points().iter().map(|(at, waited)| (*at, f64::from(u8::from(is_starved(*at, *waited))))).collect();
+    let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |starved| starved > 0.5)?;
+    let (from, to) = search.strain.held_part_of(delay, span)?;
+    let is_theirs = delay.mean(from, to)? >= OF_SYSTEM_MIN * search.strain.in_system(from, to)?;
+    is_theirs.then_some((CpuLimit::Starved, Confidence::Medium, (from, to)))
 }
 
 /// A whole number of cores below those there are at which a process stood: by a mask, or by a setting of its runtime. That it stands there may be chance;

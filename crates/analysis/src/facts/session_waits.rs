@@ -2,6 +2,7 @@
 
 use metrics::Role;
 
+use super::added_requests::AddedRequests;
 use super::calls_at_once::CallCeiling;
 use super::commits::{self, Commits};
 use super::pools::PoolShortage;
@@ -23,6 +24,9 @@ const WAITS: [Role; 5] = [
 /// Sessions that must wait for one thing, and their share of the active ones, for it to be what holds work up.
 const WAITING_MIN: f64 = 1.0;
 const WAITING_SHARE_MIN: f64 = 0.4;
+/// Part of the requests that became more which the sessions that became more must be, and how many times as many they may be; and readings that show it.
+pub(crate) const EXPLAINS: (f64, f64) = (0.6, 1.7);
+const TOP_READINGS_MIN: usize = 2;
 /// Sessions that compute are a limit where they are most of the active ones, and: as many as there are cores, most of a pool that is used up, or
 /// half of all that is in the system.
 const COMPUTING_SHARE_MIN: f64 = 0.6;
@@ -68,7 +72,7 @@ pub(super) fn find<'a>(
     search: &Search<'_, 'a>,
     waiting: &[WaitingStretch],
     pools: &[PoolShortage<'a>],
-    call_ceiling: Option<&CallCeiling<'_>>,
+    (call_ceiling, added): (Option<&CallCeiling<'_>>, &[AddedRequests]),
 ) -> Option<SessionWait<'a>> {
     if call_ceiling.is_some_and(CallCeiling::explains_all) {
         return None;
@@ -82,9 +86,13 @@ pub(super) fn find<'a>(
         a.weight().total_cmp(&b.weight()).then_with(|| a.readings.signal.name.cmp(&b.readings.signal.name))
     };
     let held = waits.iter().filter_map(|(part, role, readings)| held_up_by(search, pools, *part, *role, readings.clone())).max_by(heaviest);
+    let grown = || {
+        let each = waits.iter().filter_map(|(part, role, readings)| grown_with_load(search, added, (*part, *role), readings));
+        each.max_by(heaviest)
+    };
     let takes =
         || waits.iter().filter_map(|(part, role, readings)| takes_the_time(search, *part, *role, readings.clone())).max_by(heaviest);
-    let found = held.or_else(takes)?;
+    let found = held.or_else(grown).or_else(takes)?;
     let overlap = |stretch: &&WaitingStretch| stretch.to.min(found.to) - stretch.from.max(found.from);
     let stretch = waiting.iter().filter(|stretch| overlap(stretch) > 0.0).max_by(|a, b| overlap(a).total_cmp(&overlap(b)));
     Some(SessionWait { waiting: stretch.cloned(), ..found })
@@ -116,6 +124,28 @@ fn held_up_by<'a>(
         return None;
     }
     Some(described(search, (part, role, readings), (sessions, active), (from, to), true))
+}
+
+/// A wait that holds what requests take longer at the top of the load, though too few readings show it for a stretch of its own: as many more sessions are in
+/// it as there are requests more in the system, beyond those that go with more throughput.
+fn grown_with_load<'a>(
+    search: &Search<'_, 'a>,
+    added: &[AddedRequests],
+    (part, role): (ObservedPart<'a>, Role),
+    readings: &SignalReadings<'a>,
+) -> Option<SessionWait<'a>> {
+    let (low, _) = search.strain.low_and_high();
+    let (below, low_rate) = (readings.mean_inside(&low).unwrap_or(0.0), search.strain.throughput_inside(&low)?);
+    let least = if role == Role::SessionsOnCpu { COMPUTING_SHARE_MIN } else { WAITING_SHARE_MIN };
+    let of_span = |added: &AddedRequests| {
+        let span = (added.from, added.to);
+        let (sessions, active) = (readings.mean(span.0, span.1)?, search.signals.mean(part, Role::SessionsActive, span.0, span.1)?);
+        let more = sessions - below * search.strain.throughput(span.0, span.1) / low_rate;
+        let explains = more >= EXPLAINS.0 * added.count && more <= EXPLAINS.1 * added.count;
+        let is_seen = readings.count(span.0, span.1) >= TOP_READINGS_MIN && more >= WAITING_MIN && sessions >= least * active;
+        (explains && is_seen).then(|| described(search, (part, role, readings.clone()), (sessions, active), span, true))
+    };
+    added.iter().find_map(of_span)
 }
 
 /// A wait that most of the time of requests goes to at high load, though they take no longer than before.

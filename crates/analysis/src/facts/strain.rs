@@ -148,6 +148,13 @@ impl Strain {
         if length > 0.0 { ended / length } else { 0.0 }
     }
 
+    /// The same in several stretches; `None` where nothing ended in them.
+    pub(crate) fn throughput_inside(&self, spans: &[(f64, f64)]) -> Option<f64> {
+        let inside = spans.iter().flat_map(|(from, to)| self.between(*from, *to));
+        let (length, ended) = inside.fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));
+        (ended > 0.0).then(|| ended / length)
+    }
+
     /// Arrivals that came due per second, or users that were asked for, on average; 0 without a second of load in the stretch.
     pub(crate) fn asked(&self, from: f64, to: f64) -> f64 {
         let (count, sum) = self.between(from, to).fold((0.0, 0.0), |(count, sum), second| (count + 1.0, sum + second.asked));

@@ -9,10 +9,9 @@ use metrics::Role;
 use crate::facts::Facts;
 use crate::facts::changes::Change;
 use crate::facts::readings::SignalReadings;
+use crate::facts::session_waits::EXPLAINS;
 use crate::instant::clock;
 
-/// Part of the added requests that the added sessions must be, and how many times as many they may be.
-const EXPLAINS: (f64, f64) = (0.6, 1.7);
 /// Added sessions, on average, that sampling can tell from none.
 const SESSIONS_MIN: f64 = 0.05;
 /// Part of the added sessions from which an event is named.

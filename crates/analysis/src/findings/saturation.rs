@@ -102,7 +102,7 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
         ExhaustedResource::ProcessCpu(cpu) => match cpu.limit {
             CpuLimit::OneThread(_) => limit.role == Role::ProcessThreadCpuMax && limit.part.observer == cpu.process,
             CpuLimit::Cores(_) => is_process(cpu.process),
-            CpuLimit::All(_) | CpuLimit::Left(_) | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => is_cpu,
+            CpuLimit::All(_) | CpuLimit::Left(_) | CpuLimit::Starved | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => is_cpu,
         },
         ExhaustedResource::Heap { process, .. } => is_process(process),
         ExhaustedResource::Disk { device, .. } => limit.role == Role::DiskBusy && limit.part.part == *device,
@@ -274,6 +274,11 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
             "\"{process}\" uses {} of the {cores:.0} cores, all that others leave to it, while its threads wait for more and work waits{each}",
             units::number(cpu.cores_used)
         ),
+        CpuLimit::Starved => format!(
+            "\"{process}\" gets {} cores while {} of its threads wait for one, and work waits: other programs have the cores",
+            units::number(cpu.cores_used),
+            units::number(cpu.run_delay.unwrap_or(0.0))
+        ),
         CpuLimit::OneThread(_) => {
             format!("\"{process}\" uses just one core, and all of it, while work waits: a single thread does the work{each}")
         }
@@ -323,6 +328,9 @@ fn less_or_more(limit: CpuLimit, less: &str) -> String {
             "{less}, or give it more cores: find out what else uses the machine (observe.host), the load generator among it. Throughput should rise in \
              proportion."
         ),
+        CpuLimit::Starved => {
+            "Find out what else uses the machine (observe.host), the load generator among it. Give the service cores of its own.".to_owned()
+        }
         CpuLimit::Queue { cores } if cores < 1.5 => format!("{less}, or run more of them: throughput should rise in proportion."),
         CpuLimit::All(_) | CpuLimit::Served { .. } | CpuLimit::Queue { .. } => {
             format!("{less}, or give it more cores: throughput should rise in proportion.")
@@ -333,7 +341,7 @@ fn less_or_more(limit: CpuLimit, less: &str) -> String {
 /// What rules out that requests only wait for something else.
 fn not_only_waiting(cpu: &ProcessCpu<'_>) -> String {
     match (cpu.limit, cpu.run_delay) {
-        (CpuLimit::Left(_), Some(delay)) => {
+        (CpuLimit::Left(_) | CpuLimit::Starved, Some(delay)) => {
             format!("threads that wait for something else wait for no core, and {} of them did on average", units::number(delay))
         }
         (CpuLimit::Served { served, .. }, _) => format!(

@@ -1,6 +1,6 @@
 //! Which resource is named as the limit, whatever the shape of the load, and that none is where none is at its limit.
 
-use analysis::{Confidence, ResourceKind, conclude};
+use analysis::{Confidence, Finding, ResourceKind, conclude};
 use metrics::{NoticeKind, Role, SignalNotice};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
@@ -100,6 +100,46 @@ fn as_many_cores_as_a_process_may_use_are_a_limit_and_half_of_them_none() {
     assert!(found[0].confidence <= Confidence::Medium, "{}", shown(&found));
     let half = observe_cpu(&system.under(Load::Ramp(5.0, 80.0, 60)), 0.021, Some(0.3));
     assert!(findings(&half).iter().all(|finding| finding.rule != "cpu"), "{}", shown(&findings(&half)));
+}
+
+#[test]
+fn one_place_that_computes_all_the_time_is_a_core_though_other_threads_use_some_more() {
+    // Threads that take turns at an interpreter's lock, none of which has a core to itself, and some work beside it.
+    let is_core = |each_s: f64, load: Load| {
+        let found = findings(&observe_cpu(&HASHING.under(load), each_s, Some(0.3)));
+        found.first().is_some_and(|first| first.rule == "cpu" && first.claim.contains("uses just one core, and all of it"))
+    };
+    for load in [SHAPES[0], SHAPES[2], SHAPES[4]] {
+        assert!(is_core(0.046, load), "{load:?}");
+        // Far more than one place can, or less.
+        assert!(!is_core(0.06, load) && !is_core(0.024, load), "{load:?}");
+    }
+}
+
+#[test]
+fn a_process_whose_cores_others_have_is_told_so() {
+    // Requests that take ten times as long from 0:20 on, and what its threads wait for a core meanwhile.
+    let starved = |used: f64, waits: f64| {
+        let mut run = constant(60, 20, |second| (if second < 20 { 10 * MS } else { 100 * MS }, 0));
+        run.info.host.cores = 2;
+        counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second < 20 { 0.2 } else { used });
+        counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(
+            &mut run,
+            |second| {
+                if second < 20 { 0.02 } else { waits }
+            },
+        );
+        gauge("process:8080", "threads").role(Role::ProcessThreads).each_second(&mut run, |_| 30.0);
+        findings(&run)
+    };
+    let is_told = |found: &[Finding]| found.iter().any(|finding| finding.claim.contains("other programs have the cores"));
+    let found = starved(0.11, 1.8);
+    assert!(is_told(&found) && found[0].claim.starts_with("\"process:8080\" gets 0.11 cores while 1.8"), "{}", shown(&found));
+    // They wait hardly longer than they run, or for a small part of what is in the system.
+    for (used, waits) in [(0.7, 0.9), (0.05, 0.5)] {
+        let found = starved(used, waits);
+        assert!(!is_told(&found), "{used} {waits}: {}", shown(&found));
+    }
 }
 
 #[test]
@@ -259,7 +299,7 @@ fn a_limit_at_no_whole_number_is_a_limiter_or_what_is_held_for_a_part() {
 const THREE_CONNECTIONS: System = System { capacity: 50.0, base: 0.066, is_shared: false };
 
 /// Its database, of which so many sessions are in use where so many registrations are open.
-fn observe_sessions(in_use: impl Fn(u64, f64) -> f64) -> Vec<analysis::Finding> {
+fn observe_sessions(in_use: impl Fn(u64, f64) -> f64) -> Vec<Finding> {
     let fluid = THREE_CONNECTIONS.under(Load::Ramp(2.0, 80.0, 40));
     let mut run = fluid.run.clone();
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| in_use(second, fluid.open[second as usize]));
@@ -283,7 +323,7 @@ fn places_that_hold_a_session_each_are_as_many_as_the_sessions_in_use() {
 
 #[test]
 fn sessions_that_come_and_go_or_are_busy_whatever_the_load_are_no_places() {
-    let never = |found: &[analysis::Finding]| found.iter().all(|finding| !finding.claim.contains("sessions of \"postgres\""));
+    let never = |found: &[Finding]| found.iter().all(|finding| !finding.claim.contains("sessions of \"postgres\""));
     // A lock before the database: 1.5 on average, and three now and then.
     let vary = observe_sessions(|second, open| if open < 3.0 { 0.4 * open } else { [1.0, 2.0, 1.0, 3.0, 1.0, 2.0][second as usize % 6] });
     assert!(never(&vary), "{}", shown(&vary));

@@ -138,8 +138,12 @@ fn places_are_counted_where_closed_load_begins_close_to_their_limit() {
 
 /// A ramp beyond what a lock lets through, and how many sessions wait for it by second, and what passed.
 fn waiting_sessions(sessions: impl Fn(u64, f64) -> f64) -> Vec<Finding> {
+    waiting_sessions_of(fluid::Load::Ramp(1.0, 40.0, 60), sessions)
+}
+
+fn waiting_sessions_of(load: fluid::Load, sessions: impl Fn(u64, f64) -> f64) -> Vec<Finding> {
     let system = System { capacity: 20.0, base: 0.05, is_shared: false };
-    let fluid = system.under(fluid::Load::Ramp(1.0, 40.0, 60));
+    let fluid = system.under(load);
     let mut run = fluid.run.clone();
     let waiting = |second: u64| sessions(second, fluid.open[second as usize]);
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
@@ -154,4 +158,22 @@ fn a_wait_that_begins_early_on_a_ramp_is_the_loads() {
     // As many waited before, when little was asked: somebody else's.
     let found = waiting_sessions(|_, _| 12.0);
     assert!(found.iter().all(|finding| finding.rule != "database-waits"), "{}", shown(&found));
+}
+
+#[test]
+fn a_wait_that_only_the_last_seconds_show_is_told_where_it_holds_what_they_take_longer() {
+    // Beyond the limit for three of 24 seconds.
+    let load = fluid::Load::Ramp(1.0, 23.0, 24);
+    let in_line = |open: f64| (open - 1.0).max(0.0);
+    let found = waiting_sessions_of(load, |_, open| in_line(open));
+    assert!(found.first().is_some_and(|first| first.rule == "database-waits"), "{}", shown(&found));
+    assert!(found[0].claim.contains("wait for Lock:tuple"), "{}", shown(&found));
+    // Far fewer than the requests that wait, or far more.
+    for times in [0.25, 4.0] {
+        let found = waiting_sessions_of(load, |_, open| times * in_line(open));
+        assert!(found.iter().all(|finding| !finding.claim.contains("holding up")), "{times}: {}", shown(&found));
+    }
+    // As many all along: what goes with throughput is not the queue's.
+    let found = waiting_sessions_of(load, |second, _| 2.0 * (second as f64 + 1.0) / 24.0);
+    assert!(found.iter().all(|finding| !finding.claim.contains("holding up")), "{}", shown(&found));
 }
