@@ -40,6 +40,8 @@ const AT_CORES_PART: f64 = 0.1;
 const ALL_ALONG: f64 = 0.9;
 /// Share of the time spent collecting garbage from which it is the work.
 const COLLECTING: f64 = 0.30;
+/// And from which it is worth naming.
+pub(crate) const COLLECTING_NAMED: f64 = 0.1;
 /// Part of a heap that is in use after each collection where none of them frees anything.
 const HEAP_FULL: f64 = 0.95;
 /// Readings in which it filled up, and part of its growth that it may have given back meanwhile.

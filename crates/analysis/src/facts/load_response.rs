@@ -28,6 +28,8 @@ const TOPS: [(f64, f64); 2] = [(0.9, 1.1), (0.95, 1.2)];
 /// Part by which times must grow to do so at all.
 const GROWING: f64 = 0.05;
 const HIGH_BLOCKS_MIN: usize = 4;
+/// How many times as much must be asked for at high load as at low for the load to have varied.
+pub(crate) const VARIED: f64 = 2.0;
 /// How many times longer a request must take under high load than under low to be called slower.
 pub(crate) const GROWN: f64 = 1.5;
 
@@ -199,6 +201,12 @@ impl LoadResponse {
     /// What ended in a stretch of time, of the blocks that lie in it.
     pub(crate) fn stretch_between(&self, (from, to): (f64, f64)) -> Option<LoadStretch> {
         LoadStretch::of(&self.blocks_between(from, to))
+    }
+
+    /// Whether at least twice as much was asked for at some time as at another, however much ended then.
+    pub(crate) fn load_has_varied(&self) -> bool {
+        let least = self.blocks.iter().map(|block| block.load).fold(f64::INFINITY, f64::min);
+        max_load(&self.blocks) >= VARIED * least
     }
 
     /// Whether service took clearly longer under high load than under low.

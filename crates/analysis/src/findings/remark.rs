@@ -10,8 +10,9 @@ use super::ranked::RankedFinding;
 use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
 use crate::facts::changes::{BY_MIN_S, Change, Kept};
+use crate::facts::exhausted::COLLECTING_NAMED;
 use crate::facts::load_blocks::LoadStretch;
-use crate::facts::load_response::{GROWN, LoadResponse};
+use crate::facts::load_response::{GROWN, LoadResponse, VARIED};
 use crate::facts::readings::{SignalReadings, longest_run};
 use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::session_waits;
@@ -36,8 +37,6 @@ const JOURNEYS_MIN: u64 = 100;
 const SELDOM_MAX: f64 = 0.2;
 /// How many times as long a run should take that was too short.
 const LONGER: f64 = 5.0;
-/// Share of the time spent collecting garbage that is worth naming.
-const COLLECTING_MIN: f64 = 0.1;
 /// Growth of a process's memory in the second half of a run that is worth a word, as bytes and as a part of it; and part of it that may have fallen.
 const GREW_MIN_BYTES: f64 = 10e6;
 const GREW_MIN: f64 = 0.1;
@@ -176,6 +175,13 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
             &with_what_was_seen(facts, &format!("Raise the load further and hold it there{}.", higher(facts))),
         );
     }
+    if facts.responses.iter().any(LoadResponse::load_has_varied) {
+        let longer = load_shape::line(facts, WantedLoad::Longer(LONGER));
+        return cannot_tell(
+            "too few requests ended while the load was low to see how the target responds to a higher one",
+            &with_what_was_seen(facts, &format!("Run longer{longer}.")),
+        );
+    }
     let times = users_time::told(facts).unwrap_or_default();
     cannot_tell(
         "the load did not vary enough to see how the target responds to it",
@@ -256,7 +262,7 @@ fn all_follow(facts: &Facts<'_>) -> bool {
 }
 
 fn has_varied(response: &LoadResponse) -> bool {
-    matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= 2.0 * low.load)
+    matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= VARIED * low.load)
 }
 
 /// Whether as much of it ended, in the same time, while the load of another was high as while that was low.
@@ -497,6 +503,6 @@ fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let share = |spans: &[(f64, f64)]| collectors.iter().filter_map(|readings| readings.mean_inside(spans)).sum::<f64>();
     let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", units::share(share(&low))) };
     let at_high = share(&high);
-    (at_high >= COLLECTING_MIN)
+    (at_high >= COLLECTING_NAMED)
         .then(|| format!("\"{}\" collected garbage for {} of the time at high load{before}", part.observer, units::share(at_high)))
 }

@@ -8,9 +8,10 @@ use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::busiest_function::BusiestFunction;
-use crate::facts::exhausted::{Exhausted, ExhaustedResource, MachineCpu};
+use crate::facts::exhausted::{COLLECTING_NAMED, Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
 use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
+use crate::facts::readings::SignalReadings;
 use crate::instant::clock;
 
 /// Part of the stretch in which another resource must have been at its limit to be what held work up.
@@ -311,9 +312,23 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         || "Profile the process under this load".to_owned(),
         |top| format!("Make {} cheaper or call it less often", top.place()),
     );
-    sampled(begun(exhausted, "cpu", cpu.confidence, claim, text), top, exhausted)
+    collecting(facts, sampled(begun(exhausted, "cpu", cpu.confidence, claim, text), top, exhausted), exhausted)
         .weigh(Alternative::ruled_out("Only waiting for something, such as a pool, a lock or a dependency", not_only_waiting(cpu)))
         .try_next(less_or_more(cpu.limit, &less))
+}
+
+/// The finding with what collecting garbage takes meanwhile, where it takes much: part of that CPU time, or of what waits for it.
+fn collecting(facts: &Facts<'_>, found: RankedFinding, exhausted: &Exhausted<'_>) -> RankedFinding {
+    let (from, to) = (exhausted.from, exhausted.to);
+    facts.signals.parts_with(Role::GarbageCollection).fold(found, |found, part| {
+        let collectors = facts.signals.read_each(part, Role::GarbageCollection);
+        let share: f64 = collectors.iter().filter_map(|readings| readings.mean(from, to)).sum();
+        if share < COLLECTING_NAMED {
+            return found;
+        }
+        let told = format!("garbage was collected for {} of the time, as \"{}\" reads", units::share(share), part.observer);
+        found.rests_on(told, collectors.iter().map(SignalReadings::name).collect(), (from, to))
+    })
 }
 
 /// What to do about it: less of that CPU time, or more cores.

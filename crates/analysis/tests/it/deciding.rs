@@ -28,6 +28,25 @@ fn a_load_that_did_not_vary_is_to_be_ramped_beyond_the_highest() {
     assert!(told.contains("raise the load to find it: `.run(arrivals.ramp(3, 50).for(\"2m\").then(arrivals(50).for(\"1m\")))`."), "{told}");
 }
 
+/// A ramp of so many requests a second at its top.
+fn ramp(top: f64) -> String {
+    let asked = |second: u32| (top * f64::from(second + 1) / 40.0).round() as u64;
+    let slice = |second: u32| Slice::new(second).requests("Buy", asked(second), 5 * MS).arrivals(asked(second)).done();
+    let stages = vec![OpenStage::Rate { from: 0.0, to: top, duration_ns: 40 * SECOND, timing: Timing::Even }];
+    conclude(&made::run_of(plan(LoadProfile::Open { stages }), (0..40).map(slice).collect())).verdict.findings.remark
+}
+
+#[test]
+fn a_ramp_of_few_requests_is_not_told_to_ramp() {
+    // 280 in all, of which 70 come up to half of the load: that is enough to see that they take no longer.
+    let told = ramp(14.0);
+    assert!(told.starts_with("Nothing limits it at this load"), "{told}");
+    // 120, of which 30 do.
+    let told = ramp(6.0);
+    assert!(told.contains("too few requests ended while the load was low"), "{told}");
+    assert!(!told.contains("did not vary") && told.contains("Run longer: `"), "{told}");
+}
+
 #[test]
 fn the_line_keeps_the_timing_and_levels_below_one_a_second() {
     let rate = |from, to| OpenStage::Rate { from, to, duration_ns: 40 * SECOND, timing: Timing::Poisson };

@@ -78,6 +78,17 @@ fn the_function_that_takes_the_cores_time_is_named_where_the_runtime_was_looked_
 }
 
 #[test]
+fn what_collecting_garbage_takes_of_a_full_core_is_said_where_it_is_much() {
+    for (share, is_said) in [(0.126, true), (0.03, false)] {
+        let mut run = observe_cpu(&HASHING.under(SHAPES[0]), 0.04, Some(1.0));
+        counter("app", "jvm_gc_pause_seconds_sum").role(Role::GarbageCollection).each_second(&mut run, |_| share);
+        let found = findings(&run);
+        let said = found[0].evidence.iter().any(|evidence| evidence.text.contains("garbage was collected for 12.6 % of the time"));
+        assert!(found[0].rule == "cpu" && said == is_said, "{}", shown(&found));
+    }
+}
+
+#[test]
 fn what_each_request_takes_of_the_core_is_said() {
     let system = System { is_shared: false, ..HASHING };
     let found = findings(&observe_cpu(&system.under(SHAPES[0]), 0.04, Some(1.0)));
