@@ -7,7 +7,7 @@ const BLOCKS: [usize; 3] = [60, 30, 20];
 /// Seconds that one of more than the fewest takes at least.
 const BLOCK_SECONDS: usize = 5;
 /// Seconds below which its parts are too few to compare.
-const SECONDS_MIN: usize = 10;
+pub(super) const SECONDS_MIN: usize = 10;
 /// The most by which correlated blocks widen the variance.
 const INFLATION_MAX: f64 = 6.0;
 
@@ -79,11 +79,16 @@ impl BlockSpread {
 /// any number.
 pub(super) fn share(seconds: &[(f64, f64)]) -> Option<Estimate> {
     let blocks = ratio_of_sums(seconds)?;
-    let (failed, count) = seconds.iter().fold((0.0, 0.0), |(failed, count), second| (failed + second.0, count + second.1));
-    let shrunk = (failed + 1.0) / (count + 2.0);
-    let least = Estimate::with_error(blocks.value, (shrunk * (1.0 - shrunk) / (count + 2.0)).sqrt(), blocks.freedom);
+    let least = Estimate::with_error(blocks.value, error_of_independent(seconds), blocks.freedom);
     let end = |a: Option<f64>, b: Option<f64>, of: fn(f64, f64) -> f64| a.zip(b).map(|(a, b)| of(a, b)).or(b);
     Some(Estimate { low: end(blocks.low, least.low, f64::min), high: end(blocks.high, least.high, f64::max), ..blocks })
+}
+
+/// The standard error of a share of independent failures, with one failure and one success added.
+pub(super) fn error_of_independent(seconds: &[(f64, f64)]) -> f64 {
+    let (failed, count) = seconds.iter().fold((0.0, 0.0), |(failed, count), second| (failed + second.0, count + second.1));
+    let shrunk = (failed + 1.0) / (count + 2.0);
+    (shrunk * (1.0 - shrunk) / (count + 2.0)).sqrt()
 }
 
 #[cfg(test)]

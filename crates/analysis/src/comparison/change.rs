@@ -67,13 +67,10 @@ pub(super) struct NumberChange {
     pub(super) p: f64,
 }
 
-/// `candidate` less `baseline`.
-pub(super) fn difference(baseline: Estimate, candidate: Estimate) -> NumberChange {
+/// `candidate` less `baseline`; `paired`: how far that may be off, where it is not made of how far each side may be.
+pub(super) fn difference(baseline: Estimate, candidate: Estimate, paired: Option<ChangeErrors>) -> NumberChange {
     let value = candidate.value - baseline.value;
-    let error = |of: Estimate, end: Option<f64>| end.map(|end| SideError::of(end - of.value, of.freedom));
-    let both = |a: Option<SideError>, b: Option<SideError>| Some(SideError::both(a?, b?));
-    let below = both(error(candidate, candidate.low), error(baseline, baseline.high));
-    let above = both(error(candidate, candidate.high), error(baseline, baseline.low));
+    let ChangeErrors { below, above } = paired.unwrap_or_else(|| ChangeErrors::of_sides(baseline, candidate));
     let (towards_zero, doubt) = if value > 0.0 { (below, candidate.doubt) } else { (above, baseline.doubt) };
     let p = match towards_zero {
         _ if value == 0.0 => 1.0,
@@ -86,16 +83,47 @@ pub(super) fn difference(baseline: Estimate, candidate: Estimate) -> NumberChang
     NumberChange { value, low, high, p }
 }
 
+/// How far a change may be off, downwards and upwards; `None`: the samples do not say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ChangeErrors {
+    pub(super) below: Option<SideError>,
+    pub(super) above: Option<SideError>,
+}
+
+impl ChangeErrors {
+    /// From the intervals of both sides.
+    pub(super) fn of_sides(baseline: Estimate, candidate: Estimate) -> Self {
+        let error = |of: Estimate, end: Option<f64>| end.map(|end| SideError::of(end - of.value, of.freedom));
+        let both = |a: Option<SideError>, b: Option<SideError>| Some(SideError::both(a?, b?));
+        Self {
+            below: both(error(candidate, candidate.low), error(baseline, baseline.high)),
+            above: both(error(candidate, candidate.high), error(baseline, baseline.low)),
+        }
+    }
+
+    /// From a standard error with so many degrees of freedom.
+    pub(super) fn even(error: f64, freedom: f64) -> Self {
+        let side = Some(SideError { error, freedom });
+        Self { below: side, above: side }
+    }
+
+    /// At each end the wider of the two.
+    pub(super) fn or_wider(self, other: Self) -> Self {
+        let wider = |a: Option<SideError>, b: Option<SideError>| a.zip(b).map(|(a, b)| if b.half() > a.half() { b } else { a });
+        Self { below: wider(self.below, other.below), above: wider(self.above, other.above) }
+    }
+}
+
 /// How far a number may be off in one direction: a standard error, and how well that is known.
-#[derive(Clone, Copy)]
-struct SideError {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SideError {
     error: f64,
     freedom: f64,
 }
 
 impl SideError {
     /// From the distance of an end of a 95 % interval.
-    fn of(distance: f64, freedom: f64) -> Self {
+    pub(super) fn of(distance: f64, freedom: f64) -> Self {
         Self { error: distance.abs() / student_t(freedom), freedom }
     }
 
@@ -108,13 +136,13 @@ impl SideError {
         Self { error, freedom: if freedom.is_finite() { freedom } else { least } }
     }
 
-    fn half(self) -> f64 {
+    pub(super) fn half(self) -> f64 {
         student_t(self.freedom) * self.error
     }
 }
 
-/// The logarithm of `candidate` / `baseline`; `None` where either is not positive.
-pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate) -> Option<NumberChange> {
+/// The logarithm of `candidate` / `baseline`; `None` where either is not positive. `paired` as of [`difference`], of the logarithm.
+pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate, paired: Option<ChangeErrors>) -> Option<NumberChange> {
     let log = |estimate: Estimate| {
         let positive = |end: Option<f64>| end.filter(|end| *end > 0.0).map(f64::ln);
         (estimate.value > 0.0).then(|| Estimate {
@@ -126,7 +154,7 @@ pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate) -> Option<Numbe
             is_bound: estimate.is_bound,
         })
     };
-    Some(difference(log(baseline)?, log(candidate)?))
+    Some(difference(log(baseline)?, log(candidate)?, paired))
 }
 
 #[cfg(test)]
@@ -139,41 +167,41 @@ mod tests {
 
     #[test]
     fn of_symmetric_sides_it_is_the_ordinary_interval() {
-        let change = difference(estimate(10.0, 3.0), estimate(15.0, 4.0));
+        let change = difference(estimate(10.0, 3.0), estimate(15.0, 4.0), None);
         // The 97.5 % point of t is 2.093 with 19 degrees of freedom, as each side has, and 2.030 with 19 · 25² / (3⁴ + 4⁴) = 35.2, as both have by Welch.
         let half = 5.0 * 2.030 / 2.093;
         assert!((change.low.unwrap() - (5.0 - half)).abs() < 0.01 && (change.high.unwrap() - (5.0 + half)).abs() < 0.01, "{change:?}");
         // Of 35.2, 2.093 leaves 4.36 %.
         assert!((change.p - 0.0436).abs() < 3e-4, "{}", change.p);
         // The other way round it is as unlikely.
-        assert!((difference(estimate(15.0, 4.0), estimate(10.0, 3.0)).p - change.p).abs() < 1e-12);
+        assert!((difference(estimate(15.0, 4.0), estimate(10.0, 3.0), None).p - change.p).abs() < 1e-12);
     }
 
     #[test]
     fn each_end_is_made_of_the_ends_that_work_towards_it() {
         let baseline = Estimate::new(10.0, Some(9.0), None);
-        let change = difference(baseline, estimate(20.0, 1.0));
+        let change = difference(baseline, estimate(20.0, 1.0), None);
         // The baseline may be anything above: no lower end, and no conclusion.
         assert_eq!((change.low, change.p), (None, 1.0));
         assert!((change.high.unwrap() - (10.0 + 2.0_f64.sqrt() * 2.024 / 2.093)).abs() < 0.01, "{change:?}");
         // That the candidate may be larger still does not stand in the way.
-        let change = difference(estimate(10.0, 1.0), Estimate::new(20.0, Some(19.0), None));
+        let change = difference(estimate(10.0, 1.0), Estimate::new(20.0, Some(19.0), None), None);
         assert!(change.p < 1e-6 && change.high.is_none());
     }
 
     #[test]
     fn a_ratio_turns_over_with_its_sides() {
         let (a, b) = (estimate(10.0, 1.0), estimate(12.0, 0.5));
-        let (there, back) = (log_ratio(a, b).unwrap(), log_ratio(b, a).unwrap());
+        let (there, back) = (log_ratio(a, b, None).unwrap(), log_ratio(b, a, None).unwrap());
         assert!((there.value - 1.2_f64.ln()).abs() < 1e-12 && (there.value + back.value).abs() < 1e-12);
         assert!((there.low.unwrap() + back.high.unwrap()).abs() < 1e-12);
-        assert_eq!(log_ratio(Estimate::bare(0.0), b), None);
+        assert_eq!(log_ratio(Estimate::bare(0.0), b, None), None);
     }
 
     #[test]
     fn what_the_generator_can_have_added_is_no_difference() {
         let (a, b) = (estimate(10.0, 0.01), Estimate { doubt: 3.0, ..estimate(12.0, 0.01) });
-        let change = difference(a, b);
+        let change = difference(a, b, None);
         assert!(change.low.unwrap() < 0.0 && change.high.unwrap() < 2.1 && change.p > 0.05);
     }
 }

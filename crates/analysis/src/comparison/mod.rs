@@ -11,11 +11,20 @@ mod discovery;
 mod findings;
 mod gate;
 mod headline;
+mod lasting;
 mod matching;
 mod model;
 mod own;
+mod pairs;
+mod quantile_pairs;
+#[cfg(test)]
+mod ramp_truth;
 mod row;
+mod same_load;
+mod series;
 mod side;
+#[cfg(test)]
+mod simulated;
 mod target;
 mod times;
 #[cfg(test)]
@@ -28,6 +37,7 @@ pub use model::{
 };
 pub use side::ComparedInput;
 
+use same_load::SameLoad;
 use side::RunSide;
 
 /// Relative change below which nobody cares, unless somebody says otherwise.
@@ -36,14 +46,16 @@ pub const EFFECT: f64 = 0.03;
 /// What became of `baseline` in `candidate`. `effect`: relative change below which nobody cares, 0.03 for 3 %.
 pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect: f64) -> RunComparison {
     let (old, new) = (RunSide::of(baseline), RunSide::of(candidate));
-    let mut subjects = times::subjects(&old, &new, effect);
-    subjects.extend(target::subjects(&old, &new, effect));
+    let load = SameLoad::of(baseline.run, candidate.run);
+    let load = load.as_ref();
+    let mut subjects = times::subjects(&old, &new, load, effect);
+    subjects.extend(target::subjects(&old, &new, load, effect));
     judge(&mut subjects, effect);
     let mut own = own::subjects(&old, &new, effect);
     judge(&mut own, effect);
     subjects.extend(own);
     // A family of their own: hundreds of signals must not make it harder to see a slower request.
-    let mut signals = target::signals(&old, &new, effect);
+    let mut signals = target::signals(&old, &new, load, effect);
     judge(&mut signals, effect);
     target::list(&mut signals);
     subjects.extend(signals);

@@ -42,8 +42,10 @@ struct OwnMetric {
 fn rows(baseline: &OwnMetric, candidate: &OwnMetric, unit: &str, effect: f64) -> Vec<ComparedRow> {
     let seconds = baseline.seconds.min(candidate.seconds);
     let both = baseline.numbers.iter().zip(&candidate.numbers);
-    both.map(|((metric, old), (_, new))| row::of(RowInput { metric: *metric, unit, baseline: *old, candidate: *new, effect, seconds }))
-        .collect()
+    both.map(|((metric, old), (_, new))| {
+        row::of(RowInput { metric: *metric, unit, baseline: *old, candidate: *new, paired: None, effect, seconds })
+    })
+    .collect()
 }
 
 impl OwnMetric {

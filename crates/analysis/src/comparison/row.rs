@@ -1,6 +1,6 @@
 //! A row: one number of both runs, and what may be said of its change.
 
-use super::change::{self, Estimate, NumberChange};
+use super::change::{self, ChangeErrors, Estimate, NumberChange};
 use super::model::{ComparedMetric, ComparedRow, RowVerdict, Side};
 
 /// Of the share of failures: a tenth of a percentage point. A ratio would call one failure more in a million a doubling.
@@ -15,6 +15,8 @@ pub(super) struct RowInput<'a> {
     pub(super) unit: &'a str,
     pub(super) baseline: Option<Estimate>,
     pub(super) candidate: Option<Estimate>,
+    /// How far the change may be off, where seconds of the same load were held against each other.
+    pub(super) paired: Option<ChangeErrors>,
     pub(super) effect: f64,
     /// Of the shorter run.
     pub(super) seconds: f64,
@@ -22,7 +24,7 @@ pub(super) struct RowInput<'a> {
 
 /// The row without its verdict, unless there is nothing to compare: whether it is different depends on all rows.
 pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
-    let RowInput { metric, unit, baseline, candidate, effect, seconds } = input;
+    let RowInput { metric, unit, baseline, candidate, paired, effect, seconds } = input;
     let is_bound = |side: Option<Estimate>| side.is_some_and(|estimate| estimate.is_bound);
     let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
     let empty = ComparedRow {
@@ -45,7 +47,7 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
     if old.is_bound && new.is_bound {
         return ComparedRow { why: "it lies among what had not ended in both runs".to_owned(), ..empty };
     }
-    let found = if metric.is_difference() { Some(change::difference(old, new)) } else { change::log_ratio(old, new) };
+    let found = if metric.is_difference() { Some(change::difference(old, new, paired)) } else { change::log_ratio(old, new, paired) };
     let Some(found) = found else {
         // Both zero throughout is the same; one of them alone has no ratio.
         let same = old.value == 0.0 && new.value == 0.0;
@@ -54,8 +56,10 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
     };
     let shown = |value: f64| if metric.is_difference() { value } else { value.exp() };
     let width = |estimate: Estimate| estimate.low.is_some() && estimate.high.is_some();
+    let bounded = paired.map_or(width(old) && width(new), |errors| errors.below.is_some() && errors.above.is_some());
     let doubted = old.doubt > 0.0 || new.doubt > 0.0;
-    let why = match (width(old) && width(new), doubted) {
+    let why = match (bounded, doubted) {
+        (false, _) if paired.is_some() => "it lies in too few seconds of a changing load for an interval",
         (false, _) => "too few samples, or too many requests cut off, for an interval",
         (true, true) => "the generator was late: it may have made the difference",
         (true, false) => "",
@@ -74,6 +78,12 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
 /// Both numbers, of which nothing can be said since they are not of the same thing.
 pub(super) fn untold(row: ComparedRow, why: &str) -> ComparedRow {
     ComparedRow { change: None, low: None, high: None, p: None, minutes_needed: None, why: why.to_owned(), ..row }
+}
+
+/// The row, and why it cannot be told if it cannot: longer runs alone would not help.
+pub(super) fn for_want_of(row: ComparedRow, why: &str) -> ComparedRow {
+    let why = if row.why.is_empty() { why.to_owned() } else { row.why };
+    ComparedRow { minutes_needed: None, why, ..row }
 }
 
 /// On the scale on which changes are judged: differences, or logarithms of ratios.
@@ -130,6 +140,7 @@ mod tests {
             unit: "",
             baseline: share(baseline),
             candidate: share(candidate),
+            paired: None,
             effect: 0.03,
             seconds: 60.0,
         };

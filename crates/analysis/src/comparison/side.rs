@@ -29,12 +29,57 @@ pub(super) struct SeriesSecond {
     pub(super) planned: f64,
 }
 
+/// Consecutive seconds of a run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SecondsInOrder {
+    /// The slice of the first.
+    pub(super) first: usize,
+    pub(super) seconds: Vec<SeriesSecond>,
+}
+
+impl SecondsInOrder {
+    /// From the first to the last in which anything ended.
+    pub(super) fn trimmed(seconds: &[SeriesSecond]) -> Self {
+        let first = seconds.iter().position(|second| second.count > 0.0).unwrap_or(0);
+        let to = seconds.iter().rposition(|second| second.count > 0.0).map_or(0, |last| last + 1);
+        Self { first, seconds: seconds[first.min(to)..to].to_vec() }
+    }
+}
+
+/// Times by second, of those seconds in which any ended.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TimesHistory<'a> {
+    /// The slice of each second.
+    pub(super) slices: Vec<usize>,
+    pub(super) seconds: Vec<Vec<&'a Histogram>>,
+}
+
+impl<'a> TimesHistory<'a> {
+    fn push(&mut self, slice: usize, times: Vec<&'a Histogram>) {
+        self.slices.push(slice);
+        self.seconds.push(times);
+    }
+
+    pub(super) fn by_slice(&self) -> impl Iterator<Item = (usize, Vec<&'a Histogram>)> {
+        self.slices.iter().copied().zip(self.seconds.iter().cloned())
+    }
+
+    pub(super) fn of_flow(run: &'a Run, name: &str) -> Self {
+        let mut history = Self::default();
+        for (index, slice) in run.slices.iter().enumerate() {
+            let flows = slice.flows.iter().filter(|flow| *flow.name == *name && !flow.time.is_empty());
+            flows.for_each(|flow| history.push(index, vec![&flow.time]));
+        }
+        history
+    }
+}
+
 pub(super) struct RunSide<'a> {
     pub(super) run: &'a Run,
     pub(super) summary: &'a Summary,
     /// By series, from the first to the last second in which any of it ended.
-    pub(super) seconds: HashMap<&'a SeriesKey, Vec<SeriesSecond>>,
-    pub(super) histories: HashMap<&'a SeriesKey, Vec<&'a Histogram>>,
+    pub(super) seconds: HashMap<&'a SeriesKey, SecondsInOrder>,
+    pub(super) histories: HashMap<&'a SeriesKey, TimesHistory<'a>>,
     /// Of all requests together; a second for each slice.
     pub(super) requests: Vec<SeriesSecond>,
 }
@@ -43,7 +88,7 @@ impl<'a> RunSide<'a> {
     pub(super) fn of(input: ComparedInput<'a>) -> Self {
         let ComparedInput { run, summary, .. } = input;
         let mut seconds: HashMap<&SeriesKey, Vec<(usize, SeriesSecond)>> = HashMap::new();
-        let mut histories: HashMap<&SeriesKey, Vec<&Histogram>> = HashMap::new();
+        let mut histories: HashMap<&SeriesKey, TimesHistory<'a>> = HashMap::new();
         let planned = load_stretches::planned_in_all(run).unwrap_or_else(|| vec![1.0; run.slices.len()]);
         let of_plan = |planned: &f64| SeriesSecond { planned: *planned, ..SeriesSecond::default() };
         let mut requests: Vec<SeriesSecond> = planned.iter().map(of_plan).collect();
@@ -52,7 +97,7 @@ impl<'a> RunSide<'a> {
                 let time = series.response.sum() as f64 / 1e9;
                 let second = SeriesSecond { count: series.count as f64, failed: series.failed as f64, time, planned: planned[index] };
                 seconds.entry(&series.key).or_default().push((index, second));
-                histories.entry(&series.key).or_default().push(&series.response);
+                histories.entry(&series.key).or_default().push(index, vec![&series.response]);
                 if series.key.kind == SeriesKind::Request {
                     let all = &mut requests[index];
                     all.count += second.count;
@@ -66,27 +111,30 @@ impl<'a> RunSide<'a> {
     }
 
     /// Of all requests, from the first to the last second in which any ended.
-    pub(super) fn loaded(&self) -> &[SeriesSecond] {
-        let from = self.requests.iter().position(|second| second.count > 0.0).unwrap_or(0);
-        let to = self.requests.iter().rposition(|second| second.count > 0.0).map_or(0, |last| last + 1);
-        &self.requests[from.min(to)..to]
+    pub(super) fn loaded(&self) -> SecondsInOrder {
+        SecondsInOrder::trimmed(&self.requests)
     }
 
     /// Response times of all requests, a list for each second in which any ended.
-    pub(super) fn history_of_all(&self) -> Vec<Vec<&'a Histogram>> {
-        let of_slice = |slice: &'a metrics::Snapshot| {
-            slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| &series.response).collect::<Vec<_>>()
-        };
-        self.run.slices.iter().map(of_slice).filter(|second| !second.is_empty()).collect()
+    pub(super) fn history_of_all(&self) -> TimesHistory<'a> {
+        let mut history = TimesHistory::default();
+        for (index, slice) in self.run.slices.iter().enumerate() {
+            let times: Vec<_> =
+                slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| &series.response).collect();
+            if !times.is_empty() {
+                history.push(index, times);
+            }
+        }
+        history
     }
 }
 
 /// A second in which nothing ended counts, too.
-fn without_gaps(seconds: &[(usize, SeriesSecond)], planned: &[f64]) -> Vec<SeriesSecond> {
+fn without_gaps(seconds: &[(usize, SeriesSecond)], planned: &[f64]) -> SecondsInOrder {
     let first = seconds.first().map_or(0, |(index, _)| *index);
     let length = seconds.last().map_or(0, |(index, _)| index + 1 - first);
     let of_plan = |planned: &f64| SeriesSecond { planned: *planned, ..SeriesSecond::default() };
     let mut all: Vec<SeriesSecond> = planned.iter().skip(first).take(length).map(of_plan).collect();
     seconds.iter().for_each(|(index, second)| all[index - first] = *second);
-    all
+    SecondsInOrder { first, seconds: all }
 }

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use metrics::Role;
 use run_directory::SignalSeries;
 
-use super::blocks;
-use super::change::Estimate;
-use super::model::{ComparedMetric, ComparedRow, ComparedSubject, RowVerdict, SubjectKind};
+use super::change::{ChangeErrors, Estimate};
+use super::model::{ComparedMetric, ComparedRow, ComparedSubject, RowVerdict, Side, SubjectKind};
 use super::row::{self, RowInput};
+use super::same_load::SameLoad;
 use super::side::RunSide;
+use super::{blocks, pairs};
 use crate::facts::readings::SignalReadings;
 
 /// Signals that are listed.
@@ -28,16 +29,50 @@ fn by_second(side: &RunSide<'_>, series: &SignalSeries) -> Vec<(usize, f64)> {
     points.filter_map(|(at, value)| Some((second(*at).filter(of_load)?, *value))).collect()
 }
 
-fn mean(side: &RunSide<'_>, series: &SignalSeries) -> Option<Estimate> {
-    let readings: Vec<(f64, f64)> = by_second(side, series).into_iter().map(|(_, value)| (value, 1.0)).collect();
-    blocks::ratio_of_sums(&readings)
+/// What is added up of each second that has a reading, and what that is divided by.
+type SumsBySecond = Vec<(usize, (f64, f64))>;
+type SumsOf = fn(&RunSide<'_>, &SignalSeries) -> SumsBySecond;
+
+fn readings(side: &RunSide<'_>, series: &SignalSeries) -> SumsBySecond {
+    by_second(side, series).into_iter().map(|(second, value)| (second, (value, 1.0))).collect()
 }
 
 /// CPU seconds per request that ended.
-fn cpu_per_request(side: &RunSide<'_>, series: &SignalSeries) -> Option<Estimate> {
-    let seconds: Vec<(f64, f64)> =
-        by_second(side, series).into_iter().map(|(second, cores)| (cores, side.requests[second].count)).collect();
-    blocks::ratio_of_sums(&seconds)
+fn cpu_per_request(side: &RunSide<'_>, series: &SignalSeries) -> SumsBySecond {
+    by_second(side, series).into_iter().map(|(second, cores)| (second, (cores, side.requests[second].count))).collect()
+}
+
+/// Both runs' numbers, and what is known of their change besides.
+fn both(of: SumsOf, baseline: (&RunSide<'_>, &SignalSeries), candidate: (&RunSide<'_>, &SignalSeries), load: Option<&SameLoad>) -> Both {
+    let (old, new) = (of(baseline.0, baseline.1), of(candidate.0, candidate.1));
+    let estimate = |seconds: &SumsBySecond| blocks::ratio_of_sums(&seconds.iter().map(|(_, sums)| *sums).collect::<Vec<_>>());
+    let (baseline, candidate) = (estimate(&old), estimate(&new));
+    let aligned = |load: &SameLoad, side, seconds: &SumsBySecond| load.aligned(side, summed(seconds));
+    let paired = load.and_then(|load| pairs::ratio(&aligned(load, Side::Baseline, &old), &aligned(load, Side::Candidate, &new)));
+    Both { baseline, candidate, paired }
+}
+
+/// Of several readings in one second, one pair of sums.
+fn summed(readings: &SumsBySecond) -> BTreeMap<usize, (f64, f64)> {
+    let mut seconds = BTreeMap::new();
+    for (second, (part, of)) in readings {
+        let sum: &mut (f64, f64) = seconds.entry(*second).or_default();
+        *sum = (sum.0 + part, sum.1 + of);
+    }
+    seconds
+}
+
+struct Both {
+    baseline: Option<Estimate>,
+    candidate: Option<Estimate>,
+    paired: Option<ChangeErrors>,
+}
+
+impl Both {
+    fn row(self, metric: ComparedMetric, unit: &str, effect: f64, seconds: f64) -> ComparedRow {
+        let Both { baseline, candidate, paired } = self;
+        row::of(RowInput { metric, unit, baseline, candidate, paired, effect, seconds })
+    }
 }
 
 fn named<'a>(side: &RunSide<'a>) -> BTreeMap<&'a str, &'a SignalSeries> {
@@ -45,21 +80,19 @@ fn named<'a>(side: &RunSide<'a>) -> BTreeMap<&'a str, &'a SignalSeries> {
 }
 
 /// Processes and control groups that both runs observed.
-pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Vec<ComparedSubject> {
+pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Option<&SameLoad>, effect: f64) -> Vec<ComparedSubject> {
     let (old, new) = (named(baseline), named(candidate));
     let seconds = shorter(baseline, candidate);
     let other_work = other_work(baseline, candidate, effect);
     let mut subjects: Vec<ComparedSubject> = Vec::new();
     for (name, series) in &old {
         let Some(other) = new.get(name) else { continue };
-        let (metric, baseline, candidate) = match series.signal.role {
-            Some(Role::ProcessCpu | Role::GroupCpu) => {
-                (ComparedMetric::CpuPerRequest, cpu_per_request(baseline, series), cpu_per_request(candidate, other))
-            }
-            Some(Role::ProcessMemory | Role::GroupMemory) => (ComparedMetric::Memory, mean(baseline, series), mean(candidate, other)),
+        let (metric, of) = match series.signal.role {
+            Some(Role::ProcessCpu | Role::GroupCpu) => (ComparedMetric::CpuPerRequest, cpu_per_request as SumsOf),
+            Some(Role::ProcessMemory | Role::GroupMemory) => (ComparedMetric::Memory, readings as SumsOf),
             _ => continue,
         };
-        let row = row::of(RowInput { metric, unit: "", baseline, candidate, effect, seconds });
+        let row = both(of, (baseline, series), (candidate, other), load).row(metric, "", effect, seconds);
         let row = match &other_work {
             Some(why) if metric == ComparedMetric::CpuPerRequest => row::untold(row, why),
             _ => row,
@@ -97,7 +130,7 @@ fn other_work(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> O
 }
 
 /// Everything else that was observed in both, but for what stood at one number in both.
-pub(super) fn signals(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Vec<ComparedSubject> {
+pub(super) fn signals(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Option<&SameLoad>, effect: f64) -> Vec<ComparedSubject> {
     let new = named(candidate);
     let seconds = shorter(baseline, candidate);
     let told = |series: &SignalSeries| {
@@ -106,8 +139,7 @@ pub(super) fn signals(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f
     let of = |(name, series): (&str, &SignalSeries)| {
         let other = new.get(name)?;
         let unit = series.signal.unit_shown();
-        let (baseline, candidate) = (mean(baseline, series), mean(candidate, other));
-        let row = row::of(RowInput { metric: ComparedMetric::Value, unit, baseline, candidate, effect, seconds });
+        let row = both(readings, (baseline, series), (candidate, other), load).row(ComparedMetric::Value, unit, effect, seconds);
         let still = row.baseline == row.candidate && row.low == row.high;
         (!still).then(|| subject(SubjectKind::Signal, name.to_owned(), vec![row]))
     };
@@ -130,5 +162,5 @@ fn subject(kind: SubjectKind, name: String, rows: Vec<ComparedRow>) -> ComparedS
 }
 
 fn shorter(baseline: &RunSide<'_>, candidate: &RunSide<'_>) -> f64 {
-    baseline.loaded().len().min(candidate.loaded().len()) as f64
+    baseline.loaded().seconds.len().min(candidate.loaded().seconds.len()) as f64
 }

@@ -1,122 +1,30 @@
-//! How often a comparison is right, on pairs of simulated runs whose truth is known: queues with Poisson arrivals, whose neighbouring response times depend on
-//! each other, and services that know no queue. The tables in docs/compare.md come from [`the_whole_table`].
+//! How often a comparison is right, on pairs of simulated runs under a constant load whose truth is known. The table in docs/compare.md comes from
+//! [`the_whole_table`].
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use plan::{LoadProfile, TestPlan};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use run_directory::{Run, RunEnd, RunInfo};
-
-use super::{ComparedInput, ComparedMetric, ComparisonVerdict, EFFECT, RowVerdict, RunComparison, SubjectKind, compare};
+use super::simulated::{SimulatedLoad, System, input};
+use super::{ComparedMetric, ComparisonVerdict, EFFECT, RowVerdict, SubjectKind, compare};
 use crate::robust::share_in_words;
-use crate::summary::{Numbers, Told};
-use crate::{Findings, Grade, RunTally, Summary, Validity, Verdict};
-
-/// A system under Poisson arrivals.
-#[derive(Debug, Clone, Copy)]
-struct System {
-    name: &'static str,
-    /// 0: as many as anyone wants.
-    servers: usize,
-    arrivals: f64,
-    /// Mean service. Seconds.
-    service: f64,
-    seconds: usize,
-}
 
 const SYSTEMS: [System; 6] = [
-    System { name: "no queue, log-normal services of 20 ms, 50/s", servers: 0, arrivals: 50.0, service: 0.02, seconds: 300 },
-    System { name: "no queue, log-normal services of 20 ms, 500/s", servers: 0, arrivals: 500.0, service: 0.02, seconds: 300 },
-    System { name: "M/M/4 at 0.5, 100/s", servers: 4, arrivals: 100.0, service: 0.02, seconds: 300 },
-    System { name: "M/M/4 at 0.8, 160/s", servers: 4, arrivals: 160.0, service: 0.02, seconds: 300 },
-    System { name: "M/M/1 at 0.5, 100/s", servers: 1, arrivals: 100.0, service: 0.005, seconds: 300 },
-    System { name: "M/M/1 at 0.8, 160/s", servers: 1, arrivals: 160.0, service: 0.005, seconds: 300 },
+    System {
+        name: "no queue, log-normal services of 20 ms, 50/s",
+        servers: 0,
+        load: SimulatedLoad::Constant(50.0),
+        service: 0.02,
+        seconds: 300,
+    },
+    System {
+        name: "no queue, log-normal services of 20 ms, 500/s",
+        servers: 0,
+        load: SimulatedLoad::Constant(500.0),
+        service: 0.02,
+        seconds: 300,
+    },
+    System { name: "M/M/4 at 0.5, 100/s", servers: 4, load: SimulatedLoad::Constant(100.0), service: 0.02, seconds: 300 },
+    System { name: "M/M/4 at 0.8, 160/s", servers: 4, load: SimulatedLoad::Constant(160.0), service: 0.02, seconds: 300 },
+    System { name: "M/M/1 at 0.5, 100/s", servers: 1, load: SimulatedLoad::Constant(100.0), service: 0.005, seconds: 300 },
+    System { name: "M/M/1 at 0.8, 160/s", servers: 1, load: SimulatedLoad::Constant(160.0), service: 0.005, seconds: 300 },
 ];
-
-struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
-    }
-
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -self.uniform().ln() * mean
-    }
-
-    /// Of this median, with σ = 0.5 (Box and Muller, 1958).
-    fn log_normal(&mut self, median: f64) -> f64 {
-        let normal = (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos();
-        median * (0.5 * normal).exp()
-    }
-}
-
-impl System {
-    /// `slower`: services take so many times as long; `failing`: share of the requests that fail.
-    fn run(self, seed: u64, slower: f64, failing: f64) -> (Run, Summary) {
-        const WARM_UP: f64 = 30.0;
-        let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
-        let key = SeriesKey::new(SeriesKind::Request, "Buy", "Buy");
-        let mut seconds: Vec<SeriesSlice> = (0..self.seconds).map(|_| SeriesSlice::new(key.clone())).collect();
-        let mut free: BinaryHeap<Reverse<u64>> = (0..self.servers).map(|_| Reverse(0)).collect();
-        let mut now = 0.0;
-        while now < WARM_UP + self.seconds as f64 {
-            now += draws.exponential(1.0 / self.arrivals);
-            let end = match free.pop() {
-                Some(Reverse(free_ns)) => {
-                    let end = now.max(free_ns as f64 / 1e9) + draws.exponential(self.service * slower);
-                    free.push(Reverse((end * 1e9) as u64));
-                    end
-                }
-                None => now + draws.log_normal(self.service * slower),
-            };
-            let fails = draws.uniform() < failing;
-            if end >= WARM_UP
-                && let Some(second) = seconds.get_mut((end - WARM_UP) as usize)
-            {
-                let ns = ((end - now) * 1e9) as u64;
-                second.count += 1;
-                second.failed += u64::from(fails);
-                second.response.record(ns);
-                second.service.record(ns);
-            }
-        }
-        let slices = seconds.into_iter().zip(0u32..).map(|(series, slice)| {
-            let start = u64::from(slice) * 1_000_000_000;
-            let outcomes = vec![(Outcome::Passed, series.count - series.failed), (Outcome::Status, series.failed)];
-            let series = SeriesSlice { outcomes, ..series };
-            Snapshot { slice, start, end: start + 1_000_000_000, series: vec![series], ..Snapshot::default() }
-        });
-        let slices: Vec<Snapshot> = slices.collect();
-        let plan = TestPlan::of_scenario("queue", "Buy", LoadProfile::rate(self.arrivals, self.seconds as u64 * 1_000_000_000));
-        let run = Run { end: Some(RunEnd::Completed), ..Run::new(RunInfo::default(), plan, slices) };
-        let summary = summary(&run);
-        (run, summary)
-    }
-
-    fn pair(self, seed: u64, slower: f64, failing: f64) -> RunComparison {
-        let (a, b) = (self.run(2 * seed, 1.0, 0.0), self.run(2 * seed + 1, slower, failing));
-        compare(input(&a), input(&b), EFFECT)
-    }
-}
-
-/// The numbers alone: what is found and judged makes no difference here.
-fn summary(run: &Run) -> Summary {
-    let verdict = Verdict {
-        validity: Validity { grade: Grade::Valid, checks: Vec::new() },
-        thresholds: Vec::new(),
-        findings: Findings { findings: Vec::new(), remark: String::new() },
-    };
-    let told = Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
-    Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan.name, told)
-}
-
-fn input((run, summary): &(Run, Summary)) -> ComparedInput<'_> {
-    ComparedInput { run, summary, load: &[] }
-}
 
 /// Of so many pairs: called different in any row, found slower, and found slower by its median.
 #[derive(Debug, Clone, Copy, Default)]

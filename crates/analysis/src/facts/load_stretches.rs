@@ -1,6 +1,6 @@
 //! The stretches of a run in which the load that is asked for stayed the same: only there is a change in time the system's own.
 
-use metrics::{MarkKind, Snapshot};
+use metrics::{LeafChange, MarkKind, Snapshot};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
@@ -56,10 +56,14 @@ pub(crate) fn planned_in_all(run: &Run) -> Option<Vec<f64>> {
     }
     let mut all = vec![0.0; run.slices.len()];
     for (leaf, part) in leaves.iter().enumerate() {
-        let load = AskedLoad::of(&run.slices, leaf as u32, &part.profile);
-        all.iter_mut().zip(load.sums.windows(2)).for_each(|(second, sums)| *second += sums[1] - sums[0]);
+        all.iter_mut().zip(planned_of_leaf(run, leaf as u32, &part.profile)).for_each(|(second, planned)| *second += planned);
     }
     Some(all).filter(|all| all.iter().any(|load| *load > 0.0))
+}
+
+/// What the plan has for each second of one leaf: arrivals per second, or users.
+pub(crate) fn planned_of_leaf(run: &Run, leaf: u32, profile: &LoadProfile) -> Vec<f64> {
+    AskedLoad::of(&run.slices, leaf, profile).sums.windows(2).map(|sums| sums[1] - sums[0]).collect()
 }
 
 fn asked(slice: &Snapshot, leaf: &metrics::LeafSlice, profile: &LoadProfile) -> f64 {
@@ -68,6 +72,12 @@ fn asked(slice: &Snapshot, leaf: &metrics::LeafSlice, profile: &LoadProfile) -> 
         LoadProfile::Closed { .. } => leaf.users_asked as f64,
         LoadProfile::Iterations { .. } => leaf.users_active as f64,
     }
+}
+
+/// When the load of a leaf began, as the generator told. The first arrivals of a ramp from nothing come later than that.
+pub(crate) fn began(slices: &[Snapshot], leaf: u32) -> Option<u64> {
+    let changes = slices.iter().flat_map(|slice| &slice.leaves).filter(|mine| mine.leaf == leaf).flat_map(|mine| &mine.changes);
+    changes.filter_map(|change| if let LeafChange::Began { at, .. } = change { Some(*at) } else { None }).next()
 }
 
 /// Arrivals per second that a profile plans for an instant after its begin.
@@ -108,7 +118,7 @@ impl AskedLoad {
         let was_adjusted = slices.iter().flat_map(|slice| &slice.marks).any(|mark| mark.kind == MarkKind::Adjusted);
         let recorded =
             |slice: &Snapshot| slice.leaves.iter().find(|mine| mine.leaf == leaf).map_or(0.0, |mine| asked(slice, mine, profile));
-        let begin = slices.iter().find(|slice| recorded(slice) > 0.0).map_or(0, |slice| slice.start);
+        let begin = began(slices, leaf).or_else(|| slices.iter().find(|slice| recorded(slice) > 0.0).map(|slice| slice.start)).unwrap_or(0);
         let mut sum = 0.0;
         let by_second = slices.iter().map(|slice| {
             let middle = slice.start.midpoint(slice.end).saturating_sub(begin);

@@ -218,7 +218,7 @@ impl TailModel {
 }
 
 /// Counts at or below each of the buckets that begin at `lows`.
-fn cumulative(batch: &Histogram, lows: &[u64]) -> Vec<u64> {
+pub(crate) fn cumulative(batch: &Histogram, lows: &[u64]) -> Vec<u64> {
     let mut bars = batch.bars().peekable();
     let mut seen = 0;
     lows.iter()

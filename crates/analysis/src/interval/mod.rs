@@ -10,7 +10,7 @@ mod mean;
 mod order;
 mod student;
 
-pub(crate) use batch::{batches_of, student_t};
+pub(crate) use batch::{batches_of, cumulative, student_t};
 pub(crate) use mean::mean_of_batches;
 pub(crate) use student::two_sided as t_two_sided;
 

@@ -139,6 +139,28 @@ fn the_target_s_work_per_request_is_compared() {
     assert_eq!(gate(ComparedMetric::CpuPerRequest, 0.3).judge(&comparison).state, GateState::Held);
 }
 
+/// A ramp from 10 to 69 requests a second, each of which costs its share and a base of the process's own.
+#[test]
+fn what_a_ramp_does_to_the_target_is_no_scatter() {
+    let of = |cost: f64, to: f64| {
+        let second = |number: u32| {
+            let arrivals = 10 + u64::from(number);
+            let requests = Slice::new(number).arrivals(arrivals).requests("Buy", arrivals, (20 + u64::from(number % 3)) * MS);
+            requests.done()
+        };
+        let stages = vec![OpenStage::Rate { from: 10.0, to, duration_ns: 60 * SECOND, timing: Timing::Even }];
+        let mut run = run_of(plan(LoadProfile::Open { stages }), (0..60).map(second).collect());
+        counter("process:80", "cpu")
+            .role(Role::ProcessCpu)
+            .each_second(&mut run, |second| cost * (0.2 + 0.005 * (10 + second) as f64) * (1.0 + (second * 7 % 5) as f64 / 200.0));
+        run
+    };
+    let cpu = |to| row(&compared(&of(1.0, 70.0), &of(1.1, to)), SubjectKind::Target, ComparedMetric::CpuPerRequest).clone();
+    let (paired, unpaired) = (cpu(70.0), cpu(71.0));
+    assert!(paired.verdict == RowVerdict::Worse && paired.low.unwrap() > 1.08 && paired.high.unwrap() < 1.12, "{paired:?}");
+    assert!(unpaired.verdict == RowVerdict::CannotTell, "under another plan these are other seconds: {unpaired:?}");
+}
+
 /// What runs beside a process, or is left undone, changes what a request costs it, and is no merit of the release.
 #[test]
 fn work_per_request_is_told_of_the_same_work_only() {

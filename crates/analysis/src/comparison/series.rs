@@ -1,0 +1,158 @@
+//! What is compared of a series of requests or journeys, and how its seconds are held against those of the same load.
+
+use super::change::{ChangeErrors, Estimate};
+use super::lasting::QueuedTimes;
+use super::model::{ComparedMetric, ComparedRow, Side};
+use super::quantile_pairs::QuantilePairs;
+use super::row::RowInput;
+use super::same_load::SameLoad;
+use super::side::{RunSide, SecondsInOrder, SeriesSecond, TimesHistory};
+use super::{blocks, pairs, row};
+use crate::TimeStats;
+
+pub(super) const PERCENTILES: [(ComparedMetric, f64); 5] = [
+    (ComparedMetric::P50, 0.5),
+    (ComparedMetric::P90, 0.9),
+    (ComparedMetric::P95, 0.95),
+    (ComparedMetric::P99, 0.99),
+    (ComparedMetric::P999, 0.999),
+];
+const QUEUE_LASTED: &str =
+    "requests queued for so long that chance decides how long the queue grew, and one ramp shows it once: hold a lower load";
+
+/// What is added up of a second, and what that is divided by.
+type SumOf = fn(&SeriesSecond) -> (f64, f64);
+
+/// A load that the plan changes is no scatter of the rate: what is held against each other is what each second did of it.
+const COUNT: SumOf = |second| (second.count, second.planned);
+const FAILED: SumOf = |second| (second.failed, second.count);
+const TIME: SumOf = |second| (second.time, second.count);
+
+/// What is compared of a series.
+pub(super) struct SeriesNumbers {
+    rate: Option<Estimate>,
+    failures: Option<Estimate>,
+    mean: Option<Estimate>,
+    percentiles: Vec<Option<Estimate>>,
+    seconds: SecondsInOrder,
+}
+
+impl SeriesNumbers {
+    /// `percentiles`: as listed in [`PERCENTILES`].
+    pub(super) fn of(seconds: SecondsInOrder, rate: f64, times: &TimeStats, percentiles: Vec<Option<Estimate>>) -> Self {
+        let sums = |of: SumOf| seconds.seconds.iter().map(of).collect::<Vec<_>>();
+        // The first and the last second are seldom whole; the rate itself is that of the summary.
+        let counts = sums(COUNT);
+        let by_block = blocks::ratio_of_sums(counts.get(1..counts.len().saturating_sub(1)).unwrap_or(&[]));
+        let by_block = by_block.filter(|by_block| by_block.value > 0.0);
+        let rate = by_block.map_or_else(|| Estimate::bare(rate), |by_block| by_block.scaled_to(rate));
+        let mean = blocks::ratio_of_sums(&sums(TIME));
+        Self {
+            rate: Some(rate),
+            failures: blocks::share(&sums(FAILED)),
+            mean: mean.map(|mean| Estimate { doubt: times.mean_doubt.unwrap_or(0.0), ..mean }),
+            percentiles,
+            seconds,
+        }
+    }
+}
+
+/// How the seconds of two runs are held against each other.
+pub(super) struct Pairing<'a> {
+    /// `None`: the load is constant, not the same, or of so few requests that nothing tells whether they queued.
+    load: Option<&'a SameLoad>,
+    /// Of all requests; `None`: the load is closed, and bounds every queue.
+    queue: Option<QueuedTimes>,
+}
+
+impl<'a> Pairing<'a> {
+    pub(super) fn of(load: Option<&'a SameLoad>, baseline: &RunSide<'_>, candidate: &RunSide<'_>) -> Self {
+        let times = |load: &SameLoad, side, of: &RunSide<'_>| load.aligned(side, of.requests.iter().map(TIME).enumerate());
+        let open = load.filter(|load| load.is_open);
+        let queue = open.and_then(|load| QueuedTimes::of(&times(load, Side::Baseline, baseline), &times(load, Side::Candidate, candidate)));
+        Self { load: load.filter(|load| queue.is_some() || !load.is_open), queue }
+    }
+
+    pub(super) fn pairs(
+        &self,
+        old: (&SeriesNumbers, &TimesHistory<'_>),
+        new: (&SeriesNumbers, &TimesHistory<'_>),
+    ) -> Option<SeriesPairs<'_>> {
+        let load = self.load?;
+        let aligned = |of: SumOf| {
+            let seconds =
+                |side, numbers: &SeriesNumbers| load.aligned(side, (numbers.seconds.first..).zip(numbers.seconds.seconds.iter().map(of)));
+            (seconds(Side::Baseline, old.0), seconds(Side::Candidate, new.0))
+        };
+        let (counts, failed, times) = (whole_in_both(aligned(COUNT)), aligned(FAILED), aligned(TIME));
+        let histories = (load.aligned(Side::Baseline, old.1.by_slice()), load.aligned(Side::Candidate, new.1.by_slice()));
+        Some(SeriesPairs {
+            rate: pairs::ratio(&counts.0, &counts.1),
+            failures: pairs::share(&failed.0, &failed.1),
+            mean: pairs::ratio(&times.0, &times.1),
+            quantiles: QuantilePairs::of(&histories.0, &histories.1),
+            queue: if load.is_open { QueuedTimes::of(&times.0, &times.1) } else { None },
+            queue_of_all: self.queue.as_ref(),
+        })
+    }
+}
+
+type BothSides = (Vec<(f64, f64)>, Vec<(f64, f64)>);
+
+/// Seconds that neither run began or ended in.
+fn whole_in_both((mut old, mut new): BothSides) -> BothSides {
+    let whole = |seconds: &[(f64, f64)]| {
+        let from = seconds.iter().position(|second| second.1 > 0.0).map_or(seconds.len(), |from| from + 1);
+        from..seconds.iter().rposition(|second| second.1 > 0.0).unwrap_or(0)
+    };
+    let both = (whole(&old), whole(&new));
+    for second in (0..old.len()).filter(|second| !both.0.contains(second) || !both.1.contains(second)) {
+        (old[second], new[second]) = ((0.0, 0.0), (0.0, 0.0));
+    }
+    (old, new)
+}
+
+/// How far the changes of a series may be off, where its seconds were held against those of the same load.
+pub(super) struct SeriesPairs<'a> {
+    rate: Option<ChangeErrors>,
+    failures: Option<ChangeErrors>,
+    mean: Option<ChangeErrors>,
+    quantiles: Option<QuantilePairs>,
+    queue: Option<QueuedTimes>,
+    queue_of_all: Option<&'a QueuedTimes>,
+}
+
+impl SeriesPairs<'_> {
+    fn queue_lasted(&self, up_to: (f64, f64)) -> bool {
+        self.queue.iter().chain(self.queue_of_all).any(|queue| queue.lasted(up_to))
+    }
+
+    /// `None`: of one side no interval is known, as not all that started was seen to end; or a queue of requests that took up to so long lasted.
+    pub(super) fn quantile(&self, quantile: f64, old: Estimate, new: Estimate) -> Option<ChangeErrors> {
+        let is_known = |of: Estimate| !of.is_bound && of.value > 0.0 && of.low.is_some();
+        let pairs = self.quantiles.as_ref().filter(|_| is_known(old) && is_known(new) && !self.queue_lasted((old.value, new.value)))?;
+        Some(pairs.errors(quantile, (new.value / old.value).ln()))
+    }
+}
+
+/// The rows of a series; `pairs`, where both runs had the same load in turn.
+pub(super) fn rows(old: &SeriesNumbers, new: &SeriesNumbers, pairs: Option<&SeriesPairs<'_>>, effect: f64) -> Vec<ComparedRow> {
+    let seconds = old.seconds.seconds.len().min(new.seconds.seconds.len()) as f64;
+    let row = |metric, baseline, candidate, paired| row::of(RowInput { metric, unit: "", baseline, candidate, paired, effect, seconds });
+    let lasted = |up_to| pairs.is_some_and(|pairs| pairs.queue_lasted(up_to));
+    let told = |row: ComparedRow, lasted: bool| if lasted { row::for_want_of(row, QUEUE_LASTED) } else { row };
+    let without_end = lasted((f64::INFINITY, f64::INFINITY));
+    let mean = pairs.and_then(|pairs| pairs.mean).filter(|_| !without_end);
+    let mut rows = vec![
+        row(ComparedMetric::Rate, old.rate, new.rate, pairs.and_then(|pairs| pairs.rate)),
+        row(ComparedMetric::Failures, old.failures, new.failures, pairs.and_then(|pairs| pairs.failures)),
+        told(row(ComparedMetric::Mean, old.mean, new.mean, mean), without_end),
+    ];
+    let percentiles = PERCENTILES.iter().zip(old.percentiles.iter().zip(&new.percentiles));
+    rows.extend(percentiles.map(|((metric, quantile), (old, new))| {
+        let (pairs, both) = (pairs, old.zip(*new));
+        let paired = both.and_then(|(old, new)| pairs?.quantile(*quantile, old, new));
+        told(row(*metric, *old, *new, paired), both.is_some_and(|(old, new)| lasted((old.value, new.value))))
+    }));
+    rows
+}
