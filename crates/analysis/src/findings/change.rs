@@ -4,6 +4,7 @@ use metrics::{MarkKind, SeriesKind, SeriesSlice};
 
 use super::added_time;
 use super::alternative::Alternative;
+use super::load_shape::{self, WantedLoad};
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadBeside, Shape};
@@ -77,9 +78,14 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let what_changed = if beside.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
     let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::told(facts, &all) } else { None };
-    let where_to = added_time.as_ref().map_or_else(String::new, |added| format!(": {}", added.claim));
+    let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, (change.from, change.to));
+    let passed = if piles_up { passed_of_more(facts, change) } else { None };
+    let where_to = match (&added_time, passed) {
+        (Some(added), _) => format!(": {}", added.claim),
+        (None, Some(rate)) => format!(": {} end, and the rest piles up", units::rate(rate)),
+        (None, None) => String::new(),
+    };
     let claim = format!("{what_changed}{beside}{}{where_to}", under_load(facts, change, !beside.is_empty()));
-    let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change);
     let standing = match (change.is_slower(), piles_up) {
         (true, false) => Standing::Symptom,
         (true, true) => Standing::Consequence,
@@ -114,6 +120,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     found = found.weigh(by_load(facts, change)).weigh(by_generator(facts, change, dwarfs));
     let found = by_queue(facts, change).into_iter().fold(found, RankedFinding::weigh);
     let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
+    let what_to_do = what_to_do.or_else(|| passed.map(|rate| below(facts, rate)));
     let found = found.try_next(what_to_do.unwrap_or_else(|| next(change, moved)));
     let doubt = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
     RankedFinding { doubt, ..found }
@@ -273,14 +280,41 @@ fn load(facts: &Facts<'_>, change: &Change) -> String {
     if arrivals > 0 { units::rate(arrivals as f64 / length) } else { units::counted((users as f64 / length).round() as u64, "user") }
 }
 
-fn piles_up(facts: &Facts<'_>, change: &Change) -> bool {
-    let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= change.from && slice.end as f64 / 1e9 <= change.to);
+/// Whether clearly fewer iterations ended in a stretch than came due.
+fn piles_up(facts: &Facts<'_>, (from, to): (f64, f64)) -> bool {
+    let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);
     let (mut due, mut ended) = (0, 0);
     for leaf in inside.flat_map(|slice| &slice.leaves) {
         due += leaf.arrivals_due;
         ended += leaf.ended;
     }
     due > 0 && due.saturating_sub(ended) as f64 >= PILES_UP * due as f64
+}
+
+/// How many of a request end per second where more are asked for from the beginning on: it is served no faster, and nothing need have changed for it to
+/// wait ever longer.
+fn passed_of_more(facts: &Facts<'_>, change: &Change) -> Option<f64> {
+    let TimelineOf::Series(key) = &change.of else { return None };
+    let (from, to) = (change.from, change.to);
+    let halves = [(from, from.midpoint(to)), (from.midpoint(to), to)];
+    if change.load != LoadBeside::Same || key.kind != SeriesKind::Request || !halves.into_iter().all(|half| piles_up(facts, half)) {
+        return None;
+    }
+    let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);
+    let (ended, seconds) = inside.fold((0, 0), |(ended, seconds), slice| {
+        let own = slice.series.iter().filter(|series| series.key == *key).map(|series| series.count).sum::<u64>();
+        (ended + own, seconds + slice.seconds())
+    });
+    (ended > 0).then(|| ended as f64 / f64::from(seconds))
+}
+
+/// What to do where more comes than is served.
+fn below(facts: &Facts<'_>, rate: f64) -> String {
+    format!(
+        "More is asked for than is served. Ramp the load from below {} to see how many are served at a time{}, and observe what the request waits for.",
+        units::rate(rate),
+        load_shape::line(facts, WantedLoad::Higher)
+    )
 }
 
 /// Whether the change is so many times as large as the generator was late.

@@ -177,3 +177,17 @@ fn a_wait_that_only_the_last_seconds_show_is_told_where_it_holds_what_they_take_
     let found = waiting_sessions_of(load, |second, _| 2.0 * (second as f64 + 1.0) / 24.0);
     assert!(found.iter().all(|finding| !finding.claim.contains("holding up")), "{}", shown(&found));
 }
+
+#[test]
+fn a_constant_load_beyond_the_limit_is_told_by_what_passes() {
+    let system = System { capacity: 11.6, base: 0.08, is_shared: false };
+    let found = findings(&system.under(fluid::Load::Ramp(14.0, 14.0, 40)).run);
+    let change = found.iter().find(|finding| finding.rule == "change").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(change.claim.starts_with("\"Register\" grew steadily"), "{}", shown(&found));
+    assert!(change.claim.ends_with("while the load stayed the same (14/s): 11.6/s end, and the rest piles up"), "{}", change.claim);
+    assert!(change.next.contains("Ramp the load from below 11.6/s"), "{}", change.next);
+    // Slower and slower, and all that is asked for is served.
+    let slower = |second: u32, draws: &mut Draws| (0.02 + 0.004 * f64::from(second)) * noise(0.1, draws);
+    let found = findings(&constant(40, 20, &[Request { name: "Add", time: &slower, outcome: &passes }], 3));
+    assert!(found[0].rule == "change" && !found[0].claim.contains("piles up"), "{}", shown(&found));
+}
