@@ -88,7 +88,7 @@ pub(crate) struct SlowSeconds {
 impl SlowSeconds {
     /// Apart from those that only what prepared the load made slow. `None`: there are none.
     pub(super) fn of(run: &Run, preparation: &Preparation) -> Option<Self> {
-        let mut seconds = seconds(run);
+        let mut seconds = seconds(run, &|_| true);
         seconds.iter_mut().for_each(|second| second.longest_s = longest(second.slice, |key| !preparation.has(key)).unwrap_or(0.0));
         let (usual, _, slow) = slow(&seconds);
         let longest = slow.iter().map(|index| seconds[*index].longest_s).reduce(f64::max)?;
@@ -96,11 +96,12 @@ impl SlowSeconds {
     }
 }
 
-fn seconds(run: &Run) -> Vec<Second<'_>> {
+/// Those in which any of the requests that count ended.
+fn seconds<'a>(run: &'a Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<'a>> {
     run.slices
         .iter()
         .filter(|slice| slice.seconds() == 1)
-        .filter_map(|slice| Some(Second { slice, longest_s: longest(slice, |_| true)? }))
+        .filter_map(|slice| Some(Second { slice, longest_s: longest(slice, counts)? }))
         .collect()
 }
 
@@ -111,8 +112,37 @@ fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
 }
 
+/// Of all requests together; failing that of one that is slow by its own measure, where others always take as long.
 pub(super) fn find(run: &Run) -> Option<Stalls> {
-    let seconds = seconds(run);
+    let of_one = || {
+        let series = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
+        let keys: BTreeSet<&SeriesKey> = series.map(|series| &series.key).collect();
+        // Each of them had its chance.
+        let is_sure = |stalls: &Stalls| {
+            stalls.together * keys.len() as f64 <= TOGETHER_MAX && stalls.period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF)
+        };
+        let each = keys.iter().filter_map(|key| {
+            let (held_up, spared) = (vec![key.name.to_string()], spared(run, &keys, key));
+            Some(Stalls { held_up, spared, ..of(run, &|other| other == *key)? })
+        });
+        each.filter(is_sure).min_by(|a, b| a.together.total_cmp(&b.together))
+    };
+    of(run, &|_| true).or_else(of_one)
+}
+
+/// Names of the other requests that were not slow by their own measure in most of the seconds in which this one was.
+fn spared(run: &Run, keys: &BTreeSet<&SeriesKey>, key: &SeriesKey) -> Vec<String> {
+    let slow_seconds = |key: &SeriesKey| -> BTreeSet<u32> {
+        let seconds = seconds(run, &|other| other == key);
+        slow(&seconds).2.into_iter().map(|index| seconds[index].slice.slice).collect()
+    };
+    let own = slow_seconds(key);
+    let is_spared = |other: &&&SeriesKey| **other != key && 2 * slow_seconds(other).intersection(&own).count() <= own.len();
+    keys.iter().filter(is_spared).map(|other| other.name.to_string()).collect()
+}
+
+fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
+    let seconds = seconds(run, counts);
     let (usual, limit, slow) = slow(&seconds);
     if slow.len() < PAUSES_MIN || slow.len() as f64 >= EVEN_SHARE_MAX * seconds.len() as f64 {
         return None;
@@ -122,7 +152,11 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
     if at.len() < PAUSES_MIN {
         return None;
     }
-    let together = chance_together(&seconds, &slow, limit);
+    let above = |second: &Second<'_>, seconds: f64| -> u64 {
+        let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && counts(&series.key));
+        requests.map(|series| series.service.count() - series.service.count_at_or_below((seconds * 1e9) as u64)).sum()
+    };
+    let together = chance_together(seconds.len(), slow.len(), slow.iter().map(|index| above(&seconds[*index], limit)).sum());
     let kept = even(&at, slow.len() as f64 / seconds.len() as f64);
     let period = kept.filter(|period| period.chance <= CHANCE_MAX);
     let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_MAX);
@@ -138,17 +172,13 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
     let of_pause = |pause: &&[usize]| pause.iter().map(|index| seconds[*index].longest_s).fold(0.0, f64::max);
     let longest: Vec<f64> = pauses.iter().map(of_pause).collect();
     let (held_up, spared) = requests(&seconds, &pauses, limit);
-    let beyond = |second: &&Second<'_>| {
-        let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
-        requests.map(|series| series.service.count() - series.service.count_at_or_below((usual * 1e9) as u64)).sum::<u64>()
-    };
     Some(Stalls {
         period,
         apart_s: kept.map(|period| period.seconds),
         longest_s: median(&longest),
         usual_longest_s: usual,
-        slow: slow_seconds.iter().map(beyond).sum(),
-        requests: slow_seconds.iter().map(|second| count(second.slice)).sum(),
+        slow: slow_seconds.iter().map(|second| above(second, usual)).sum(),
+        requests: slow_seconds.iter().map(|second| count(second.slice, counts)).sum(),
         held_up,
         spared,
         together,
@@ -163,19 +193,14 @@ fn longest(slice: &Snapshot, counts: impl Fn(&SeriesKey) -> bool) -> Option<f64>
     requests.filter(|series| counts(&series.key)).map(|series| series.service.max() as f64 / 1e9).reduce(f64::max)
 }
 
-fn count(slice: &Snapshot) -> u64 {
-    slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum()
+fn count(slice: &Snapshot, counts: &dyn Fn(&SeriesKey) -> bool) -> u64 {
+    slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && counts(&series.key)).map(|series| series.count).sum()
 }
 
 /// The chance that requests which are slow one by one fall into no more than these seconds: C(S, K) (K / S)^n for n of them in K of S seconds.
-fn chance_together(seconds: &[Second<'_>], slow: &[usize], limit: f64) -> f64 {
-    let above = |second: &Second<'_>| {
-        let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
-        requests.map(|series| series.service.count() - series.service.count_at_or_below((limit * 1e9) as u64)).sum::<u64>()
-    };
-    let requests: u64 = slow.iter().map(|index| above(&seconds[*index])).sum();
-    let (all, some) = (seconds.len() as f64, slow.len() as f64);
-    let choices: f64 = (0..slow.len()).map(|place| ((all - place as f64) / (some - place as f64)).ln()).sum();
+fn chance_together(seconds: usize, slow: usize, requests: u64) -> f64 {
+    let (all, some) = (seconds as f64, slow as f64);
+    let choices: f64 = (0..slow).map(|place| ((all - place as f64) / (some - place as f64)).ln()).sum();
     (choices + requests as f64 * (some / all).ln()).exp().min(1.0)
 }
 

@@ -4,6 +4,7 @@ use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::growing_memory::{self, GrowingMemory};
 use crate::facts::outages::{LostPart, Outage};
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
@@ -27,6 +28,13 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         vec!["rate/requests".to_owned()],
         (*from, *to),
     );
+    let memory = filled(facts, outage);
+    let found = memory.iter().fold(found, |found, grown| {
+        let each = units::bytes(grown.each as u64);
+        let (first, last) = (units::bytes(grown.first as u64), units::bytes(grown.last as u64));
+        let text = format!("until then its memory grew all along, from {first} to {last}, by about {each} for each request");
+        found.rests_on(text, vec![grown.series.clone()], (0.0, *from))
+    });
     let found = match part {
         LostPart::Database => found.weigh(Alternative::not_ruled_out(
             "A database so busy, or with so many connections, that it did not answer the observer either",
@@ -34,7 +42,16 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         )),
         LostPart::Process => found,
     };
-    Some(found.try_next(
-        "Find out why it ended or was restarted (its log at that time), and whether the service recovers by itself when it is back.",
-    ))
+    Some(found.try_next(match memory {
+        Some(_) => {
+            "Look for what it keeps (a heap dump), and at its log of that time: a process that needs more memory than it may have ends, or is ended."
+        }
+        None => "Find out why it ended or was restarted (its log at that time), and whether the service recovers by itself when it is back.",
+    }))
+}
+
+/// A process whose memory grew until it ended.
+fn filled<'a>(facts: &Facts<'a>, outage: &Outage<'a>) -> Option<GrowingMemory<'a>> {
+    let (begin, _) = facts.strain.loaded().filter(|_| outage.part == LostPart::Process)?;
+    growing_memory::find(&facts.signals, &facts.strain, Some(outage.observer), (begin, outage.from))
 }

@@ -11,6 +11,7 @@ use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
 use crate::facts::changes::{BY_MIN_S, Change, Kept};
 use crate::facts::exhausted::COLLECTING_NAMED;
+use crate::facts::growing_memory;
 use crate::facts::load_blocks::LoadStretch;
 use crate::facts::load_response::{GROWN, LoadResponse, VARIED};
 use crate::facts::readings::{SignalReadings, longest_run};
@@ -37,13 +38,6 @@ const JOURNEYS_MIN: u64 = 100;
 const SELDOM_MAX: f64 = 0.2;
 /// How many times as long a run should take that was too short.
 const LONGER: f64 = 5.0;
-/// Growth of a process's memory in the second half of a run that is worth a word, as bytes and as a part of it; and part of it that may have fallen.
-const GREW_MIN_BYTES: f64 = 10e6;
-const GREW_MIN: f64 = 0.1;
-const FALLEN_MAX: f64 = 0.2;
-/// Parts of that half in each of which it must have grown by so much of it: what is taken at once, as more connections come, is no leak.
-const GROWING_PARTS: usize = 4;
-const OF_EACH_PART: f64 = 0.1;
 /// Part of the loaded time that a stretch of steady load must cover to speak for the run.
 const COVERED_MIN: f64 = 0.7;
 /// Active sessions of a database from which it is worth saying what they run.
@@ -96,32 +90,16 @@ fn full_machine(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// Resident memory that grew with the requests until the end and never fell by much: a leak, or a heap that is not full yet. A run cannot tell these two
-/// apart before the heap is.
+/// Memory that grew until the end.
 fn growing_memory(facts: &Facts<'_>) -> Option<String> {
-    let (from, to) = facts.strain.loaded()?;
-    let throughput = facts.strain.throughput(from, to);
-    let grown = |part| {
-        let memory = facts.signals.read(part, Role::ProcessMemory)?;
-        // What a process takes to get going is left out.
-        let points: Vec<(f64, f64)> = memory.between(from.midpoint(to), to).collect();
-        let ((began, first), (ended, last)) = (*points.first()?, *points.last()?);
-        let fallen = points.windows(2).map(|pair| (pair[0].1 - pair[1].1).max(0.0)).sum::<f64>();
-        let each = (last - first) / (throughput * (ended - began)).max(1.0);
-        let parts = points.chunks(points.len().div_ceil(GROWING_PARTS)).map(|part| part[part.len() - 1].1);
-        let is_steady =
-            parts.scan(first, |before, now| Some(now - std::mem::replace(before, now))).all(|by| by >= OF_EACH_PART * (last - first));
-        let grows =
-            last - first >= GREW_MIN_BYTES && last - first >= GREW_MIN * first && fallen <= FALLEN_MAX * (last - first) && is_steady;
-        grows.then_some((part.observer, memory.between(from, to).next()?.1, last, each))
-    };
-    let (name, first, last, each) = facts.signals.parts_with(Role::ProcessMemory).find_map(grown)?;
+    let grown = growing_memory::find(&facts.signals, &facts.strain, None, facts.strain.loaded()?)?;
     Some(format!(
-        "The memory of \"{name}\" grew all along, from {} to {}, at the end by about {} for each request: a leak, or a heap that is not full yet. \
+        "The memory of \"{}\" grew all along, from {} to {}, at the end by about {} for each request: a leak, or a heap that is not full yet. \
          Run longer to see whether it stops.",
-        units::bytes(first as u64),
-        units::bytes(last as u64),
-        units::bytes(each as u64)
+        grown.observer,
+        units::bytes(grown.first as u64),
+        units::bytes(grown.last as u64),
+        units::bytes(grown.each as u64)
     ))
 }
 

@@ -517,6 +517,26 @@ fn a_database_that_was_stopped_comes_before_the_pool_that_it_leaves_waiting() {
 }
 
 #[test]
+fn of_a_process_that_ended_it_is_said_that_its_memory_had_grown_until_then() {
+    let ended = |grows: f64| {
+        let mut run = constant(60, 20, |second| if second < 30 { (5 * MS, 0) } else { (MS / 10, 20) });
+        counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.3);
+        gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 100e6 + grows * second as f64);
+        run.signals.iter_mut().for_each(|series| series.points.retain(|point| point.at < 30 * SECOND));
+        let message = "shop cannot read: the process is gone".to_owned();
+        run.notices.push(SignalNotice { observer: "shop".into(), at: 30 * SECOND + 500 * MS, kind: NoticeKind::Failed, message });
+        findings(&run)
+    };
+    let is_said = |found: &[Finding]| {
+        found[0].evidence.iter().any(|evidence| evidence.text.starts_with("until then its memory grew all along, from 10"))
+    };
+    let found = ended(10e6);
+    assert!(found[0].rule == "outage" && is_said(&found) && found[0].next.contains("more memory than it may have"), "{}", shown(&found));
+    let found = ended(0.05e6);
+    assert!(found[0].rule == "outage" && !is_said(&found) && found[0].next.starts_with("Find out why it ended"), "{}", shown(&found));
+}
+
+#[test]
 fn an_observer_that_fails_while_all_goes_on_is_no_outage() {
     let mut run = constant(60, 20, |second| (5 * MS + u64::from(second % 3) * MS, 0));
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);

@@ -191,3 +191,28 @@ fn a_constant_load_beyond_the_limit_is_told_by_what_passes() {
     let found = findings(&constant(40, 20, &[Request { name: "Add", time: &slower, outcome: &passes }], 3));
     assert!(found[0].rule == "change" && !found[0].claim.contains("piles up"), "{}", shown(&found));
 }
+
+#[test]
+fn a_request_that_is_slow_at_even_distances_is_told_though_another_always_takes_as_long() {
+    // A list that is made anew for two of nine seconds, and a payment that takes as long anyway.
+    let run = |period: u32, seed: u64| {
+        let list = |second: u32, draws: &mut Draws| {
+            0.001 * noise(0.3, draws) + if second % period < 2 && draws.uniform() < 0.4 { 0.06 } else { 0.0 }
+        };
+        let pay = |_: u32, draws: &mut Draws| 0.04 * noise(0.2, draws);
+        let requests = [Request { name: "List", time: &list, outcome: &passes }, Request { name: "Pay", time: &pay, outcome: &passes }];
+        findings(&constant(46, 20, &requests, seed))
+    };
+    for seed in 0..10 {
+        let found = run(9, seed);
+        let stall = found.iter().find(|finding| finding.rule == "periodic-stall").unwrap_or_else(|| panic!("{}", shown(&found)));
+        assert!(stall.claim.starts_with("Every 9.00 s \"List\" takes up to 6"), "{}", stall.claim);
+        assert!(stall.evidence.iter().any(|evidence| evidence.text == "\"Pay\" kept going meanwhile"), "{}", shown(&found));
+        // As often at any time.
+        let list = |_: u32, draws: &mut Draws| 0.001 * noise(0.3, draws) + if draws.uniform() < 0.02 { 0.06 } else { 0.0 };
+        let pay = |_: u32, draws: &mut Draws| 0.04 * noise(0.2, draws);
+        let requests = [Request { name: "List", time: &list, outcome: &passes }, Request { name: "Pay", time: &pay, outcome: &passes }];
+        let found = findings(&constant(46, 20, &requests, seed));
+        assert!(!has(&found, "periodic-stall") && !has(&found, "stall"), "{}", shown(&found));
+    }
+}
