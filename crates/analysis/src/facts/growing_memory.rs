@@ -47,6 +47,8 @@ pub(crate) fn find<'a>(
         let grows =
             last - first >= GREW_MIN_BYTES && last - first >= GREW_MIN * first && fallen <= FALLEN_MAX * (last - first) && is_steady;
         let begin = memory.between(from, to).next()?.1;
+        // What began with more, and gave that back, did not grow all along.
+        let grows = grows && last - begin >= last - first;
         grows.then(|| GrowingMemory { observer: part.observer, first: begin, last, each, series: memory.name() })
     };
     let of = |part: &ObservedPart<'a>| observer.is_none_or(|observer| part.observer == observer);

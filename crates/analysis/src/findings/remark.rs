@@ -154,10 +154,10 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
         );
     }
     if facts.responses.iter().any(LoadResponse::load_has_varied) {
-        let longer = load_shape::line(facts, WantedLoad::Longer(LONGER));
+        let next = format!("Let it rise more slowly, so that more end while it is low{}.", higher(facts));
         return cannot_tell(
             "too few requests ended while the load was low to see how the target responds to a higher one",
-            &with_what_was_seen(facts, &format!("Run longer{longer}.")),
+            &with_what_was_seen(facts, &next),
         );
     }
     let times = users_time::told(facts).unwrap_or_default();

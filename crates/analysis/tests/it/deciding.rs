@@ -44,7 +44,8 @@ fn a_ramp_of_few_requests_is_not_told_to_ramp() {
     // 120, of which 30 do.
     let told = ramp(6.0);
     assert!(told.contains("too few requests ended while the load was low"), "{told}");
-    assert!(!told.contains("did not vary") && told.contains("Run longer: `"), "{told}");
+    let slower = "Let it rise more slowly, so that more end while it is low: `.run(arrivals.ramp(";
+    assert!(!told.contains("did not vary") && told.contains(slower), "{told}");
 }
 
 #[test]

@@ -153,12 +153,13 @@ fn memory_that_grows_to_the_end_is_told_beside_what_is_well() {
         remark.contains("The memory of \"shop\" grew all along, from 80.0 MB") && remark.contains("200 kB for each request"),
         "{remark}"
     );
-    // One that is collected now and then, one that has come to rest, one that hardly moves, one that takes more at once.
+    // One that is collected now and then, one that has come to rest, one that hardly moves, one that takes more at once, one that had more before.
     for bytes in [
         (|second| 80e6 + 10e6 * (second % 4) as f64) as fn(u64) -> f64,
         |second| if second < 20 { 80e6 + 1e5 * second as f64 } else { 130e6 },
         |second| 80e6 + 5e6 * second.min(10) as f64,
         |second| 80e6 + 1e5 * second as f64,
+        |second| if second < 5 { 150e6 } else { 80e6 + 2e6 * second as f64 },
     ] {
         let remark = with_memory(bytes);
         assert!(!remark.contains("memory"), "{remark}");
