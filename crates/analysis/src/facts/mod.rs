@@ -24,6 +24,7 @@ pub(crate) mod failures;
 pub(crate) mod faulted_calls;
 pub(crate) mod generator;
 pub(crate) mod growing;
+pub(crate) mod growing_level;
 pub(crate) mod growing_memory;
 pub(crate) mod humps;
 mod joint_response;

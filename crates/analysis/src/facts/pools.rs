@@ -6,6 +6,7 @@
 
 use metrics::Role;
 
+use super::growing_level::{self, GrowingLevel};
 use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
@@ -20,6 +21,8 @@ const IDLE_MAX: f64 = 1.1;
 const UNUSED_MAX: f64 = 0.2;
 /// How many times its members must be in the system where nobody counts those who wait.
 const BEYOND: f64 = 1.5;
+/// Part of the members to which their number must have grown to have filled the pool.
+const NEARLY_ALL: f64 = 0.7;
 /// Members seen in use, over all readings before the shortage, that say how long each was held.
 const USES_MIN: f64 = 5.0;
 
@@ -41,6 +44,8 @@ pub(crate) struct PoolShortage<'a> {
     pub(crate) series: Vec<String>,
     /// Seconds of a member for each request, before and meanwhile.
     pub(crate) held: Option<(f64, f64)>,
+    /// Members in use as they grew to that number, under the same load.
+    pub(crate) filled: Option<GrowingLevel>,
 }
 
 /// The most wanted first.
@@ -102,8 +107,17 @@ fn shortage<'a>(
     series.extend(in_use.map(SignalReadings::name).filter(|name| *name != shown.name()));
     let spoken = format!("{}{}", pool.part.part, shown.signal.metric()).to_ascii_lowercase();
     let is_threads = ["thread", "worker", "executor"].iter().any(|word| spoken.contains(word)) && !spoken.contains("connection");
-    let held = held(signals, strain, pool, (from, to));
-    Some(PoolShortage { name: pool.part.name(), from, to, is_threads, size, waiting: None, in_system: None, series, held })
+    let (held, filled) = (held(signals, strain, pool, (from, to)), filled(strain, in_use, size, from));
+    Some(PoolShortage { name: pool.part.name(), from, to, is_threads, size, waiting: None, in_system: None, series, held, filled })
+}
+
+/// How the pool filled up before it was used up, if it did so bit by bit, and as much was done all the while.
+fn filled(strain: &Strain, in_use: Option<&SignalReadings<'_>>, size: f64, until: f64) -> Option<GrowingLevel> {
+    let (start, _) = strain.loaded()?;
+    if !growing_level::is_same_load(strain, (start, start.midpoint(until), until)) {
+        return None;
+    }
+    growing_level::find(in_use?, size, (start, until)).filter(|level| level.last >= NEARLY_ALL * size)
 }
 
 /// Whatever tells of its members and stood at one number all along.

@@ -7,8 +7,10 @@ use super::ranked::{RankedFinding, Standing};
 use super::{acquiring, looked_at, next_limit};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::facts::growing_level::GrowingLevel;
 use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
+use crate::instant::clock;
 
 /// Times longer than before that a request may hold a member for the size to be the limit, and from which something else is.
 const HELD_ALIKE: f64 = 1.5;
@@ -28,6 +30,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let whose = if pool.is_threads { "" } else { " of a pool" };
     let claim = format!("All {size} {members}{whose} are in use, and {waiting}");
     let (standing, confidence, claim) = match (&behind, held_longer) {
+        _ if pool.filled.is_some() => (Standing::Cause, Confidence::High, format!("{claim}: some are never given back (a leak)")),
         (Some(_), _) => (Standing::Consequence, Confidence::Low, claim),
         (None, Some(_)) => (Standing::Cause, Confidence::Low, format!("{claim}: whatever they are used for has become slow")),
         (None, None) => (Standing::Cause, Confidence::High, claim),
@@ -53,10 +56,17 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!("each request holds a {member} for {}, and for {} before", units::seconds(now), units::seconds(before));
         found = found.rests_on(text, pool.series.clone(), span);
     }
+    if let Some(GrowingLevel { first, last, .. }) = pool.filled {
+        let (first, last) = (units::number(first.max(0.0)), units::number(last.min(pool.size)));
+        let text =
+            format!("until {} those in use grew steadily, from {first} to {last}, though as much was done all the while", clock(pool.from));
+        found = found.rests_on(text, pool.series.clone(), (0.0, pool.from));
+    }
     if !pool.is_threads {
         found = acquiring::told(facts, found, span);
     }
     let found = match (behind, held_longer) {
+        _ if pool.filled.is_some() => found,
         (Some(why), None) => found.weigh(Alternative::not_ruled_out("Something slow that keeps them in use for longer", why)),
         (why, Some(times)) => {
             let why = why.map_or_else(String::new, |why| format!("{why}, and "));
@@ -65,7 +75,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         }
         (None, None) => size_or_holders(facts, pool, found),
     };
-    let next = if held_longer.is_some() {
+    let next = if pool.filled.is_some() {
+        format!("Find where a {member} is taken and not given back, such as the way out after an error. A larger pool only lasts longer.")
+    } else if held_longer.is_some() {
         format!("Find out what the {members} are held for: observe the process and what it calls, such as its database.")
     } else {
         format!("Have more than {size} {members}, or use each for less time, and run again.")

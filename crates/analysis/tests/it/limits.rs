@@ -537,6 +537,28 @@ fn of_a_process_that_ended_it_is_said_that_its_memory_had_grown_until_then() {
 }
 
 #[test]
+fn a_pool_whose_connections_are_not_given_back_is_no_pool_that_is_too_small() {
+    let filling = |in_use: &dyn Fn(u64) -> f64| {
+        let mut run = constant(60, 20, |second| if second < 30 { (5 * MS, 0) } else { (3 * SECOND, 10) });
+        let pool = |metric, role| gauge("app", metric).role(role).part("shop");
+        pool("hikaricp_connections_max", Role::PoolSizeMax).each_second(&mut run, |_| 10.0);
+        pool("hikaricp_connections_pending", Role::PoolWaiting).each_second(&mut run, |second| if second < 30 { 0.0 } else { 30.0 });
+        let active = |second| if second < 30 { in_use(second) } else { 10.0 };
+        pool("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, active);
+        let found = findings(&run);
+        found.into_iter().find(|finding| finding.rule == "connection-pool").unwrap()
+    };
+    let found = filling(&|second| (second / 3) as f64);
+    assert!(found.claim.ends_with("some are never given back (a leak)") && found.next.contains("not given back"), "{found:?}");
+    assert!(found.evidence.iter().any(|evidence| evidence.text.contains("grew steadily, from 0")), "{found:?}");
+    // They come and go, or a few are taken at first.
+    for in_use in [(|second| (second * 7 % 5) as f64) as fn(u64) -> f64, |second| second.min(3) as f64] {
+        let found = filling(&in_use);
+        assert!(!found.claim.contains("never given back"), "{found:?}");
+    }
+}
+
+#[test]
 fn an_observer_that_fails_while_all_goes_on_is_no_outage() {
     let mut run = constant(60, 20, |second| (5 * MS + u64::from(second % 3) * MS, 0));
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
