@@ -199,9 +199,8 @@ impl<'a> Facts<'a> {
         let (faulted_calls, throughput) = (faulted_calls::find(&signals), throughput::find(run, &steady));
         let busy_sessions = busy_sessions::find(&signals, &plateaus, &strain);
         let (stalls, preparation) = (stalls::find(run), Preparation::of(run));
-        let slow_seconds = SlowSeconds::of(run, &preparation);
+        let (slow_seconds, span_growths) = (SlowSeconds::of(run, &preparation), spans::growths(run, &responses, &changes));
         let (failing, unanswered) = (failures::find(run, tally), unanswered::find(tally));
-        let span_growths = spans::growths(run, &responses, &changes);
         let (commits, profiles) = (commits::under_load(run, &signals, &strain), profiles::find(&signals, &strain));
         let (cpu_growth, repeated_calls) = (cpu_growth::find(&profiles), spans::repeated(run));
         let growing = growing::find(run, &signals, &waiting, &steady);
