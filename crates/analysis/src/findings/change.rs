@@ -1,6 +1,6 @@
 //! Times that changed while the load stayed the same, or by more than it explains: a step, a drift, or a part of the requests, from an instant on.
 
-use metrics::{MarkKind, SeriesKind, SeriesSlice};
+use metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 
 use super::added_time;
 use super::alternative::Alternative;
@@ -78,7 +78,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let what_changed = if beside.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
     let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::told(facts, &all) } else { None };
-    let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, (change.from, change.to));
+    let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change, (change.from, change.to));
     let passed = if piles_up { passed_of_more(facts, change) } else { None };
     let where_to = match (&added_time, passed) {
         (Some(added), _) => format!(": {}", added.claim),
@@ -261,30 +261,31 @@ fn loads(facts: &Facts<'_>, from: f64, to: f64) -> String {
 
 /// Arrivals per second or users of the stretch, of what makes the request.
 fn load(facts: &Facts<'_>, change: &Change) -> String {
-    let plan = &facts.run.plan;
-    let parts = plan.load.leaves();
-    let makes_it = |leaf: &metrics::LeafSlice| {
-        let TimelineOf::Series(key) = &change.of else { return true };
-        let part = parts.get(leaf.leaf as usize).and_then(|part| plan.scenarios.get(part.scenario.0 as usize));
-        part.is_none_or(|scenario| *scenario.name == *key.scenario)
-    };
     let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= change.from && slice.end as f64 / 1e9 <= change.to);
-    let leaves: Vec<(u64, &metrics::LeafSlice)> = inside
+    let leaves: Vec<(u64, &LeafSlice)> = inside
         .flat_map(|slice| slice.leaves.iter().map(|leaf| (u64::from(slice.seconds()), leaf)))
-        .filter(|(_, leaf)| makes_it(leaf))
+        .filter(|(_, leaf)| makes_it(facts, change, leaf))
         .collect();
     let length = (change.to - change.from).max(1.0);
     let arrivals: u64 = leaves.iter().map(|(_, leaf)| leaf.arrivals_due).sum();
-    let active = |leaf: &metrics::LeafSlice| if arrivals > 0 { 0 } else { leaf.users_active };
+    let active = |leaf: &LeafSlice| if arrivals > 0 { 0 } else { leaf.users_active };
     let users: u64 = leaves.iter().map(|(seconds, leaf)| seconds * leaf.users_asked.max(active(leaf))).sum();
     if arrivals > 0 { units::rate(arrivals as f64 / length) } else { units::counted((users as f64 / length).round() as u64, "user") }
 }
 
-/// Whether clearly fewer iterations ended in a stretch than came due.
-fn piles_up(facts: &Facts<'_>, (from, to): (f64, f64)) -> bool {
+/// Whether a part of the load makes what changed, as far as that is known.
+fn makes_it(facts: &Facts<'_>, change: &Change, leaf: &LeafSlice) -> bool {
+    let TimelineOf::Series(key) = &change.of else { return true };
+    let (plan, parts) = (&facts.run.plan, facts.run.plan.load.leaves());
+    let part = parts.get(leaf.leaf as usize).and_then(|part| plan.scenarios.get(part.scenario.0 as usize));
+    part.is_none_or(|scenario| *scenario.name == *key.scenario)
+}
+
+/// Whether clearly fewer of the iterations that make what changed ended in a stretch than came due.
+fn piles_up(facts: &Facts<'_>, change: &Change, (from, to): (f64, f64)) -> bool {
     let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);
     let (mut due, mut ended) = (0, 0);
-    for leaf in inside.flat_map(|slice| &slice.leaves) {
+    for leaf in inside.flat_map(|slice| &slice.leaves).filter(|leaf| makes_it(facts, change, leaf)) {
         due += leaf.arrivals_due;
         ended += leaf.ended;
     }
@@ -297,7 +298,7 @@ fn passed_of_more(facts: &Facts<'_>, change: &Change) -> Option<f64> {
     let TimelineOf::Series(key) = &change.of else { return None };
     let (from, to) = (change.from, change.to);
     let halves = [(from, from.midpoint(to)), (from.midpoint(to), to)];
-    if change.load != LoadBeside::Same || key.kind != SeriesKind::Request || !halves.into_iter().all(|half| piles_up(facts, half)) {
+    if change.load != LoadBeside::Same || key.kind != SeriesKind::Request || !halves.into_iter().all(|half| piles_up(facts, change, half)) {
         return None;
     }
     let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);

@@ -216,3 +216,19 @@ fn a_request_that_is_slow_at_even_distances_is_told_though_another_always_takes_
         assert!(!has(&found, "periodic-stall") && !has(&found, "stall"), "{}", shown(&found));
     }
 }
+
+#[test]
+fn what_piles_up_is_the_scenarios_own() {
+    // One that grows slower and is served, beside a scenario of which half is left undone.
+    let slower = |second: u32, draws: &mut Draws| (0.02 + 0.004 * f64::from(second)) * noise(0.1, draws);
+    let mut run = constant(40, 20, &[Request { name: "Add", time: &slower, outcome: &passes }], 3);
+    let part = |scenario, rate| Load::Run(ScenarioRun::new(ScenarioId(scenario), made::open(rate, 40)));
+    run.plan = TestPlan::new("shop", ["Buy", "Browse"], Load::Parallel(vec![part(0, 20.0), part(1, 40.0)]));
+    for slice in &mut run.slices {
+        slice.leaves.push(LeafSlice { leaf: 1, arrivals_due: 40, started: 40, ended: 20, ..LeafSlice::default() });
+    }
+    let found = findings(&run);
+    let change = found.iter().find(|finding| finding.rule == "change").unwrap_or_else(|| panic!("{}", shown(&found)));
+    assert!(change.claim.starts_with("\"Add\" grew steadily") && !shown(&found).contains("piles up"), "{}", shown(&found));
+    assert!(!shown(&found).contains("work piled up"), "{}", shown(&found));
+}
