@@ -216,8 +216,7 @@ fn left_cores(cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>, cores: f64) 
 fn starved(search: &Search<'_, '_>, cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>) -> Option<FoundLimit> {
     let used_at = |at: f64| cpu.mean(at - 0.01, at + 0.01).unwrap_or(f64::INFINITY);
     let is_starved = |at: f64, waited: f64| waited >= WAIT_MIN && waited >= STARVED * used_at(at);
-    let flags: Vec<(f64, f64)> = delay.points().iter().map(|(at, waited)| (*at, f64::from(u8::from(is_starved(*at, *waited))))).collect();
-    let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |starved| starved > 0.5)?;
+    let span = delay.longest_where(READINGS_MIN, LENGTH_MIN_S - 1.0, is_starved)?;
     let (from, to) = search.strain.held_part_of(delay, span)?;
     let is_theirs = delay.mean(from, to)? >= OF_SYSTEM_MIN * search.strain.in_system(from, to)?;
     is_theirs.then_some((CpuLimit::Starved, Confidence::Medium, (from, to)))

@@ -104,6 +104,12 @@ impl<'a> SignalReadings<'a> {
         &self.points
     }
 
+    /// The longest stretch of readings for which a condition on instant and value holds, as [`longest_run`] finds it.
+    pub(crate) fn longest_where(&self, readings_min: usize, length_min: f64, holds: impl Fn(f64, f64) -> bool) -> Option<(f64, f64)> {
+        let flags: Vec<(f64, f64)> = self.points.iter().map(|(at, value)| (*at, f64::from(u8::from(holds(*at, *value))))).collect();
+        longest_run(&flags, readings_min, length_min, |held| held > 0.5)
+    }
+
     /// The one value that all readings of the stretch have.
     pub(crate) fn steady(&self, from: f64, to: f64) -> Option<f64> {
         let (_, first) = self.between(from, to).next()?;

@@ -6,7 +6,7 @@ use super::added_requests::AddedRequests;
 use super::calls_at_once::CallCeiling;
 use super::commits::{self, Commits};
 use super::pools::PoolShortage;
-use super::readings::{SignalReadings, longest_run};
+use super::readings::SignalReadings;
 use super::search::{FULL, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::sessions::{self, BlockedStatement};
 use super::signals::{ObservedPart, ObservedSignals};
@@ -116,8 +116,7 @@ fn held_up_by<'a>(
     let least = if role == Role::SessionsOnCpu { COMPUTING_SHARE_MIN } else { WAITING_SHARE_MIN };
     let active_at = |at: f64| active.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
     let is_held = |at: f64, sessions: f64| sessions >= WAITING_MIN && sessions >= least * active_at(at);
-    let flags: Vec<(f64, f64)> = readings.points().iter().map(|(at, value)| (*at, f64::from(u8::from(is_held(*at, *value))))).collect();
-    let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |held| held > 0.5)?;
+    let span = readings.longest_where(READINGS_MIN, LENGTH_MIN_S - 1.0, is_held)?;
     let (from, to) = search.strain.held_part_of(&readings, span)?;
     let (sessions, active) = (readings.mean(from, to)?, active.mean(from, to)?);
     if role == Role::SessionsOnCpu && !computes_too_much(search, pools, (sessions, active), (from, to)) {

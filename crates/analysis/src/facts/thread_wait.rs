@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metrics::Role;
 
-use super::readings::{SignalReadings, longest_run};
+use super::readings::SignalReadings;
 use super::search::{LENGTH_MIN_S, READINGS_MIN};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
@@ -112,8 +112,7 @@ fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_
     let all_at = |at: f64| at_work.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
     let heavy = HEAVY * place.sum.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
     let is_most = |at: f64, count: f64| count >= heavy.max(WAITING_MIN) && count >= SHARE_MIN * all_at(at);
-    let flags: Vec<(f64, f64)> = place.sum.points().iter().map(|(at, count)| (*at, f64::from(u8::from(is_most(*at, *count))))).collect();
-    let span = longest_run(&flags, READINGS_MIN, LENGTH_MIN_S - 1.0, |most| most > 0.5)?;
+    let span = place.sum.longest_where(READINGS_MIN, LENGTH_MIN_S - 1.0, is_most)?;
     let (from, to) = strain.held_part_of(&place.sum, span)?;
     let (waiting, in_system) = (place.sum.mean(from, to)?, strain.in_system(from, to)?);
     let (low, _) = strain.low_and_high();
