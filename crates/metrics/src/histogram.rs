@@ -12,6 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// log2 of the buckets per power of two.
 const GROUPING: u32 = 8;
 const CHUNK: usize = 1 << GROUPING;
+/// Bytes of packed buckets into which others are merged without unpacking them: half of what one chunk takes.
+const PACKED_BYTES_MAX: usize = 1024;
 
 /// Counts of nanosecond values. Merging adds counts and loses nothing.
 #[derive(Clone, Default)]
@@ -82,11 +84,20 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        self.unpack();
-        if !other.packed.is_empty() {
-            for (index, count) in Unpacking::new(&other.packed) {
-                self.add(index, count);
-            }
+        if self.packed.is_empty() {
+            self.add_dense(other);
+        } else {
+            self.add_packed(other);
+        }
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    fn add_dense(&mut self, other: &Histogram) {
+        for (index, count) in Unpacking::new(&other.packed) {
+            self.add(index, count);
         }
         if other.chunks.len() > self.chunks.len() {
             self.chunks.resize_with(other.chunks.len(), || None);
@@ -99,10 +110,24 @@ impl Histogram {
                 }
             }
         }
-        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
-        self.max = self.max.max(other.max);
-        self.count += other.count;
-        self.sum += other.sum;
+    }
+
+    /// A packed one stays packed while it is small.
+    fn add_packed(&mut self, other: &Histogram) {
+        let mut sum = Packing { bytes: Vec::with_capacity(PACKED_BYTES_MAX), last: 0 };
+        let mut theirs = other.buckets().peekable();
+        for (index, count) in Unpacking::new(&self.packed) {
+            while let Some((before, count)) = theirs.next_if(|(theirs, _)| *theirs < index) {
+                sum.push(before, count);
+            }
+            let same = theirs.next_if(|(theirs, _)| *theirs == index).map_or(0, |(_, count)| count);
+            sum.push(index, count + same);
+        }
+        theirs.for_each(|(index, count)| sum.push(index, count));
+        self.packed = sum.bytes.into();
+        if self.packed.len() > PACKED_BYTES_MAX {
+            self.unpack();
+        }
     }
 
     /// Bytes on the heap.
@@ -113,14 +138,9 @@ impl Histogram {
 
     /// A packed copy: as small as the values allow, for keeping. Recording into it unpacks it again.
     pub fn to_packed(&self) -> Self {
-        let mut bytes = Vec::new();
-        let mut previous = 0;
-        for (index, count) in self.buckets() {
-            push_number(&mut bytes, (index - previous) as u64);
-            push_number(&mut bytes, count);
-            previous = index;
-        }
-        Self { chunks: Vec::new(), packed: bytes.into(), count: self.count, sum: self.sum, min: self.min, max: self.max }
+        let mut packing = Packing::default();
+        self.buckets().for_each(|(index, count)| packing.push(index, count));
+        Self { chunks: Vec::new(), packed: packing.bytes.into(), count: self.count, sum: self.sum, min: self.min, max: self.max }
     }
 
     /// A packed copy of at most `buckets_max` buckets: two, four, eight, … neighbours are taken for one until there are no more. For pictures of a long run,
@@ -291,13 +311,27 @@ impl Iterator for Unpacking<'_> {
     }
 }
 
-/// A packed histogram in the making.
+/// Packed buckets in the making.
+#[derive(Default)]
+struct Packing {
+    bytes: Vec<u8>,
+    last: usize,
+}
+
+impl Packing {
+    /// The next bucket that holds a value.
+    fn push(&mut self, index: usize, count: u64) {
+        push_number(&mut self.bytes, (index - self.last) as u64);
+        push_number(&mut self.bytes, count);
+        self.last = index;
+    }
+}
+
+/// A packed histogram that is read.
 #[derive(Default)]
 pub(crate) struct PackedBuckets {
-    bytes: Vec<u8>,
+    packing: Packing,
     index: usize,
-    /// The last one that holds a value.
-    last: usize,
     count: u64,
 }
 
@@ -310,9 +344,7 @@ impl PackedBuckets {
         }
         self.index = index;
         if count > 0 {
-            push_number(&mut self.bytes, (index - self.last) as u64);
-            push_number(&mut self.bytes, count);
-            self.last = index;
+            self.packing.push(index, count);
         }
         self.count = self.count.checked_add(count)?;
         Some(())
@@ -324,7 +356,7 @@ impl PackedBuckets {
     }
 
     pub(crate) fn finish(self, sum: u64, min: u64, max: u64) -> Histogram {
-        Histogram { chunks: Vec::new(), packed: self.bytes.into(), count: self.count, sum: u128::from(sum), min, max }
+        Histogram { chunks: Vec::new(), packed: self.packing.bytes.into(), count: self.count, sum: u128::from(sum), min, max }
     }
 }
 
@@ -479,6 +511,18 @@ mod tests {
             prop_assert_eq!(&merged, &packed);
             dense.merge(&other);
             prop_assert_eq!(&merged, &dense);
+        }
+
+        #[test]
+        fn merging_into_a_packed_one_is_exact_however_large_it_grows(
+            values in proptest::collection::vec(any::<u32>(), 1..2000), cut in 0usize..2000
+        ) {
+            let fill = |values: &[u32]| { let mut h = Histogram::new(); values.iter().for_each(|v| h.record(u64::from(*v))); h };
+            let (first, rest) = values.split_at(cut.min(values.len()));
+            let mut merged = fill(first).to_packed();
+            rest.chunks(7).for_each(|some| merged.merge(&fill(some)));
+            prop_assert_eq!(&merged, &fill(&values));
+            prop_assert!(merged.packed.len() <= PACKED_BYTES_MAX || !first.is_empty() && rest.is_empty());
         }
 
         #[test]

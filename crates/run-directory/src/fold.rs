@@ -24,7 +24,7 @@ impl SliceFold {
     }
 
     /// Takes the next slice, and passes on the step that it completes.
-    pub(crate) fn push(&mut self, slice: Snapshot, mut take: impl FnMut(Snapshot)) {
+    pub(crate) fn push(&mut self, mut slice: Snapshot, mut take: impl FnMut(Snapshot)) {
         if slice.is_edge() {
             self.close(&mut take);
             take(slice);
@@ -39,6 +39,8 @@ impl SliceFold {
             }
             _ => {
                 self.close(&mut take);
+                // What few values are added to stays small; dense histograms of all requests would take megabytes while a step is open.
+                slice.pack();
                 self.open = Some(slice);
             }
         }

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use zstd::bulk::Compressor;
+use zstd::zstd_safe::CParameter;
 
 use crate::disk::{self, Lines};
 use crate::{RunError, files};
@@ -22,6 +23,8 @@ const PARTS_KEPT: usize = 1;
 
 /// How hard to compress. Level 9 makes a minute's frame little smaller, and takes several megabytes of memory that the first hour did not.
 const LEVEL: i32 = 3;
+/// log2 of the bytes within which a frame repeats itself. Frames are of some ten kilobytes, and the tables of larger windows take megabytes.
+const WINDOW_LOG: u32 = 15;
 
 /// The files of one kind of line while they are written.
 pub(crate) struct PartedLines {
@@ -96,9 +99,15 @@ fn compressed(compressor: &mut Option<Compressor<'static>>, text: &[u8]) -> Resu
     let failed = |error: std::io::Error| RunError::Export { what: "compressed lines", problem: error.to_string() };
     let compressor = match compressor {
         Some(compressor) => compressor,
-        None => compressor.insert(Compressor::new(LEVEL).map_err(failed)?),
+        None => compressor.insert(new_compressor().map_err(failed)?),
     };
     compressor.compress(text).map_err(failed)
+}
+
+fn new_compressor() -> std::io::Result<Compressor<'static>> {
+    let mut compressor = Compressor::new(LEVEL)?;
+    compressor.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
+    Ok(compressor)
 }
 
 fn plain(directory: &Path, stem: &str) -> PathBuf {

@@ -3,31 +3,40 @@
 use metrics::{Signal, SignalKind, SignalPoint};
 
 use super::axis::{Axis, STEPS_MAX};
-use super::step::ValueRange;
 use super::{column, says_something};
 use crate::view::{Band, ChartColumn, Panel};
 
-/// Readings of one signal within a step.
+/// Readings of one signal within a step, to more digits than a chart shows: there may be a thousand signals of 1,200 steps each.
 #[derive(Debug, Clone, Copy, Default)]
-struct ReadingSum {
-    sum: f64,
+struct SignalStep {
+    mean: f32,
+    low: f32,
+    high: f32,
     count: u32,
-    range: Option<ValueRange>,
 }
 
-impl ReadingSum {
-    fn add(&mut self, value: f64) {
-        self.merge(ReadingSum { sum: value, count: 1, range: Some(ValueRange { low: value, high: value }) });
+impl SignalStep {
+    fn one(value: f64) -> Self {
+        let value = value.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32;
+        Self { mean: value, low: value, high: value, count: 1 }
     }
 
-    fn merge(&mut self, other: ReadingSum) {
-        self.sum += other.sum;
-        self.count += other.count;
-        ValueRange::merge(&mut self.range, other.range);
+    fn merge(&mut self, other: SignalStep) {
+        if self.count == 0 || other.count == 0 {
+            *self = if self.count == 0 { other } else { *self };
+            return;
+        }
+        let count = self.count.saturating_add(other.count);
+        let share = f64::from(other.count) / f64::from(count);
+        self.mean = (f64::from(self.mean) * (1.0 - share) + f64::from(other.mean) * share) as f32;
+        self.low = self.low.min(other.low);
+        self.high = self.high.max(other.high);
+        self.count = count;
     }
 
-    fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    /// `None`: there was no reading.
+    fn some(&self, value: impl Fn(&Self) -> f32) -> Option<f64> {
+        (self.count > 0).then(|| f64::from(value(self)))
     }
 }
 
@@ -37,7 +46,7 @@ struct Track {
     signal: Signal,
     step_seconds: u32,
     steps_max: usize,
-    cells: Vec<ReadingSum>,
+    cells: Vec<SignalStep>,
     /// The reading before, for counters.
     previous: Option<SignalPoint>,
 }
@@ -55,9 +64,9 @@ impl Track {
         }
         let index = (second / self.step_seconds) as usize;
         if self.cells.len() <= index {
-            self.cells.resize(index + 1, ReadingSum::default());
+            self.cells.resize(index + 1, SignalStep::default());
         }
-        self.cells[index].add(value);
+        self.cells[index].merge(SignalStep::one(value));
     }
 
     fn coarsen(&mut self) {
@@ -71,8 +80,8 @@ impl Track {
     }
 
     /// The cells at a coarser (or the same) step length.
-    fn at_step(&self, step_seconds: u32, steps: usize) -> Vec<ReadingSum> {
-        let mut cells = vec![ReadingSum::default(); steps];
+    fn at_step(&self, step_seconds: u32, steps: usize) -> Vec<SignalStep> {
+        let mut cells = vec![SignalStep::default(); steps];
         let factor = (step_seconds / self.step_seconds).max(1) as usize;
         for (index, cell) in self.cells.iter().enumerate() {
             // A signal may be read a moment after the last slice ended.
@@ -88,11 +97,13 @@ impl Track {
         let cells = self.at_step(axis.step_seconds(), axis.steps().len());
         let id = format!("signal/{}", self.signal.name);
         let label = self.label();
-        let mut columns = vec![column(&id, &label, cells.iter().map(ReadingSum::mean))];
-        let differ = |cell: &ReadingSum| cell.range.is_some_and(|range| range.low != range.high);
+        let mut columns = vec![column(&id, &label, cells.iter().map(|cell| cell.some(|readings| readings.mean)))];
+        let differ = |cell: &SignalStep| cell.low != cell.high;
         if cells.iter().any(differ) && self.labels().is_none() {
-            columns.push(column(format!("{id}/min"), format!("{label}, lowest"), cells.iter().map(|cell| cell.range.map(|r| r.low))));
-            columns.push(column(format!("{id}/max"), format!("{label}, highest"), cells.iter().map(|cell| cell.range.map(|r| r.high))));
+            let low = cells.iter().map(|cell| cell.some(|readings| readings.low));
+            columns.push(column(format!("{id}/min"), format!("{label}, lowest"), low));
+            let high = cells.iter().map(|cell| cell.some(|readings| readings.high));
+            columns.push(column(format!("{id}/max"), format!("{label}, highest"), high));
         }
         columns
     }
