@@ -11,6 +11,8 @@ mod change_rows;
 mod comparison;
 mod conclude;
 mod doubt;
+#[cfg(test)]
+mod draws;
 mod experiment;
 mod facts;
 mod findings;

@@ -8,11 +8,10 @@ use metrics::{
     GeneratorSlice, LeafSlice, Outcome, Role, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint, Snapshot, unit,
 };
 use plan::{LoadProfile, TestPlan};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunInfo, SignalSeries};
 
 use super::{CapacityInterval, RampEstimate};
+use crate::draws::Draws;
 use crate::robust::share_in_words;
 use crate::{Grade, Validity};
 
@@ -44,18 +43,6 @@ const RAMPS: [Stations; 9] = [
     Stations { name: "2 of 100 ms, then 4 of 150 ms, in 300 s", each: &[(2, 0.1), (4, 0.15)], seconds: 300, ..TWO },
 ];
 
-struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
-    }
-
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -self.uniform().ln() * mean
-    }
-}
-
 impl Stations {
     fn capacity(self) -> f64 {
         self.each.iter().map(|(servers, service)| *servers as f64 / service).fold(f64::INFINITY, f64::min)
@@ -77,7 +64,7 @@ impl Stations {
     }
 
     fn run(self, seed: u64) -> Run {
-        let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut draws = Draws::new(seed);
         let mut requests: Vec<(f64, f64)> = self.arrivals(&mut draws).into_iter().map(|at| (at, at)).collect();
         let mut due = vec![0; self.seconds];
         requests.iter().for_each(|(_, arrived)| due[*arrived as usize] += 1);

@@ -5,13 +5,12 @@ use std::collections::BinaryHeap;
 
 use metrics::{LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use plan::{Aggregate, Bound, Comparison, LoadProfile, Metric, Selector, TestPlan, Threshold, Window};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunInfo};
 
 use super::{
     Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ProbeLean, ProbeReading, next_step,
 };
+use crate::draws::Draws;
 use crate::interval::coverage::Queue;
 use crate::robust::share_in_words;
 use crate::{Grade, Validity, thresholds};
@@ -65,14 +64,6 @@ const SYSTEMS: [System; 8] = [
     },
 ];
 
-struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -(((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64).ln() * mean
-    }
-}
-
 impl System {
     fn rate(self) -> f64 {
         self.servers as f64 / self.service
@@ -111,7 +102,7 @@ impl System {
 
     /// A run from an empty system on.
     fn probe(self, load: f64, seconds: f64, seed: u64) -> Run {
-        let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut draws = Draws::new(seed);
         let mut log = Log::new(seconds as usize, self.unit, load);
         let nanos = |at: f64| Reverse((at * 1e9) as u64);
         let mut free: BinaryHeap<Reverse<u64>> = (0..self.servers).map(|_| Reverse(0)).collect();
@@ -259,7 +250,7 @@ fn settings(unit: LoadUnit, first: f64) -> CapacitySettings {
 /// The whole search.
 fn search(system: System, seed: u64) -> Capacity {
     // Whoever asks does not know the answer: anything from a hundredth to twice of it.
-    let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
+    let mut draws = Draws::new(seed);
     let first = system.unit.rounded(system.capacity() * 2.0 * (-(draws.exponential(1.0) / 0.5).min(4.6)).exp()).max(1.0);
     let settings = settings(system.unit, first);
     let valid = Validity { grade: Grade::Valid, checks: Vec::new() };

@@ -6,13 +6,15 @@ use std::collections::BinaryHeap;
 
 use metrics::{LeafChange, LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use plan::{ClosedStage, LoadProfile, OpenStage, TestPlan, Timing};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunEnd, RunInfo};
 
 use super::{ComparedInput, EFFECT, RunComparison, compare};
+use crate::draws::Draws;
 use crate::summary::{Numbers, Told};
 use crate::{Findings, Grade, RunTally, Summary, Validity, Verdict};
+
+/// Deviation of the logarithm of a service that knows no queue.
+const LOG_DEVIATION: f64 = 0.5;
 
 /// Who makes the requests.
 #[derive(Debug, Clone, Copy)]
@@ -36,29 +38,11 @@ pub(super) struct System {
     pub(super) seconds: usize,
 }
 
-struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
-    }
-
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -self.uniform().ln() * mean
-    }
-
-    /// Of this median, with σ = 0.5 (Box and Muller, 1958).
-    fn log_normal(&mut self, median: f64) -> f64 {
-        let normal = (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos();
-        median * (0.5 * normal).exp()
-    }
-}
-
 impl System {
     /// `slower`: services take so many times as long; `failing`: share of the requests that fail.
     pub(super) fn run(self, seed: u64, slower: f64, failing: f64) -> (Run, Summary) {
         let warm_up = if let SimulatedLoad::Constant(_) = self.load { 30.0 } else { 0.0 };
-        let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut draws = Draws::new(seed);
         let mut arrivals = Arrivals::of(self.load, warm_up + self.seconds as f64);
         let empty = || (SeriesSlice::new(SeriesKey::new(SeriesKind::Request, "Buy", "Buy")), 0);
         let mut seconds: Vec<(SeriesSlice, u64)> = (0..self.seconds).map(|_| empty()).collect();
@@ -70,7 +54,7 @@ impl System {
                     free.push(Reverse((end * 1e9) as u64));
                     end
                 }
-                None => now + draws.log_normal(self.service * slower),
+                None => now + self.service * slower * (LOG_DEVIATION * draws.normal()).exp(),
             };
             let fails = draws.uniform() < failing;
             arrivals.ended(end, &mut draws);

@@ -86,19 +86,8 @@ pub(super) fn different(ln_e: &[f64]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use rand_xoshiro::Xoshiro256PlusPlus;
-    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-
     use super::*;
-
-    fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
-        ((random.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
-    }
-
-    /// Box and Muller, 1958.
-    fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
-        (-2.0 * uniform(random).ln()).sqrt() * (std::f64::consts::TAU * uniform(random)).cos()
-    }
+    use crate::draws::Draws;
 
     /// Student's interval of five values has the quantile 2.776 where this one has t with e(t) = 20.
     #[test]
@@ -129,8 +118,8 @@ mod tests {
     fn it_may_be_looked_at_after_every_round() {
         let (mut missed, mut evident, sequences) = (0u32, 0u32, 2_000);
         for seed in 0..sequences {
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let values: Vec<f64> = (0..60).map(|_| 3.0 + normal(&mut random)).collect();
+            let mut draws = Draws::new(seed);
+            let values: Vec<f64> = (0..60).map(|_| 3.0 + draws.normal()).collect();
             let looks = |of: &dyn Fn(&Sequence) -> bool| (2..=values.len()).any(|count| of(&Sequence::of(&values[..count], 0.0)));
             missed += u32::from(looks(&|sequence| sequence.ends().is_some_and(|(low, high)| low > 3.0 || high < 3.0)));
             let nothing: Vec<f64> = values.iter().map(|value| value - 3.0).collect();

@@ -6,11 +6,10 @@ use std::collections::BinaryHeap;
 
 use metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use plan::{LoadProfile, TestPlan};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use run_directory::{Run, RunEnd, RunInfo};
 
 use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
+use crate::draws::Draws;
 use crate::robust::share_in_words;
 use crate::{ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, SubjectKind, Validity, ValidityCheck};
 
@@ -34,19 +33,6 @@ struct Shop {
 
 const CALM: Shop = Shop { users: None, arrivals: 60.0, pool: (8, 8), held: (0.04, 0.04), trips: 0.0, delay: (0.0, 0.0) };
 
-struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
-    }
-
-    /// Box and Muller, 1958.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
-
 fn ns(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
@@ -54,8 +40,8 @@ fn ns(seconds: f64) -> u64 {
 impl Shop {
     /// One block: the load's draws come from the round's seed, the machine's mood from the block's own.
     fn block(self, experiment: u64, next: NextBlock, place: usize) -> Run {
-        let mut load = Draws(Xoshiro256PlusPlus::seed_from_u64(experiment * 1_000 + next.round as u64));
-        let mut mood = Draws(Xoshiro256PlusPlus::seed_from_u64(experiment * 1_000 + 500 + place as u64));
+        let mut load = Draws::new(experiment * 1_000 + next.round as u64);
+        let mut mood = Draws::new(experiment * 1_000 + 500 + place as u64);
         // Blocks differ by 3 % for no reason, and each is a percent slower than the one before: a leak, a full disk, a warm machine.
         let slower = (0.03 * mood.normal()).exp() * (1.0 + 0.01 * place as f64);
         let (pool, held, delay) = match next.value {

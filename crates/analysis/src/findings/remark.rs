@@ -168,6 +168,13 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
 }
 
 fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> String {
+    // Running longer would not help.
+    if let Some(RunEnd::Failed(_)) = facts.run.end {
+        return cannot_tell("the run failed before enough requests had ended", "Mend what made it fail.");
+    }
+    if totals.requests == 0 && facts.tally.flows().iter().all(|flow| flow.merged.finished == 0) {
+        return cannot_tell("no request ended", "See the validity checks.");
+    }
     let times = LONGER.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
     cannot_tell("too few requests ended", &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))))
 }

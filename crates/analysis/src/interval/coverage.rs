@@ -7,10 +7,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use metrics::Histogram;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::Intervals;
+use crate::draws::Draws;
 
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
@@ -19,14 +18,6 @@ pub(crate) struct Queue {
     pub(crate) servers: usize,
     pub(crate) utilisation: f64,
     pub(crate) seconds: usize,
-}
-
-struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn exponential(&mut self, rate: f64) -> f64 {
-        -(((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64).ln() / rate
-    }
 }
 
 impl Queue {
@@ -64,15 +55,15 @@ impl Queue {
     /// Response times second by second, of a queue that has run for a minute before.
     fn simulate(self, seed: u64) -> Vec<Histogram> {
         const WARM_UP: f64 = 60.0;
-        let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut draws = Draws::new(seed);
         let mut seconds = vec![Histogram::new(); self.seconds];
         let mut free: BinaryHeap<Reverse<u64>> = (0..self.servers).map(|_| Reverse(0)).collect();
         let mut now = 0.0;
         while now < WARM_UP + self.seconds as f64 {
-            now += draws.exponential(self.arrivals());
+            now += draws.exponential(1.0 / self.arrivals());
             let Some(Reverse(free_ns)) = free.pop() else { break };
             let begin = now.max(free_ns as f64 / 1e9);
-            let end = begin + draws.exponential(Self::CAPACITY / self.servers as f64);
+            let end = begin + draws.exponential(self.servers as f64 / Self::CAPACITY);
             free.push(Reverse((end * 1e9) as u64));
             if end >= WARM_UP
                 && let Some(second) = seconds.get_mut((end - WARM_UP) as usize)

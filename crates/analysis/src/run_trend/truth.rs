@@ -1,25 +1,11 @@
 //! How often a trend is right, on simulated histories. The table in docs/trend.md comes from [`the_whole_table`].
 
 use metrics::{SeriesKey, SeriesKind};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::{RunTrend, TrendInput, TrendNumbers, TrendRun};
+use crate::draws::Draws;
 use crate::robust::share_in_words;
 use crate::{Findings, Grade, Percentile, RequestRow, RunTotals, Summary, TimeStats, Validity, Verdict};
-
-struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
-    }
-
-    /// Box and Muller, 1958.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// Runs of a system, and how they differ from each other without any change.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +32,7 @@ const NOISES: [Noise; 6] = [
 impl Noise {
     /// From the run `from` on, everything takes so many times as long.
     fn history(self, seed: u64, from: usize, slower: f64) -> RunTrend {
-        let mut draws = Draws(Xoshiro256PlusPlus::seed_from_u64(seed));
+        let mut draws = Draws::new(seed);
         let mut machine = draws.normal();
         let inputs: Vec<TrendInput> = (0..self.runs)
             .map(|run| {

@@ -3,6 +3,7 @@
 use analysis::conclude;
 use metrics::{FlowSlice, Role, Snapshot};
 use plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
+use run_directory::RunEnd;
 
 use crate::made::{self, MS, SECOND, Slice, closed, gauge, open, plan};
 
@@ -68,6 +69,15 @@ fn a_run_that_was_too_short_is_told_how_long_to_take() {
     let stages = vec![ClosedStage { from: 1, to: 1, duration_ns: 30 * SECOND }];
     let told = remark(LoadProfile::Closed { stages }, 10, 1);
     assert!(told.ends_with("Run longer: `.run(users(1).for(\"10m\"))`."), "{told}");
+}
+
+#[test]
+fn a_run_that_ended_nothing_or_failed_is_not_told_to_run_longer() {
+    assert_eq!(remark(closed(2, 20), 20, 0), "Cannot tell what limits it: no request ended. See the validity checks.");
+    let mut run = made::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
+    run.end = Some(RunEnd::Failed("the set-up failed: 401 Unauthorized".to_owned()));
+    let told = conclude(&run).verdict.findings.remark;
+    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Mend what made it fail.");
 }
 
 #[test]
