@@ -7,7 +7,7 @@ mod chunked;
 pub use chunked::chunked;
 
 use crate::failure::Failure;
-use crate::http1::{ReadPlan, ResponseReader};
+use crate::http1::{KnownHeads, ReadPlan, ResponseReader};
 use crate::redis::fuzzing::whole;
 use crate::sse::fuzzing::EventParser;
 use crate::ws::fuzzing::{Deflate, MessageReader, ServerItem, Violation, unpacking};
@@ -24,12 +24,13 @@ pub fn answer(input: &[u8]) {
     let (cuts, bytes) = pieces(input);
     let plan =
         ReadPlan { to_head: false, upgrade: false, stream_type: None, headers: true, body: true, keep_from: None, body_bytes_max: 1 << 16 };
-    let read = |cuts: &mut dyn Iterator<Item = usize>| -> Result<(u16, Vec<u8>, bool, usize), Failure> {
+    let mut known = KnownHeads::default();
+    let mut read = |cuts: &mut dyn Iterator<Item = usize>| -> Result<(u16, Vec<u8>, bool, usize), Failure> {
         let mut reader = ResponseReader::new(plan);
         let (mut rest, mut used) = (bytes, 0);
         while !rest.is_empty() && !reader.is_done() {
             let (piece, after) = rest.split_at(cuts.next().unwrap_or(usize::MAX).min(rest.len()));
-            used += reader.feed(piece)?;
+            used += reader.feed_after(&mut known, piece)?;
             rest = after;
         }
         reader.finish()?;

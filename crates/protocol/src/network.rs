@@ -13,6 +13,7 @@ use metrics::{GeneratorSlice, Histogram};
 use crate::admission::Admission;
 use crate::dns::Resolver;
 use crate::extensions::Extensions;
+use crate::http1::KnownHeads;
 use crate::late_reads::LateReads;
 use crate::options::{NetworkError, NetworkOptions};
 use crate::random;
@@ -58,6 +59,7 @@ pub struct Network {
     stamping: Option<Stamping>,
     sampling: Sampling,
     pub(crate) late_reads: LateReads,
+    pub(crate) known_heads: RefCell<KnownHeads>,
 }
 
 impl Network {
@@ -81,6 +83,7 @@ impl Network {
             stamping: Stamping::begin(),
             sampling: Sampling::default(),
             late_reads: LateReads::default(),
+            known_heads: RefCell::default(),
         }))
     }
 

@@ -180,7 +180,7 @@ impl<'a> InFlightRequest<'a> {
             }
             self.times.bytes_received += count as u64;
             network.count(|counts| counts.received += count as u64);
-            let used = match self.response.feed(&scratch[..count]) {
+            let used = match self.response.feed_after(&mut network.known_heads.borrow_mut(), &scratch[..count]) {
                 Ok(used) => used,
                 Err(failure) => return Poll::Ready(self.failed(failure)),
             };

@@ -4,8 +4,10 @@
 
 mod chunked;
 mod head;
+mod known_heads;
 mod response;
 
+pub(crate) use known_heads::KnownHeads;
 pub(crate) use response::{ReadPlan, ResponseReader, too_large};
 
 #[cfg(any(test, feature = "fuzzing"))]

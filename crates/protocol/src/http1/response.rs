@@ -8,6 +8,7 @@ use metrics::Outcome;
 
 use super::chunked::Chunked;
 use super::head::{self, Framing, HEAD_BYTES_MAX, ResponseHead};
+use super::known_heads::KnownHeads;
 use crate::failure::Failure;
 
 /// A body's buffer starts at its length, but no larger than this: a length is only a claim.
@@ -104,11 +105,16 @@ impl ResponseReader {
     /// Reads what has arrived. Returns how many bytes belonged to the response; fewer than given means that the peer sent
     /// more than was asked for.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        self.feed_after(&mut KnownHeads::default(), bytes)
+    }
+
+    /// The same, by what the responses before began with.
+    pub(crate) fn feed_after(&mut self, known: &mut KnownHeads, bytes: &[u8]) -> Result<usize, Failure> {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
             match &mut self.state {
-                ReadState::Head => used += self.feed_head(rest)?,
+                ReadState::Head => used += self.feed_head(known, rest)?,
                 ReadState::Done => break,
                 _ => used += self.feed_body(rest)?,
             }
@@ -134,9 +140,9 @@ impl ResponseReader {
         }
     }
 
-    fn feed_head(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+    fn feed_head(&mut self, known: &mut KnownHeads, bytes: &[u8]) -> Result<usize, Failure> {
         if self.partial.is_empty() {
-            return match head::parse(bytes, self.plan.to_head, self.plan.stream_type)? {
+            return match known.parse(bytes, self.plan.to_head, self.plan.stream_type)? {
                 Some(head) => {
                     self.take_head(head, bytes)?;
                     Ok(head.bytes)

@@ -1,0 +1,85 @@
+//! Heads that came before. A server writes the same few again and again, but for the second in their `Date`: to compare is a tenth of the work of reading one.
+
+use super::head::{self, ResponseHead};
+use crate::failure::Failure;
+
+/// As many are compared with each response.
+const HEADS_MAX: usize = 4;
+/// A longer one is read each time.
+const BYTES_MAX: usize = 1024;
+
+#[derive(Debug)]
+struct KnownHead {
+    bytes: Vec<u8>,
+    to_head: bool,
+    stream_type: Option<&'static str>,
+    head: ResponseHead,
+}
+
+/// The last heads that were read whole.
+#[derive(Debug, Default)]
+pub(crate) struct KnownHeads {
+    heads: Vec<KnownHead>,
+}
+
+impl KnownHeads {
+    /// As [`head::parse`]: what a head says depends on nothing but its bytes, how it was asked for, and the empty line at its end.
+    pub(crate) fn parse(
+        &mut self,
+        bytes: &[u8],
+        to_head: bool,
+        stream_type: Option<&'static str>,
+    ) -> Result<Option<ResponseHead>, Failure> {
+        let is_same = |known: &KnownHead| bytes.starts_with(&known.bytes) && known.to_head == to_head && known.stream_type == stream_type;
+        if let Some(at) = self.heads.iter().position(is_same) {
+            self.heads.swap(0, at);
+            return Ok(Some(self.heads[0].head));
+        }
+        let Some(head) = head::parse(bytes, to_head, stream_type)? else { return Ok(None) };
+        if head.bytes <= BYTES_MAX {
+            // The one that was used least lately makes room, and its buffer is used again.
+            let spare = if self.heads.len() == HEADS_MAX { self.heads.pop() } else { None };
+            let mut buffer = spare.map_or_else(Vec::new, |known| known.bytes);
+            buffer.clear();
+            buffer.extend_from_slice(&bytes[..head.bytes]);
+            self.heads.insert(0, KnownHead { bytes: buffer, to_head, stream_type, head });
+        }
+        Ok(Some(head))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_head_is_read_as_an_unknown_one() {
+        let head = |n: usize| format!("HTTP/1.1 {} x\r\nContent-Length: {n}\r\nDate: {n}\r\n\r\n", 200 + n);
+        let mut known = KnownHeads::default();
+        // Six in turns are never known, the same one twice is; what follows it, how it was asked for and cuts make no difference to what is read.
+        for n in [0, 0, 1, 0, 2, 3, 4, 5, 0, 1, 1, 5] {
+            let text = format!("{}{}", head(n), "body".repeat(n));
+            for (to_head, stream_type) in [(false, None), (true, None), (false, Some("text/event-stream"))] {
+                for end in [text.len(), head(n).len(), head(n).len() - 1, 3] {
+                    let bytes = &text.as_bytes()[..end];
+                    assert_eq!(known.parse(bytes, to_head, stream_type), head::parse(bytes, to_head, stream_type), "{n}, {end} bytes");
+                }
+            }
+            assert!(known.heads.len() <= HEADS_MAX);
+        }
+        let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(BYTES_MAX));
+        assert!(known.parse(long.as_bytes(), false, None).unwrap().is_some());
+        assert!(known.heads.iter().all(|known| known.bytes.len() <= BYTES_MAX));
+    }
+
+    #[test]
+    fn one_that_begins_like_a_known_head_is_another() {
+        let mut known = KnownHeads::default();
+        let shorter = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
+        assert!(known.parse(shorter, false, None).unwrap().is_some());
+        let other = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\n";
+        assert!(!known.parse(other, false, None).unwrap().unwrap().keep_alive);
+        assert!(known.parse(shorter, false, None).unwrap().unwrap().keep_alive);
+        assert!(known.parse(b"SSH-2.0", false, None).is_err());
+    }
+}
