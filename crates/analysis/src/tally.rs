@@ -127,7 +127,7 @@ impl RunTally {
     /// Distinct errors that are kept apart over a run.
     const ERRORS_MAX: usize = 1000;
     /// Entries of [`RunTally::seconds`]; when there would be more, neighbours are joined.
-    const SECONDS_MAX: usize = 14_400;
+    const SECONDS_MAX: usize = 9_000;
 
     pub fn push(&mut self, slice: &Snapshot) {
         self.load_times.push(slice);

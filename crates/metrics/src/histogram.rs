@@ -163,7 +163,8 @@ impl Histogram {
         self.buckets().filter(|(index, _)| last.replace(index / together) != Some(index / together)).count()
     }
 
-    fn unpack(&mut self) {
+    /// For merging many others into it at once; [`Self::to_packed`] undoes it.
+    pub(crate) fn unpack(&mut self) {
         if self.packed.is_empty() {
             return;
         }

@@ -367,6 +367,11 @@ impl Snapshot {
         self.each_histogram(|histogram| *histogram = histogram.to_packed());
     }
 
+    /// Makes merging others into it cheap: what is packed is encoded anew each time.
+    pub fn unpack(&mut self) {
+        self.each_histogram(Histogram::unpack);
+    }
+
     /// Bytes of memory, without texts, marks, leaves and the lists of errors.
     pub fn held_bytes(&mut self) -> usize {
         let of_lists = size_of_val(self.series.as_slice())

@@ -14,13 +14,20 @@ pub(crate) fn is_foldable(plan: &TestPlan) -> bool {
 pub(crate) struct SliceFold {
     step_seconds: u32,
     warm_ups: Vec<u32>,
+    /// The open step is kept small, rather than quick to add to.
+    small: bool,
     open: Option<Snapshot>,
 }
 
 impl SliceFold {
     pub(crate) fn new(step_seconds: u32, plan: &TestPlan) -> Self {
         let warm_ups = plan.thresholds.iter().map(|threshold| threshold.after_seconds).collect();
-        Self { step_seconds, warm_ups, open: None }
+        Self { step_seconds, warm_ups, small: false, open: None }
+    }
+
+    /// For a run that goes on: a step is open all the time, and dense histograms of all requests take megabytes.
+    pub(crate) fn in_little_memory(step_seconds: u32, plan: &TestPlan) -> Self {
+        Self { small: true, ..Self::new(step_seconds, plan) }
     }
 
     /// Takes the next slice, and passes on the step that it completes.
@@ -39,8 +46,11 @@ impl SliceFold {
             }
             _ => {
                 self.close(&mut take);
-                // What few values are added to stays small; dense histograms of all requests would take megabytes while a step is open.
-                slice.pack();
+                if self.small {
+                    slice.pack();
+                } else {
+                    slice.unpack();
+                }
                 self.open = Some(slice);
             }
         }

@@ -67,7 +67,7 @@ impl Writer {
         Ok(Self {
             snapshots: PartedLines::create(&directory, files::SNAPSHOT_STEM)?,
             signals: SignalLines::create(&directory, fold::is_foldable(plan))?,
-            minutes: fold::is_foldable(plan).then(|| SliceFold::new(MINUTE_S, plan)),
+            minutes: fold::is_foldable(plan).then(|| SliceFold::in_little_memory(MINUTE_S, plan)),
             traces: None,
             paths: 0,
             traces_lost: false,

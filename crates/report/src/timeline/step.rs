@@ -129,6 +129,8 @@ const RATE_NS_MIN: u64 = 250_000_000;
 
 /// Buckets of a step of several seconds: over a range of 1 to 30, a value is read within 1.6 %, mostly half of that.
 const BUCKETS_MAX: usize = 400;
+/// The same of the generator's own lags, within 3.1 %.
+const LAG_BUCKETS_MAX: usize = 200;
 
 /// Workers past this number are not kept apart: the lines could not be told from each other.
 const WORKERS_MAX: usize = 256;
@@ -203,19 +205,23 @@ impl TimelineStep {
         }
     }
 
-    /// Makes its histograms as small as they go, once nothing more is expected.
+    /// Makes it as small as it goes, once nothing more is expected.
     pub(crate) fn pack(&mut self) {
-        self.histograms().for_each(|histogram| *histogram = histogram.to_packed());
+        self.pack_as(|times| times.to_packed(), |lags| lags.to_packed());
     }
 
     /// The same for a step of several seconds. The longer a run, the more values a step has; its memory does not grow with them.
     pub(crate) fn pack_within_bounds(&mut self) {
-        self.histograms().for_each(|histogram| *histogram = histogram.to_packed_within(BUCKETS_MAX));
+        self.pack_as(|times| times.to_packed_within(BUCKETS_MAX), |lags| lags.to_packed_within(LAG_BUCKETS_MAX));
     }
 
-    fn histograms(&mut self) -> impl Iterator<Item = &mut Histogram> {
-        let of_flows = self.flows.iter_mut().map(|flow| &mut flow.time);
-        [&mut self.response, &mut self.lag, &mut self.timer_lag, &mut self.read_lag].into_iter().chain(of_flows)
+    fn pack_as(&mut self, times: impl Fn(&Histogram) -> Histogram, lags: impl Fn(&Histogram) -> Histogram) {
+        self.response = times(&self.response);
+        self.flows.iter_mut().for_each(|flow| flow.time = times(&flow.time));
+        for lag in [&mut self.lag, &mut self.timer_lag, &mut self.read_lag] {
+            *lag = lags(lag);
+        }
+        self.failures.shrink_to_fit();
     }
 
     /// Adds another step's seconds.
