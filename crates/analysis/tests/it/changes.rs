@@ -5,7 +5,7 @@ use metrics::{Outcome, Role, SeriesKind};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::made::{self, MS, SECOND, Slice, counter, gauge, open, plan};
 use crate::simulation::{Service, Target, ramp, simulate, step};
 
@@ -22,7 +22,7 @@ pub(crate) fn passes(_: u32, _: &mut Draws) -> Outcome {
 
 /// Lognormal noise: a factor whose logarithm has this deviation.
 pub(crate) fn noise(sigma: f64, draws: &mut Draws) -> f64 {
-    (sigma * (-2.0 * draws.uniform().max(1e-12).ln()).sqrt() * (2.0 * std::f64::consts::PI * draws.uniform()).cos()).exp()
+    (sigma * draws.normal()).exp()
 }
 
 /// `seconds` at a constant rate, each arrival making each request once.

@@ -7,7 +7,7 @@ use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
 use crate::changes::noise;
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::fluid::{Load, System};
 use crate::made::{self, SECOND, Slice, plan};
 use crate::simulation::{Service, Step, Target, ramp, simulate, step, users};

@@ -6,7 +6,7 @@ use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
 use crate::changes::noise;
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::made::{self, SECOND, Slice, gauge};
 
 /// What one request of a random run does.

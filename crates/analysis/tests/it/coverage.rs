@@ -3,27 +3,9 @@
 
 use analysis::{Percentile, conclude};
 use metrics::{Outcome, Phases, Recorder, Sample, SeriesKind, Snapshot};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
+use crate::draws::Draws;
 use crate::made;
-
-pub(crate) struct Draws(Xoshiro256PlusPlus);
-
-impl Draws {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    /// In (0, 1].
-    pub(crate) fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
-    }
-
-    pub(crate) fn exponential(&mut self, rate: f64) -> f64 {
-        -self.uniform().ln() / rate
-    }
-}
 
 /// `seconds` of a stationary M/M/1 queue on virtual time, recorded second by second.
 fn queue(seed: u64, arrivals: f64, services: f64, seconds: u32) -> Vec<Snapshot> {
@@ -32,12 +14,12 @@ fn queue(seed: u64, arrivals: f64, services: f64, seconds: u32) -> Vec<Snapshot>
     let id = recorder.series(&made::key(SeriesKind::Request, "A"));
     let mut slices = Vec::new();
     // Stationary from the start: the work found is zero with probability 1 − ρ, exponential otherwise.
-    let mut free_at = if draws.uniform() < arrivals / services { draws.exponential(services - arrivals) } else { 0.0 };
+    let mut free_at = if draws.uniform() < arrivals / services { draws.exponential(1.0 / (services - arrivals)) } else { 0.0 };
     let mut now = 0.0;
     loop {
-        now += draws.exponential(arrivals);
+        now += draws.exponential(1.0 / arrivals);
         let begin = f64::max(now, free_at);
-        free_at = begin + draws.exponential(services);
+        free_at = begin + draws.exponential(1.0 / services);
         while free_at >= f64::from(slices.len() as u32 + 1) {
             let slice = slices.len() as u32;
             slices.push(recorder.drain(slice, u64::from(slice) * made::SECOND, u64::from(slice + 1) * made::SECOND));

@@ -6,7 +6,7 @@ use plan::{Aggregate, Comparison, LoadProfile, Metric, Selector, Threshold, Wind
 use proptest::prelude::*;
 use run_directory::Run;
 
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::made::{self, MS, SECOND, Slice, threshold};
 
 /// What the generator does to a request. Seconds.
@@ -35,10 +35,10 @@ fn minute(generator: Generator, per_second: u32, seed: u64) -> (Run, [Vec<f64>; 
     for second in 0..60_u64 {
         for number in 0..per_second as usize {
             let mean = MEANS[number % 2].1;
-            let service = 0.5 * mean + draws.exponential(2.0 / mean);
+            let service = 0.5 * mean + draws.exponential(mean / 2.0);
             let mut late = |(share, mean): (f64, f64), may: bool| {
                 let is_late = draws.uniform() <= share && may;
-                if is_late { draws.exponential(1.0 / mean) } else { 0.0 }
+                if is_late { draws.exponential(mean) } else { 0.0 }
             };
             let lag = late(generator.starts_late, true);
             let read = late(generator.reads_late, !generator.slowest || service > 2.0 * mean);

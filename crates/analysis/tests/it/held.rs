@@ -5,7 +5,7 @@ use metrics::{Outcome, Phases, Role};
 use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::fluid::{Load, System};
 use crate::made::{self, MS, SECOND, Slice, counter, open, plan};
 

@@ -5,7 +5,7 @@ use metrics::{ErrorGroup, Outcome, Phases, Role, SeriesKind};
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::fluid::{Load, System, constant};
 use crate::made::{self, MS, SECOND, Slice, closed, counter, gauge, open, plan};
 use crate::told::{findings, shown};

@@ -7,7 +7,7 @@ use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::changing_load::{under, waves};
-use crate::coverage::Draws;
+use crate::draws::Draws;
 
 const RUNS: u64 = 60;
 const SEEDS: u64 = 770_000;

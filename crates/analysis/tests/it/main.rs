@@ -14,6 +14,8 @@ mod corpus;
 mod coverage;
 mod deciding;
 mod doubt;
+#[path = "../../src/draws.rs"]
+mod draws;
 mod filling;
 mod findings;
 mod flows;

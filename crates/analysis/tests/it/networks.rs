@@ -4,7 +4,7 @@
 use analysis::{Confidence, Finding, conclude};
 use plan::{LoadProfile, Timing};
 
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::simulation::{Hop, Service, Step, Target, UNLIMITED, ramp, simulate, users};
 
 /// What limits a system.

@@ -6,7 +6,7 @@ use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 use crate::told::findings;
 

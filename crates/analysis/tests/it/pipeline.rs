@@ -11,7 +11,7 @@ use metrics::{
 use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::{Run, SignalSeries};
 
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::made::{self, MS, MadeSignal, SECOND, counter, gauge};
 use crate::simulation::Service;
 
@@ -274,7 +274,7 @@ impl Simulation<'_> {
         self.journey(self.number, FlowStep::Start);
         self.arrived.push_back(self.number);
         self.match_next();
-        let gap = if self.system.timing == Timing::Poisson { self.draws.exponential(rate) } else { 1.0 / rate };
+        let gap = if self.system.timing == Timing::Poisson { self.draws.exponential(1.0 / rate) } else { 1.0 / rate };
         self.at(gap, Event::Arrival);
     }
 

@@ -11,7 +11,7 @@ use metrics::{Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind};
 use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
 use run_directory::Run;
 
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::made::{self, SECOND};
 
 /// Seconds.
@@ -28,7 +28,7 @@ impl Service {
     pub(crate) fn draw(self, draws: &mut Draws) -> f64 {
         match self {
             Service::Fixed(seconds) => seconds,
-            Service::Exponential(mean) => draws.exponential(1.0 / mean),
+            Service::Exponential(mean) => draws.exponential(mean),
             Service::LogUniform(from, to) => from * (to / from).powf(draws.uniform()),
             Service::Bimodal(share, a, b) => {
                 if draws.uniform() < share {
@@ -317,7 +317,7 @@ pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run 
                 simulation.recorder.leaf(0).arrivals_due += 1;
                 simulation.begin(at, true);
                 let is_poisson = matches!(&profile, LoadProfile::Open { stages } if matches!(stages[0], OpenStage::Rate { timing: Timing::Poisson, .. }));
-                let gap = if is_poisson { simulation.draws.exponential(rate) } else { 1.0 / rate };
+                let gap = if is_poisson { simulation.draws.exponential(1.0 / rate) } else { 1.0 / rate };
                 simulation.at(gap, Event::Arrival);
             }
             Event::Level => {

@@ -7,7 +7,7 @@ use plan::{LoadProfile, OpenStage, Timing};
 use run_directory::{Run, RunTraces};
 
 use crate::changes::noise;
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::made::{self, SECOND, Slice, open, plan};
 
 /// A request of "shop", which asks "prices", which runs a query. Seconds.

@@ -6,7 +6,7 @@ use plan::{Load, LoadProfile, ScenarioId, ScenarioRun, TestPlan};
 use run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
-use crate::coverage::Draws;
+use crate::draws::Draws;
 use crate::fluid::{self, System};
 use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 use crate::told::{findings, shown};
