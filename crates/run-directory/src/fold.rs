@@ -42,14 +42,15 @@ impl SliceFold {
                 if self.warm_ups.iter().all(|end| (open.slice < *end) == (slice.slice < *end))
                     && open.slice / self.step_seconds == slice.slice / self.step_seconds =>
             {
+                if !self.small {
+                    open.unpack();
+                }
                 open.extend(slice);
             }
             _ => {
                 self.close(&mut take);
                 if self.small {
                     slice.pack();
-                } else {
-                    slice.unpack();
                 }
                 self.open = Some(slice);
             }

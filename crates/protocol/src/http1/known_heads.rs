@@ -1,4 +1,5 @@
-//! Heads that came before. A server writes the same few again and again, but for the second in their `Date`: to compare is a tenth of the work of reading one.
+//! Heads that came before. A server writes the same few again and again, but for the second in their `Date`, and to
+//! compare is less work than to read.
 
 use super::head::{self, ResponseHead};
 use crate::failure::Failure;
