@@ -20,7 +20,7 @@ use crate::{StubRequest, StubResponse};
 #[error("the stub resets this connection on purpose")]
 pub(crate) struct Reset;
 
-/// `bytes` at once, then a pause of `pause_ns`, and so on. The first piece leaves at once.
+/// `bytes` every `pause_ns`. The first piece leaves at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyPace {
     pub bytes: usize,
@@ -85,7 +85,7 @@ struct MessagesLeaving {
     pause_ns: u64,
     trailers: Option<HeaderMap>,
     timer: DeadlineTimer,
-    sent_any: bool,
+    beat: Beat,
     wait: Option<Departure>,
 }
 
@@ -95,12 +95,27 @@ struct Paced {
     pace: Option<BodyPace>,
     link: Option<Rc<Link>>,
     timer: DeadlineTimer,
-    sent_any: bool,
+    beat: Beat,
     /// The piece under way, and the wait before it may leave.
     next: Option<(Bytes, Departure)>,
 }
 
 type Departure = Pin<Box<dyn Future<Output = ()>>>;
+
+/// When pieces leave, the first at once. Each is due a pause after the one before *was due*: what it takes to write one puts off none of those behind it. A
+/// reader that holds them up for longer gets no more at once when it reads again.
+#[derive(Debug, Default)]
+struct Beat {
+    due_ns: Option<u64>,
+}
+
+impl Beat {
+    fn next_ns(&mut self, now_ns: u64, pause_ns: u64) -> u64 {
+        let due_ns = self.due_ns.map_or(now_ns, |before_ns| before_ns.saturating_add(pause_ns).max(now_ns));
+        self.due_ns = Some(due_ns);
+        due_ns
+    }
+}
 
 /// A shared link hands out this much at a time, so that responses under way take turns.
 const LINK_PIECE: usize = 4096;
@@ -110,7 +125,7 @@ impl<H> OutgoingBody<H> {
         let leaving = if bytes.is_empty() || (pace.is_none() && link.is_none()) {
             Leaving::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
         } else {
-            Leaving::Paced(Box::new(Paced { left: bytes, pace, link, timer: timer.clone(), sent_any: false, next: None }))
+            Leaving::Paced(Box::new(Paced { left: bytes, pace, link, timer: timer.clone(), beat: Beat::default(), next: None }))
         };
         Self { leaving, _held: held }
     }
@@ -118,7 +133,7 @@ impl<H> OutgoingBody<H> {
     /// Messages, each behind the other by `pause_ns`, and fields that follow the last at once.
     pub(crate) fn messages(messages: VecDeque<Bytes>, pause_ns: u64, trailers: HeaderMap, timer: &DeadlineTimer, held: H) -> Self {
         let (timer, trailers) = (timer.clone(), Some(trailers));
-        let leaving = MessagesLeaving { left: messages, pause_ns, trailers, timer, sent_any: false, wait: None };
+        let leaving = MessagesLeaving { left: messages, pause_ns, trailers, timer, beat: Beat::default(), wait: None };
         Self { leaving: Leaving::Messages(Box::new(leaving)), _held: held }
     }
 
@@ -132,15 +147,14 @@ impl MessagesLeaving {
         if self.left.is_empty() {
             return Poll::Ready(self.trailers.take().map(Frame::trailers));
         }
-        if self.sent_any && self.pause_ns > 0 {
+        if self.pause_ns > 0 {
             let wait = self.wait.get_or_insert_with(|| {
-                let (timer, until_ns) = (self.timer.clone(), now_ns().saturating_add(self.pause_ns));
+                let (timer, until_ns) = (self.timer.clone(), self.beat.next_ns(now_ns(), self.pause_ns));
                 Box::pin(async move { timer.sleep_until(until_ns).await })
             });
             std::task::ready!(wait.as_mut().poll(context));
             self.wait = None;
         }
-        self.sent_any = true;
         Poll::Ready(self.left.pop_front().map(Frame::data))
     }
 }
@@ -163,9 +177,8 @@ impl Paced {
         let size = self.pace.map_or(LINK_PIECE, |pace| pace.bytes).min(self.left.len());
         let piece = self.left.split_to(size);
         let now = now_ns();
-        let paced_ns = self.pace.filter(|_| self.sent_any).map_or(now, |pace| now.saturating_add(pace.pause_ns));
+        let paced_ns = self.pace.map_or(now, |pace| self.beat.next_ns(now, pace.pause_ns));
         let link_ns = self.link.as_ref().map_or(now, |link| link.send(size, now));
-        self.sent_any = true;
         let timer = self.timer.clone();
         (piece, Box::pin(async move { timer.sleep_until(paced_ns.max(link_ns)).await }))
     }
@@ -201,5 +214,18 @@ impl<H: Unpin> hyper::body::Body for OutgoingBody<H> {
             Leaving::Messages(_) | Leaving::Passed(_) => return SizeHint::default(),
         };
         SizeHint::with_exact(exactly as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_due_a_pause_after_the_one_before_was_due() {
+        let mut beat = Beat::default();
+        // Writing takes 30, then the reader holds it up for 250.
+        let asked = [100, 130, 180, 450, 460, 510];
+        assert_eq!(asked.map(|now_ns| beat.next_ns(now_ns, 50)), [100, 150, 200, 450, 500, 550]);
     }
 }
