@@ -379,7 +379,7 @@ impl RunTally {
     pub fn request_rate(&self) -> f64 {
         let (count, sum) = self
             .of_kind(SeriesKind::Request)
-            .fold((0, 0), |(count, sum), series| (count + series.merged.count, sum + series.merged.response.sum()));
+            .fold((0, 0), |(count, sum), series| (count + series.merged.response.count(), sum + series.merged.response.sum()));
         self.requests.rate(sum as f64 / count.max(1) as f64).unwrap_or(0.0)
     }
 }

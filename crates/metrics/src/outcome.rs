@@ -65,6 +65,11 @@ impl Outcome {
         !matches!(self, Outcome::Passed | Outcome::Interrupted)
     }
 
+    /// The generator could not send it, for want of something of its own. Such a request has no time.
+    pub fn is_unsent(self) -> bool {
+        matches!(self, Outcome::PortsExhausted | Outcome::DescriptorsExhausted)
+    }
+
     /// For people: `timed out`, `refused`, …
     pub fn label(self) -> &'static str {
         match self {

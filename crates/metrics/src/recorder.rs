@@ -402,6 +402,18 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_sent_counts_as_failed_and_has_no_time() {
+        let mut recorder = Recorder::new(0, 10);
+        let id = recorder.series(&key("a"));
+        for (ended, outcome) in [(900, Outcome::Passed), (3, Outcome::PortsExhausted), (5, Outcome::DescriptorsExhausted)] {
+            recorder.record(id, &sample(0, 0, ended, outcome));
+        }
+        let series = &recorder.drain(0, 0, 1_000).series[0];
+        assert_eq!((series.count, series.failed, series.response.count(), series.response.min()), (3, 2, 1, 900));
+        assert_eq!((series.service.count(), series.failed_response.count(), series.phases.wait.count()), (1, 0, 0));
+    }
+
+    #[test]
     fn names_beyond_the_bound_share_one_series_and_are_counted() {
         let mut recorder = Recorder::new(0, 2);
         for name in ["a", "b", "c", "d"] {

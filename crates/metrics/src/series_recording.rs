@@ -16,6 +16,10 @@ impl SeriesSlice {
         }
         self.count += 1;
         add_to(&mut self.outcomes, sample.outcome, 1);
+        if sample.outcome.is_unsent() {
+            self.failed += 1;
+            return;
+        }
         if sample.status != 0 {
             add_to(&mut self.statuses, sample.status, 1);
         }

@@ -36,7 +36,7 @@ pub(crate) fn judged_percentiles(tally: &RunTally, doubts: &DoubtTally) -> Vec<J
     let of_request = |series: &SeriesTally| {
         let merged = &series.merged;
         let doubt = doubts.of_series(&merged.key, merged.count).unwrap_or_default();
-        let judged = JUDGED.into_iter().filter(|quantile| merged.count >= samples_needed(*quantile).max(SAMPLES_MIN));
+        let judged = JUDGED.into_iter().filter(|quantile| merged.response.count() >= samples_needed(*quantile).max(SAMPLES_MIN));
         let percentile = |quantile| match CensoredTimes::response(merged).quantile(quantile) {
             Quantile::Known(value) => {
                 let doubt = value - doubt.least(quantile, value, &merged.response);

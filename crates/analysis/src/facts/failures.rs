@@ -206,12 +206,8 @@ impl FailingStretch {
 
 /// Failed and all.
 fn counted(series: &SeriesSlice) -> (u64, u64) {
-    let failed = series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !is_generators(*outcome));
+    let failed = series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_unsent());
     (failed.map(|(_, count)| count).sum(), series.count)
-}
-
-pub(crate) fn is_generators(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::PortsExhausted | Outcome::DescriptorsExhausted)
 }
 
 fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option<FailedCounts<'a>> {
@@ -369,7 +365,7 @@ impl LoadOfStretch {
 /// By the words of the record, most first.
 fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
     let mut kinds: Vec<FailureKind> = Vec::new();
-    for (outcome, count) in merged.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !is_generators(*outcome)) {
+    for (outcome, count) in merged.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_unsent()) {
         let errors = tally.errors().iter().filter(|error| error.key == merged.key && error.outcome == *outcome);
         let told: Vec<FailureKind> =
             errors.map(|error| FailureKind { outcome: *outcome, text: error.message.to_string(), count: error.count }).collect();

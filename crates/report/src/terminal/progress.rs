@@ -69,7 +69,7 @@ impl Progress {
     /// Adds one second, merged over all workers.
     pub fn push(&mut self, slice: &Snapshot) {
         let step = TimelineStep::of(slice, &self.open);
-        self.requests += step.response.count();
+        self.requests += step.requests();
         self.failed += step.failed();
         if self.recent.len() == WINDOW {
             self.recent.pop_front();
@@ -163,7 +163,7 @@ impl Progress {
 
     fn rates(&self, window: &TimelineStep) -> String {
         let rate = |count: u64| window.rate(count).map_or_else(|| units::NONE.to_owned(), units::rate);
-        let requests = format!("{} requests", rate(window.response.count()));
+        let requests = format!("{} requests", rate(window.requests()));
         // Of a sequence, the part that runs now may be closed load.
         let is_closed = !self.recent.is_empty() && window.arrivals_due + window.arrivals_started == 0;
         if is_closed || !self.open.contains(&true) {

@@ -44,7 +44,7 @@ fn rate(axis: &Axis) -> Panel {
     if axis.any_open() {
         columns.push(over(axis, "rate/achieved", "arrivals started", |step| step.rate(step.arrivals_started)));
     }
-    columns.push(over(axis, "rate/requests", "requests", |step| step.rate(step.response.count())));
+    columns.push(over(axis, "rate/requests", "requests", |step| step.rate(step.requests())));
     if axis.step_seconds() > 1 {
         columns.push(over(axis, "rate/requests/min", "requests, slowest second", |step| step.request_rate.map(|range| range.low)));
         columns.push(over(axis, "rate/requests/max", "requests, fastest second", |step| step.request_rate.map(|range| range.high)));

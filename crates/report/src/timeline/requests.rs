@@ -98,7 +98,7 @@ impl RequestLines {
             column(id, label, steps().map(|(step, covered)| rate(step.map_or(0, count), covered)))
         };
         let failed = |step: &RequestStep| step.failures.iter().map(|(_, count)| count).sum::<u64>();
-        let rates = vec![of("rate/requests", "requests", &|step| step.response.count()), of("rate/failures", "failed", &failed)];
+        let rates = vec![of("rate/requests", "requests", &RequestStep::requests), of("rate/failures", "failed", &failed)];
         let times: Vec<&Histogram> = line.iter().map(|step| &step.response).collect();
         let mut response: Vec<ChartColumn> = PERCENTILES
             .iter()
@@ -132,6 +132,12 @@ impl RequestStep {
         for (outcome, count) in slice.outcomes.iter().filter(|(outcome, _)| outcome.is_failure()) {
             self.count(*outcome, *count);
         }
+    }
+
+    /// That ended, also those that could not be sent, which have no response time.
+    fn requests(&self) -> u64 {
+        let unsent = self.failures.iter().filter(|(outcome, _)| outcome.is_unsent());
+        self.response.count() + unsent.map(|(_, count)| count).sum::<u64>()
     }
 
     fn pack(&mut self) {

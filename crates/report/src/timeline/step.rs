@@ -152,7 +152,7 @@ impl TimelineStep {
             step.users.waiting += leaf.waiting_most();
         }
         step.take_generator(slice);
-        step.request_rate = step.rate(step.response.count()).map(|rate| ValueRange { low: rate, high: rate });
+        step.request_rate = step.rate(step.requests()).map(|rate| ValueRange { low: rate, high: rate });
         step
     }
 
@@ -288,6 +288,12 @@ impl TimelineStep {
         })
     }
 
+    /// That ended, also those that could not be sent, which have no response time.
+    pub(crate) fn requests(&self) -> u64 {
+        let unsent = self.failures.iter().filter(|(kind, _)| kind.outcome.is_unsent());
+        self.response.count() + unsent.map(|(_, count)| count).sum::<u64>()
+    }
+
     pub(crate) fn failed(&self) -> u64 {
         self.failures.iter().map(|(_, count)| count).sum()
     }
@@ -300,5 +306,37 @@ fn add(list: &mut Vec<(FailedAs, u64)>, kind: FailedAs, count: u64) {
             add(list, FailedAs { request: OTHER_REQUESTS.into(), ..kind }, count);
         }
         Err(index) => list.insert(index, (kind, count)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics::{Phases, Recorder, Sample, SeriesKey};
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_sent_is_among_the_requests_and_not_among_the_times() {
+        let mut recorder = Recorder::new(0, 10);
+        let key = SeriesKey { scenario: "s".into(), kind: SeriesKind::Request, group: "".into(), name: "a".into() };
+        let id = recorder.series(&key);
+        for outcome in [Outcome::Passed, Outcome::Passed, Outcome::Passed, Outcome::DescriptorsExhausted, Outcome::PortsExhausted] {
+            let sample = Sample {
+                scheduled: 0,
+                started: 0,
+                ended: 900,
+                phases: Phases::default(),
+                outcome,
+                status: 0,
+                bytes_sent: 0,
+                bytes_received: 0,
+                retried: 0,
+                trace: None,
+            };
+            recorder.record(id, &sample);
+        }
+        let step = TimelineStep::of(&recorder.drain(0, 0, 1_000_000_000), &[]);
+        assert_eq!((step.requests(), step.failed(), step.response.count()), (5, 2, 3));
+        assert_eq!(step.request_rate, Some(ValueRange { low: 5.0, high: 5.0 }));
     }
 }
