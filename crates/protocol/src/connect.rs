@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::pin;
 use std::task::Poll;
 
@@ -10,7 +11,9 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use metrics::clock::Timer;
 use metrics::{Outcome, Phases};
-use tokio::net::{TcpSocket, TcpStream, UnixStream};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
+use tokio::net::UnixStream;
 
 use crate::failure::Failure;
 use crate::network::Network;
@@ -71,7 +74,7 @@ async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phas
     let addresses = looked_up??;
     let connected = within(limit, "connecting", first_to_answer(network, &addresses, port)).await;
     phases.connect = clock.now() - resolved;
-    Ok(RawSocket::Tcp(Tcp::new(connected??)))
+    Ok(RawSocket::Tcp(connected??))
 }
 
 fn unix_failure(error: &io::Error) -> Failure {
@@ -97,7 +100,7 @@ pub(crate) async fn within<T>(limit: &Timer, doing: &str, future: impl Future<Ou
 }
 
 /// Tries the addresses in order, the next as soon as one fails or is slow, and takes the first that answers.
-async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> Result<TcpStream, Failure> {
+async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> Result<Tcp, Failure> {
     if let [address] = addresses {
         return attempt(network, *address, port).await;
     }
@@ -132,46 +135,30 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
     }
 }
 
-async fn attempt(network: &Network, address: IpAddr, port: u16) -> Result<TcpStream, Failure> {
+async fn attempt(network: &Network, address: IpAddr, port: u16) -> Result<Tcp, Failure> {
     let source = network.source_for(address);
     let socket = open(address, source)?;
-    match socket.connect(SocketAddr::new(address, port)).await {
-        Ok(stream) => Ok(stream),
-        Err(error) => {
-            network.resolver.shun(address);
-            Err(Failure::connecting(&error))
-        }
-    }
+    Tcp::connect(network.clock(), socket, SocketAddr::new(address, port)).await.map_err(|error| {
+        network.resolver.shun(address);
+        Failure::connecting(&error)
+    })
 }
 
-fn open(address: IpAddr, source: Option<IpAddr>) -> Result<TcpSocket, Failure> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(|error| Failure::connecting(&error))?;
+/// A socket that does not block, bound to the source address if there is one.
+fn open(address: IpAddr, source: Option<IpAddr>) -> Result<OwnedFd, Failure> {
+    let failed = |error: Errno| Failure::connecting(&error.into());
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(family, SockType::Stream, flags, SockProtocol::Tcp).map_err(failed)?;
     // Without it, small requests wait for the acknowledgement of the one before.
-    socket.set_nodelay(true).map_err(|error| Failure::connecting(&error))?;
+    setsockopt(&socket, sockopt::TcpNoDelay, &true).map_err(failed)?;
     if let Some(source) = source {
-        bind_late(&socket).map_err(|error| Failure::connecting(&error))?;
-        socket.bind(SocketAddr::new(source, 0)).map_err(|error| match error.raw_os_error() {
-            Some(libc::EADDRNOTAVAIL) => Failure::new(Outcome::Connect, "a source address is not an address of this machine"),
-            _ => Failure::connecting(&error),
+        // Lets the kernel choose the port in connect instead of in bind, so that one local port serves many targets (ip(7)).
+        setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(failed)?;
+        bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(source, 0))).map_err(|error| match error {
+            Errno::EADDRNOTAVAIL => Failure::new(Outcome::Connect, "a source address is not an address of this machine"),
+            _ => failed(error),
         })?;
     }
     Ok(socket)
-}
-
-/// Lets the kernel choose the port in connect instead of in bind, so that one local port serves many targets
-/// (IP_BIND_ADDRESS_NO_PORT, ip(7)).
-fn bind_late(socket: &TcpSocket) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
-    let on: libc::c_int = 1;
-    // SAFETY: the descriptor is open for the length of the call, and value and length describe one c_int.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -48,4 +48,14 @@ impl Connection {
     pub(crate) fn new(network: &Rc<Network>, stream: NetworkStream, timer: Timer) -> Box<Self> {
         Box::new(Self { stream, timer, may_be_late: false, counted: Counted::new(network) })
     }
+
+    /// Whether its reads take the kernel's stamp from now on. How late this program was to see that it was connected counts where its first read does.
+    pub(crate) fn stamp(&mut self, stamped: bool) {
+        if let Some(lag_ns) = self.stream.take_connect_lag_ns()
+            && stamped
+        {
+            self.counted.network().read_after(lag_ns);
+        }
+        self.stream.stamp(stamped);
+    }
 }

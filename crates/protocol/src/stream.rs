@@ -31,6 +31,13 @@ impl RawSocket {
         }
     }
 
+    fn take_connect_lag_ns(&mut self) -> Option<u64> {
+        match self {
+            Self::Tcp(tcp) => tcp.take_connect_lag_ns(),
+            Self::Unix(_) => None,
+        }
+    }
+
     fn take_lag_ns(&mut self) -> Option<u64> {
         match self {
             Self::Tcp(tcp) => tcp.take_lag_ns(),
@@ -68,14 +75,14 @@ impl AsyncRead for RawSocket {
 impl AsyncWrite for RawSocket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_write(context, bytes),
+            Self::Tcp(tcp) => tcp.poll_write(context, &[IoSlice::new(bytes)]),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
     fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(&mut tcp.stream).poll_write_vectored(context, slices),
+            Self::Tcp(tcp) => tcp.poll_write(context, slices),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
@@ -122,6 +129,14 @@ impl NetworkStream {
         match self {
             Self::Plain(socket) => socket.stamp(stamped),
             Self::Tls(stream) => stream.get_mut().0.stamp(stamped),
+        }
+    }
+
+    /// By how much longer than the handshake the connect was waited for; once. Nanoseconds.
+    pub(crate) fn take_connect_lag_ns(&mut self) -> Option<u64> {
+        match self {
+            Self::Plain(socket) => socket.take_connect_lag_ns(),
+            Self::Tls(stream) => stream.get_mut().0.take_connect_lag_ns(),
         }
     }
 

@@ -80,7 +80,7 @@ impl<'a> InFlightRequest<'a> {
         response: ResponseReader,
         started: Nanos,
     ) -> Self {
-        connection.stream.stamp(network.late_reads.are_allowed() || network.takes_stamp());
+        connection.stamp(network.late_reads.are_allowed() || network.takes_stamp());
         Self {
             network,
             connection,

@@ -149,7 +149,7 @@ impl RawConnection {
     ) -> Result<Bytes, Failure> {
         if let Some(connection) = &mut self.state.borrow_mut().connection {
             connection.timer.reset(due);
-            connection.stream.stamp(self.network.takes_stamp());
+            connection.stamp(self.network.takes_stamp());
         }
         let mut has_waited = false;
         let result = poll_fn(|context| {

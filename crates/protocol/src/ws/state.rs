@@ -199,7 +199,7 @@ impl SocketState {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<ServerItem>, Violation>> {
         let Some(connection) = &mut self.connection else { return Poll::Pending };
-        connection.stream.stamp(network.takes_stamp());
+        connection.stamp(network.takes_stamp());
         let mut scratch = network.scratch();
         let failure = match connection.stream.poll_read(context, &mut scratch) {
             Poll::Pending => return Poll::Pending,

@@ -249,15 +249,24 @@ fn the_wait_for_a_stream_is_part_of_the_request() {
     });
 }
 
+/// TLS, whose handshake is waited for on loopback, too.
 #[test]
 fn the_wait_for_the_connection_that_another_opens_is_part_of_the_request() {
-    run(|network| async move {
-        let address = plain().await;
-        let client = client(&network, Versions::Http2Always);
-        let requests = [(); 3].map(|()| get(address, "/"));
+    let authority = Authority::new("Known");
+    let (certificate, key) = authority.sign(&["localhost"], |_| {});
+    run_with(trusting(&authority), |network| async move {
+        let acceptor = acceptor(certificate.der().clone(), &key, None, &["h2"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::task::spawn_local(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            serve_connection(acceptor.accept(stream).await.unwrap()).await;
+        });
+        let client = client(&network, Versions::Http2);
+        let requests = [(); 3].map(|()| over_tls(address, "localhost"));
         let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
         all.iter().for_each(|exchange| assert_eq!(passed(exchange).status, 200));
-        let parts: Vec<(bool, bool)> = all.iter().map(|exchange| (exchange.phases.connect > 0, exchange.phases.queue > 0)).collect();
+        let parts: Vec<(bool, bool)> = all.iter().map(|exchange| (exchange.phases.tls > 0, exchange.phases.queue > 0)).collect();
         assert_eq!(parts, [(true, false), (false, true), (false, true)]);
     });
 }

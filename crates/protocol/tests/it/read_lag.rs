@@ -1,7 +1,10 @@
 //! How long answers lay unread, by the kernel's own stamps.
 
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::io::{Read, Write};
 use std::rc::Rc;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -9,8 +12,9 @@ use metrics::clock::Clock;
 use metrics::{GeneratorSlice, Histogram};
 use protocol::http::PreparedRequest;
 use protocol::{Network, NetworkOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::support::{Peer, client, get, passed, run, run_on, serve, shared};
+use super::support::{Peer, client, get, passed, request, run, run_on, serve, shared};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HELD: Duration = Duration::from_millis(40);
@@ -186,6 +190,79 @@ fn bytes_that_nobody_waited_for_are_not_late() {
         assert!(exchange.connected);
         let lags = read_lag(&network);
         assert!(lags.count() == 1 && lags.max() <= exchange.phases.wait, "{} of {}", lags.max(), exchange.phases.wait);
+    });
+}
+
+/// The event loop may have hundreds of other connections to open before it hears of this one.
+#[test]
+fn a_request_leaves_as_soon_as_the_kernel_has_connected() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    run(|network| async move {
+        let (client, request) = (client(&network), get(address, "/"));
+        let mut sending = Box::pin(client.send(&request));
+        // One look at it, and none at what the kernel reports.
+        let first = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context).is_pending())).await;
+        assert!(first, "it is not there yet");
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let mut head = [0; 4];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"GET ");
+        stream.write_all(ANSWER.as_bytes()).unwrap();
+        let exchange = sending.await;
+        assert!(exchange.connected);
+        passed(&exchange);
+    });
+}
+
+/// Eight megabytes do not fit into the socket at once: what is left goes the runtime's way.
+#[test]
+fn a_first_request_that_does_not_fit_at_once_arrives_whole() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            // Returns once the whole body has been read.
+            while let Some(request) = peer.request().await {
+                assert!(request.contains("Content-Length: 8388608"), "{request}");
+                peer.send(ANSWER).await;
+            }
+        })
+        .await;
+        let client = client(&network);
+        for _ in 0..2 {
+            passed(&client.send(&request("PUT", address, "/", vec![b'x'; 8 << 20])).await);
+        }
+    });
+}
+
+/// A handshake whose first packet was dropped has no measure of its own, and its second is not the generator's.
+#[test]
+fn a_connection_that_was_asked_for_twice_is_not_late() {
+    run(|network| async move {
+        stamps(&network).await;
+        // Room for one connection that nobody has accepted, and one beyond it (listen(2)).
+        let listener = tokio::net::TcpSocket::new_v4().unwrap();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let full = tokio::net::TcpStream::connect(address).await.unwrap();
+        let client = client(&network);
+        let asked = get(address, "/");
+        let answering = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let (_full, _) = listener.accept().await.unwrap();
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_exact(&mut [0; 4]).await.unwrap();
+            stream.write_all(ANSWER.as_bytes()).await.unwrap();
+            stream
+        };
+        let (exchange, _stream) = futures_util::join!(client.send(&asked), answering);
+        drop(full);
+        passed(&exchange);
+        // Linux sends it again after a second.
+        assert!(exchange.phases.connect > 500_000_000, "{:?}", exchange.phases);
+        let lags = read_lag(&network);
+        assert!(lags.count() == 1 && lags.max() <= exchange.phases.wait, "{} of {}", lags.max(), lags.count());
     });
 }
 
