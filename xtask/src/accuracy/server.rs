@@ -17,6 +17,11 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.target.join("release/examples/truth"))
 }
 
+/// The words before a command that is to run in a network namespace.
+pub(crate) fn entering(network: Option<&Path>) -> Vec<String> {
+    network.map_or_else(Vec::new, |network| vec!["nsenter".to_owned(), format!("--net={}", network.display())])
+}
+
 /// A running truth server. Dropping it ends it.
 pub(crate) struct Truthful {
     pub(crate) url: String,
@@ -25,19 +30,21 @@ pub(crate) struct Truthful {
 }
 
 impl Truthful {
-    /// `truth`: a `Truth` of crates/stub.
-    pub(crate) fn start(program: &Path, truth: &Value, seed: u64) -> Result<Self> {
-        Self::spawn(program, &[truth.to_string(), seed.to_string()])
+    /// `truth`: a `Truth` of crates/stub; `network`: the namespace it is to run in.
+    pub(crate) fn start(network: Option<&Path>, program: &Path, truth: &Value, seed: u64) -> Result<Self> {
+        Self::spawn(network, program, &[truth.to_string(), seed.to_string()])
     }
 
     /// One that never sleeps, so that what it adds of its own is not taken for an error of the generator.
     pub(super) fn awake(program: &Path, truth: &Value, seed: u64) -> Result<Self> {
-        Self::spawn(program, &[truth.to_string(), seed.to_string(), "awake".to_owned()])
+        Self::spawn(None, program, &[truth.to_string(), seed.to_string(), "awake".to_owned()])
     }
 
-    fn spawn(program: &Path, arguments: &[String]) -> Result<Self> {
-        let mut command = Command::new("taskset");
-        command.args(["-c", &SERVER_CORE.to_string()]).arg(program).args(arguments);
+    fn spawn(network: Option<&Path>, program: &Path, arguments: &[String]) -> Result<Self> {
+        let pinned = ["taskset".to_owned(), "-c".to_owned(), SERVER_CORE.to_string()];
+        let mut words = entering(network).into_iter().chain(pinned);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).arg(program).args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the truth server")?;
         let mut says = BufReader::new(child.stdout.take().context("its standard output was asked for")?);
         let mut url = String::new();

@@ -1,8 +1,9 @@
 //! Ways to starve a generator. What a guard set up, its drop takes away.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -134,8 +135,9 @@ fn bursts(percent: u64) -> String {
 }
 
 fn hog(core: usize, nice: i32, program: &str) -> Result<Child> {
-    let mut command = Command::new("taskset");
-    command.args(["-c", &core.to_string(), "nice", "-n", &nice.to_string(), "python3", "-c", program]);
+    // Whoever ends the self-test before its time ends the hog, too.
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "taskset", "-c", &core.to_string(), "nice", "-n", &nice.to_string(), "python3", "-c", program]);
     command.stdin(Stdio::null()).spawn().context("starting a hog")
 }
 
@@ -159,27 +161,39 @@ fn limited(process: u32, percent: u64, period_us: u64) -> Result<StarvationGuard
     Ok(hold)
 }
 
-/// Server and generator in a network namespace of their own, which has few local ports.
-pub(super) fn few_ports(server: &Path, truth: &str, words: &[String], ports: u32) -> Result<Output> {
-    let last = 40_000 + ports - 1;
-    let script = format!(
-        "ip link set lo up && echo '40000 {last}' > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse || exit 97
-         mkfifo \"$0/in\" \"$0/out\"
-         taskset -c {SERVER_CORE} {} '{truth}' < \"$0/in\" > \"$0/out\" &
-         exec 3> \"$0/in\" 4< \"$0/out\"
-         read url <&4
-         {}
-         code=$?
-         exec 3>&-
-         wait
-         exit $code",
-        server.display(),
-        words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" "),
-    );
-    let folder = std::env::temp_dir().join(format!("loadstone-selftest-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let output =
-        Command::new("unshare").args(["--net", "sh", "-c", &script]).arg(&folder).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    fs::remove_dir_all(&folder)?;
-    output.context("starting unshare")
+/// A network namespace of its own, which has few local ports, for as long as it lives. Server and generator both enter it.
+pub(super) struct FewPorts {
+    keeper: Child,
+}
+
+impl FewPorts {
+    pub(super) fn begin(ports: u32) -> Result<Self> {
+        let last = 40_000 + ports - 1;
+        let script = format!(
+            "ip link set lo up && echo '40000 {last}' > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse \
+             && echo ready && read _"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut keeper = command.spawn().context("starting unshare")?;
+        let mut said = String::new();
+        BufReader::new(keeper.stdout.take().context("its standard output was asked for")?).read_line(&mut said)?;
+        if said.trim() != "ready" {
+            bail!("a network namespace with few local ports could not be made");
+        }
+        Ok(Self { keeper })
+    }
+
+    /// The namespace, as setns(2) and nsenter(1) take it.
+    pub(super) fn network(&self) -> PathBuf {
+        format!("/proc/{}/ns/net", self.keeper.id()).into()
+    }
+}
+
+impl Drop for FewPorts {
+    fn drop(&mut self) {
+        // It waits for the end of its standard input.
+        drop(self.keeper.stdin.take());
+        let _ended = self.keeper.wait();
+    }
 }

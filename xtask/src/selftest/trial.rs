@@ -2,18 +2,22 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::starve::{self, Starvation};
+use super::starve::{FewPorts, Starvation};
 use super::verdict::SelfVerdict;
 use super::wire::WireRecord;
-use crate::accuracy::server::Truthful;
+use crate::accuracy::server::{Truthful, entering};
 use crate::machine::GENERATOR_CORE;
 use crate::process;
 
+/// For so long after its load has begun a generator is starved, whether its run has ended or not.
+const STARVED_AT_MOST: Duration = Duration::from_secs(30);
 /// Exit codes with a summary: passed, and "the measurement is invalid".
 const MEASURED: [i32; 2] = [0, 4];
 /// It said that it could not make the load, and made none.
@@ -147,8 +151,10 @@ fn without_resources() -> Vec<Trial> {
     let mut starved = |name: String, truth, arguments: &str, starvation| {
         trials.push(trial(format!("starved: {name}"), truth, arguments, starvation));
     };
-    for ports in [10, 40, 160] {
-        starved(format!("{ports} local ports"), FIVE_MS, "{url} --rate 500 --no-keep-alive --for {length}", Starvation::Ports { ports });
+    // 25 requests are under way at once.
+    for ports in [5, 10, 20] {
+        let arguments = "{url} --rate 500 --no-keep-alive --for {length}";
+        starved(format!("{ports} local ports"), FIFTY_MS, arguments, Starvation::Ports { ports });
     }
     for descriptors in [48, 64, 96] {
         starved(
@@ -185,25 +191,25 @@ impl Trial {
     /// `seed`: of what the server and the generator draw.
     pub(super) fn run(&self, tools: &TrialFiles, seed: u64) -> Result<SelfVerdict> {
         let truth: Value = serde_json::from_str(self.truth)?;
-        let (output, true_ns) = match self.starvation {
-            // In a network of its own, which nobody else sees.
-            Starvation::Ports { ports } => (starve::few_ports(&tools.server, self.truth, &self.command(tools, seed, "$url"), ports)?, None),
-            _ => {
-                // The truth server knows no WebSocket.
-                let websocket = (truth["kind"] == "websocket").then(|| tools.scripts.join("websocket.py"));
-                let truthful = Truthful::start(websocket.as_deref().unwrap_or(&tools.server), &truth, seed)?;
-                let wire = WireRecord::begin(port_of(&truthful.url)?)?;
-                let words = self.command(tools, seed, &truthful.url);
-                let mut command = self.starvation.wrap(&words);
-                let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-                let child = child.with_context(|| format!("starting {words:?}"))?;
-                let hold = self.starvation.begin(child.id())?;
-                let output = child.wait_with_output()?;
-                drop(hold);
-                drop(truthful);
-                (output, Some(wire.times()))
-            }
+        let few_ports = match self.starvation {
+            Starvation::Ports { ports } => Some(FewPorts::begin(ports)?),
+            _ => None,
         };
+        let network = few_ports.as_ref().map(FewPorts::network);
+        // The truth server knows no WebSocket.
+        let websocket = (truth["kind"] == "websocket").then(|| tools.scripts.join("websocket.py"));
+        let truthful = Truthful::start(network.as_deref(), websocket.as_deref().unwrap_or(&tools.server), &truth, seed)?;
+        let wire = WireRecord::begin(port_of(&truthful.url)?, network.as_deref())?;
+        let words = entering(network.as_deref()).into_iter().chain(self.command(tools, seed, &truthful.url)).collect::<Vec<_>>();
+        let mut command = self.starvation.wrap(&words);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.with_context(|| format!("starting {words:?}"))?;
+        let hold = self.starvation.begin(child.id())?;
+        starved(&mut child)?;
+        drop(hold);
+        let output = child.wait_with_output()?;
+        drop(truthful);
+        let true_ns = wire.times();
         if output.status.code() == Some(REFUSED) {
             return Ok(SelfVerdict::refused());
         }
@@ -213,7 +219,7 @@ impl Trial {
         let judged = process::output(Command::new(&tools.judge).args(["show", "latest", "--json", "--runs"]).arg(&tools.runs))?;
         fs::remove_dir_all(&tools.runs)?;
         let summary = serde_json::from_str(&judged).context("the summary that loadstone showed")?;
-        SelfVerdict::read(&summary, true_ns.as_deref(), self.asked(tools.seconds))
+        SelfVerdict::read(&summary, &true_ns, self.asked(tools.seconds))
     }
 
     /// Requests that an open load given by flags asks for.
@@ -234,6 +240,16 @@ impl Trial {
         let rest = ["run".to_owned()].into_iter().chain(self.arguments.split(' ').map(fill));
         fixed.into_iter().chain(rest).chain(["--quiet", "--runs", &runs, "--seed", &seed].map(str::to_owned)).collect()
     }
+}
+
+/// Waits until the generator ends, or has been starved for long enough: one that gets next to nothing would take an hour to say so.
+#[expect(clippy::disallowed_methods, reason = "it looks at how long it has waited, and xtask uses none of the project's crates")]
+fn starved(generator: &mut Child) -> Result<()> {
+    let began = Instant::now();
+    while generator.try_wait()?.is_none() && began.elapsed() < STARVED_AT_MOST {
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// Of a URL such as `http://127.0.0.1:4000/`.

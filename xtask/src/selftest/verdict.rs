@@ -28,8 +28,8 @@ impl SelfVerdict {
         Self { grade: "refused".to_owned(), checks: why("before the load"), unmarked: why("no load"), ..Self::default() }
     }
 
-    /// `true_ns`: how long the responses took, in order of size, where it was recorded; `asked`: requests that the load asks for, under open load.
-    pub(super) fn read(summary: &Value, true_ns: Option<&[u64]>, asked: Option<f64>) -> Result<Self> {
+    /// `true_ns`: how long the responses took, in order of size; `asked`: requests that the load asks for, under open load.
+    pub(super) fn read(summary: &Value, true_ns: &[u64], asked: Option<f64>) -> Result<Self> {
         let validity = &summary["verdict"]["validity"];
         let checks = validity["checks"].as_array().context("no checks in the summary")?;
         let spoke = checks.iter().filter(|check| check["grade"].as_str().is_some_and(|grade| grade != "valid"));
@@ -38,7 +38,7 @@ impl SelfVerdict {
             checks: spoke.filter_map(|check| Some(check["id"].as_str()?.to_owned())).collect(),
             ..Self::default()
         };
-        if let Some(true_ns) = true_ns.filter(|times| !times.is_empty()) {
+        if !true_ns.is_empty() {
             shown(&summary["response"], true_ns).iter().for_each(|number| verdict.judge(number));
         }
         let requests = summary["totals"]["requests"].as_f64().context("no count of requests")?;
@@ -132,7 +132,7 @@ mod tests {
     fn read(grade: &str, p99: f64, doubt: Option<f64>, requests: u64, failed: u64) -> SelfVerdict {
         let mut true_ns = vec![5_000_000; 98];
         true_ns.extend([6_000_000, 7_000_000]);
-        SelfVerdict::read(&summary(grade, p99, doubt, requests, failed), Some(&true_ns), Some(1_000.0)).unwrap()
+        SelfVerdict::read(&summary(grade, p99, doubt, requests, failed), &true_ns, Some(1_000.0)).unwrap()
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             summary["response"]["max"] = serde_json::json!(0.0071);
             let mut true_ns = vec![5_000_000; 98];
             true_ns.extend([6_000_000, 7_000_000]);
-            SelfVerdict::read(&summary, Some(&true_ns), None).unwrap()
+            SelfVerdict::read(&summary, &true_ns, None).unwrap()
         };
         assert!(steady("valid").is_right() && !steady("suspect").is_right() && !steady("invalid").is_right());
     }

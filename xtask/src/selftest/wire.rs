@@ -6,13 +6,15 @@
 //! process is woken meanwhile. Needs root.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::ptr::{self, NonNull};
-use std::slice;
+use std::{slice, thread};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 /// Room for a packet: the kernel's words on it, and its IP and TCP heads.
 const FRAME_BYTES: usize = 128;
@@ -41,19 +43,28 @@ struct Packet {
 }
 
 impl WireRecord {
-    pub(super) fn begin(port: u16) -> Result<Self> {
-        Self::open(port).context("recording packets on the loopback device needs root")
+    /// `network`: the namespace whose loopback device it is.
+    pub(super) fn begin(port: u16, network: Option<&Path>) -> Result<Self> {
+        let socket = match network {
+            // A socket stays in the namespace of the thread that made it, and the thread is gone at once.
+            Some(network) => {
+                let namespace = File::open(network).with_context(|| format!("opening {}", network.display()))?;
+                let made = thread::spawn(move || {
+                    // SAFETY: no memory is passed.
+                    let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) == 0 };
+                    if entered { packet_socket() } else { Err(io::Error::last_os_error()) }
+                });
+                made.join().map_err(|_| anyhow!("a thread in another network namespace panicked"))?
+            }
+            None => packet_socket(),
+        };
+        socket.and_then(|socket| Self::of(socket, port)).context("recording packets on the loopback device needs root")
     }
 
-    fn open(port: u16) -> io::Result<Self> {
-        let protocol = (libc::ETH_P_IP as u16).to_be();
-        // SAFETY: no memory is passed.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: it was just opened, and nothing else owns it.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    fn of(socket: OwnedFd, port: u16) -> io::Result<Self> {
+        // Those who ask for all protocols get a packet before its receiver does. Who asks for one gets it after, when what follows from it may be written
+        // down already.
+        let protocol = (libc::ETH_P_ALL as u16).to_be();
         let mut program = filter(port);
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         set(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
@@ -72,7 +83,7 @@ impl WireRecord {
         let frames = unsafe { libc::mmap(ptr::null_mut(), BLOCKS * BLOCK_BYTES, read_write, shared, socket.as_raw_fd(), 0) };
         let frames = NonNull::new(frames).filter(|frames| frames.as_ptr() != libc::MAP_FAILED);
         let record = Self { frames: frames.ok_or_else(io::Error::last_os_error)?.cast(), socket, port };
-        // SAFETY: the name ends with a zero.
+        // SAFETY: the name ends with a zero. The loopback device has the same number in every namespace: it is made first.
         let loopback = unsafe { libc::if_nametoindex(c"lo".as_ptr()) };
         let address = libc::sockaddr_ll {
             sll_family: libc::AF_PACKET as u16,
@@ -98,6 +109,16 @@ impl WireRecord {
     }
 }
 
+fn packet_socket() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just opened, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
 impl Drop for WireRecord {
     fn drop(&mut self) {
         // SAFETY: it was mapped in `open` with this length, and no slice of it is left.
@@ -112,7 +133,7 @@ fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()
 }
 
 /// Lets the heads of TCP packets with a payload or an end pass that come from the port or go to it (bpf(4); IPv4 without options, as on loopback).
-fn filter(port: u16) -> [libc::sock_filter; 18] {
+fn filter(port: u16) -> [libc::sock_filter; 20] {
     const LOAD_BYTE: u16 = 0x30;
     const LOAD_HALF: u16 = 0x28;
     const IF_EQUAL: u16 = 0x15;
@@ -120,6 +141,8 @@ fn filter(port: u16) -> [libc::sock_filter; 18] {
     let line = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let port = u32::from(port);
     [
+        line(LOAD_BYTE, 0, 0, 0),
+        line(IF_EQUAL, 0, 17, 0x45), // version 4, a head of five words
         line(LOAD_BYTE, 0, 0, 9),
         line(IF_EQUAL, 0, 15, libc::IPPROTO_TCP as u32),
         line(LOAD_HALF, 0, 0, 20),
@@ -221,12 +244,48 @@ mod tests {
         assert_eq!(times(seen.into_iter().chain(cut_off)), [7, 15, 100]);
     }
 
+    /// Reads what is there, without sleeping for it. Whether there was anything to read.
+    fn read_awake(stream: &mut TcpStream) -> bool {
+        loop {
+            match stream.read(&mut [0; 16]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
+                read => return read.is_ok_and(|count| count > 0),
+            }
+        }
+    }
+
+    /// Two programs that never sleep, each on a core of its own, answer each other at once: no packet is written down after what followed from it.
+    #[test]
+    fn packets_are_written_down_in_the_order_of_cause_and_effect() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let Ok(record) = WireRecord::begin(port, None) else { return };
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_nodelay(true).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            while read_awake(&mut stream) {
+                stream.write_all(b"done").unwrap();
+            }
+        });
+        let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        client.set_nodelay(true).unwrap();
+        client.set_nonblocking(true).unwrap();
+        for _ in 0..20_000 {
+            client.write_all(b"do it").unwrap();
+            assert!(read_awake(&mut client));
+        }
+        drop(client);
+        server.join().unwrap();
+        assert_eq!(record.times().len(), 20_000);
+    }
+
     /// A server that answers 20 ms after it read: the kernel's record has both ways in it, whoever may have slept.
     #[test]
     fn the_kernel_saw_what_a_server_did() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let Ok(record) = WireRecord::begin(port) else { return };
+        let Ok(record) = WireRecord::begin(port, None) else { return };
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0; 5];
