@@ -242,7 +242,7 @@ impl Trial {
     }
 }
 
-/// Waits until the generator ends, or has been starved for long enough: one that gets next to nothing would take an hour to say so.
+/// Waits until the generator ends, or has been starved for long enough: one that gets next to nothing does not end by itself in minutes.
 #[expect(clippy::disallowed_methods, reason = "it looks at how long it has waited, and xtask uses none of the project's crates")]
 fn starved(generator: &mut Child) -> Result<()> {
     let began = Instant::now();
