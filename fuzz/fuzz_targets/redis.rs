@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| protocol::fuzzing::redis(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| loadstone_protocol::fuzzing::redis(input));

@@ -5,7 +5,7 @@
 //! "Nonparametric Estimation from Incomplete Observations", JASA 1958) uses it for exactly what it says. Without censored
 //! times it is the nearest-rank quantile.
 
-use metrics::{Histogram, SeriesSlice};
+use loadstone_metrics::{Histogram, SeriesSlice};
 
 /// The times of a series, some of which it did not see the end of.
 #[derive(Debug, Clone, Copy)]

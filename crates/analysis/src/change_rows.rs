@@ -1,6 +1,6 @@
 //! What changed in time, as rows that pages and other tools can draw.
 
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 use crate::facts::Facts;
 use crate::facts::changes::{Change, Shape};

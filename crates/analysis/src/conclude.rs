@@ -1,6 +1,6 @@
 //! The whole verdict on a run.
 
-use run_directory::Run;
+use loadstone_run_directory::Run;
 
 use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metrics::{FlowSlice, Histogram, Nanos, Snapshot};
+use loadstone_metrics::{FlowSlice, Histogram, Nanos, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::percentile::flow_stats;
@@ -172,7 +172,7 @@ impl FlowTally {
     fn stages(&self, unknown: u64) -> Vec<FlowStageRow> {
         // Of the open journeys whose age is unknown, those that stand at this stage or a later one have reached it.
         let standing: Vec<u64> = self.merged.stages.iter().map(|stage| stage.backlog).collect();
-        let row = |(index, stage): (usize, &metrics::FlowStageSlice)| {
+        let row = |(index, stage): (usize, &loadstone_metrics::FlowStageSlice)| {
             let not_there = unknown.saturating_sub(standing[index..].iter().sum());
             FlowStageRow {
                 name: stage.name.to_string(),

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use metrics::{Histogram, SeriesKind, SignalNotice, Snapshot};
-use plan::TestPlan;
-use run_directory::{AgentInfo, HostFacts, RunInfo, SignalSeries};
+use loadstone_metrics::{Histogram, SeriesKind, SignalNotice, Snapshot};
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::{AgentInfo, HostFacts, RunInfo, SignalSeries};
 
 use crate::censored::CensoredTimes;
 use crate::doubt::{self, DoubtTally};

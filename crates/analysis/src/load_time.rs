@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metrics::{LeafChange, Nanos, Snapshot};
+use loadstone_metrics::{LeafChange, Nanos, Snapshot};
 
 /// What is known of when each leaf asked for anything. Runs of earlier versions say nothing of it.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,8 @@
 //! Verdicts and summaries as data. This is also the schema of `summary.json`.
 
-use metrics::span::SpanKind;
-use metrics::{Outcome, SeriesKey, Tags, TraceId};
-use plan::Threshold;
+use loadstone_metrics::span::SpanKind;
+use loadstone_metrics::{Outcome, SeriesKey, Tags, TraceId};
+use loadstone_plan::Threshold;
 use serde::{Deserialize, Serialize};
 
 use crate::FlowRow;
@@ -227,7 +227,7 @@ pub struct ErrorSample {
 pub struct SignalRow {
     /// `process:8080/cpu`, as its observer calls it.
     pub name: String,
-    /// Of the readings as shown, see [`metrics::Signal::unit_shown`]: those of a counter are its growth per second.
+    /// Of the readings as shown, see [`loadstone_metrics::Signal::unit_shown`]: those of a counter are its growth per second.
     pub unit: String,
     pub mean: f64,
     pub min: f64,

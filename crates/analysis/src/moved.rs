@@ -1,7 +1,7 @@
 //! The signals that a summary shows: those that findings rest on, then those that moved, by what they mean and how far. Definitions: docs/metrics.md.
 
-use metrics::{Role, SignalKind};
-use run_directory::SignalSeries;
+use loadstone_metrics::{Role, SignalKind};
+use loadstone_run_directory::SignalSeries;
 
 use crate::facts::readings::SignalReadings;
 use crate::{Findings, SignalRow};
@@ -127,7 +127,7 @@ fn movement(points: &[(f64, f64)]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use metrics::{Signal, SignalKind, SignalPoint};
+    use loadstone_metrics::{Signal, SignalKind, SignalPoint};
 
     use super::*;
     use crate::{Confidence, Evidence, Finding};

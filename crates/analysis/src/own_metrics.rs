@@ -1,7 +1,7 @@
 //! Metrics of the test's own, in numbers. Definitions: docs/metrics.md, "Metrics of your own".
 
-use metrics::{MetricSlice, MetricValue, Nanos, Tags};
-use plan::MetricKind;
+use loadstone_metrics::{MetricSlice, MetricValue, Nanos, Tags};
+use loadstone_plan::MetricKind;
 use serde::{Deserialize, Serialize};
 
 use crate::load_time::{LoadTime, RateSpan};
@@ -55,7 +55,7 @@ impl MetricRow {
 
 /// A value as people read it: `12.5 EUR`; `12.5` without a unit.
 pub fn in_unit(value: f64, unit: &str) -> String {
-    if unit.is_empty() { units::number(value) } else { format!("{} {unit}", units::number(value)) }
+    if unit.is_empty() { loadstone_units::number(value) } else { format!("{} {unit}", loadstone_units::number(value)) }
 }
 
 /// Metrics over the whole run.

@@ -1,6 +1,6 @@
 //! Distributions in a handful of numbers. Definitions: docs/metrics.md.
 
-use metrics::{Histogram, ValueHistogram};
+use loadstone_metrics::{Histogram, ValueHistogram};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
 use crate::time_stats::{Percentile, TimeStats};

@@ -1,6 +1,6 @@
 //! What can be said of the system while its run goes on. More seconds may say otherwise. Read [`Provisional`].
 
-use run_directory::Run;
+use loadstone_run_directory::Run;
 use serde::Serialize;
 
 use crate::doubt::{self, DoubtTally};

@@ -1,7 +1,7 @@
 //! The resources on the way of the load, each with its utilisation, saturation and errors at low and at high load (the USE method; Gregg 2013), and those
 //! that were not observed: what a verdict rests on.
 
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 use crate::facts::Facts;
 use crate::facts::path::PathResource;
@@ -83,11 +83,11 @@ impl Look<'_, '_> {
     fn load(&self) -> ResourceRow {
         let slices = &self.facts.run.slices;
         let (low, high) = self.at(|seconds| {
-            let inside = |slice: &&metrics::Snapshot| {
+            let inside = |slice: &&loadstone_metrics::Snapshot| {
                 let from = slice.start as f64 / 1e9;
                 seconds.iter().any(|(a, b)| from >= a - 1e-6 && from < *b)
             };
-            let requests = |slice: &metrics::Snapshot| -> u64 {
+            let requests = |slice: &loadstone_metrics::Snapshot| -> u64 {
                 slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.failed).sum()
             };
             let length: f64 = seconds.iter().map(|(from, to)| to - from).sum();

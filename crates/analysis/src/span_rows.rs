@@ -1,7 +1,7 @@
 //! The table of spans: what each request's time is made of, over the whole run and at low and high load.
 
-use metrics::span::SpanKind;
-use run_directory::Run;
+use loadstone_metrics::span::SpanKind;
+use loadstone_run_directory::Run;
 
 use crate::facts::Facts;
 use crate::facts::load_blocks::LoadStretch;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot, Tags};
-use run_directory::{Run, RunInfo};
+use loadstone_metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot, Tags};
+use loadstone_run_directory::{Run, RunInfo};
 
 use crate::censored::CensoredTimes;
 use crate::interval::Intervals;

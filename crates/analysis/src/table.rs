@@ -1,6 +1,6 @@
-//! The rows of a summary as a table for other tools; `run_directory::export` writes it.
+//! The rows of a summary as a table for other tools; `loadstone_run_directory::export` writes it.
 
-use run_directory::export::{ColumnTable, kind};
+use loadstone_run_directory::export::{ColumnTable, kind};
 
 use crate::{RequestRow, Summary, TimeStats};
 

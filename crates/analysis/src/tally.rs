@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use metrics::{
+use loadstone_metrics::{
     AgentSlice, ErrorGroup, GeneratorSlice, Histogram, LeafChange, MarkKind, Nanos, SeriesKey, SeriesKind, SeriesSlice, Snapshot,
     TaggedSlice, Tags,
 };
@@ -412,7 +412,7 @@ impl SliceTotals {
 }
 
 impl LeafTally {
-    fn push(&mut self, slice: &metrics::LeafSlice, (start, end): (Nanos, Nanos)) {
+    fn push(&mut self, slice: &loadstone_metrics::LeafSlice, (start, end): (Nanos, Nanos)) {
         self.arrivals_due += slice.arrivals_due;
         self.started += slice.started;
         self.ended += slice.ended;

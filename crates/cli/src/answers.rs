@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{Capacity, Experiment};
-use run_directory::files;
+use loadstone_analysis::{Capacity, Experiment};
+use loadstone_run_directory::files;
 
 use crate::{capacity, experiment};
 

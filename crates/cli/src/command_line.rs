@@ -1,7 +1,7 @@
 //! The command line as a whole. Flags that several commands share are in `flags`, the others with their command in `commands`.
 
 use clap::{Parser, ValueEnum};
-use report::terminal::ColorChoice;
+use loadstone_report::terminal::ColorChoice;
 
 use crate::commands::Commands;
 use crate::exit::Exit;

@@ -5,17 +5,17 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 
-use analysis::{Grade, Summary};
 use anyhow::Context;
-use engine::{UserFactory, WorkerContext};
-use metrics::Outcome;
-use metrics::clock::Clock;
-use protocol::{Network, NetworkOptions};
-use report::RunState;
-use report::terminal::{Closing, ColorChoice, Style};
-use run_directory::{Reader, Run};
-use secrets::Secrets;
-use session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionError, StopReason, Subscriber};
+use loadstone_analysis::{Grade, Summary};
+use loadstone_engine::{UserFactory, WorkerContext};
+use loadstone_metrics::Outcome;
+use loadstone_metrics::clock::Clock;
+use loadstone_protocol::{Network, NetworkOptions};
+use loadstone_report::RunState;
+use loadstone_report::terminal::{Closing, ColorChoice, Style};
+use loadstone_run_directory::{Reader, Run};
+use loadstone_secrets::Secrets;
+use loadstone_session::{FinishedRun, LoadEnding, OutputFeed, Session, SessionError, StopReason, Subscriber};
 use tempfile::TempDir;
 
 use crate::comparison::Baseline;
@@ -94,7 +94,7 @@ impl CommandRun<'_> {
         };
 
         let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = analysis::conclude(&run);
+        let summary = loadstone_analysis::conclude(&run);
         if let Some(page) = page {
             page.finish(&run, &summary);
         }
@@ -125,7 +125,7 @@ impl CommandRun<'_> {
     /// Writes the files that the test itself makes of its summary. Returns their names.
     fn write_own(&self, summary: &Summary) -> anyhow::Result<Vec<String>> {
         let Some(summarize) = self.summarize else { return Ok(Vec::new()) };
-        let files = summarize(&report::summary_json(summary))?;
+        let files = summarize(&loadstone_report::summary_json(summary))?;
         for (file, text) in &files {
             std::fs::write(file, text).with_context(|| format!("summarize(…): cannot write {file}"))?;
         }
@@ -135,13 +135,13 @@ impl CommandRun<'_> {
     fn show(&self, run: &Run, summary: &Summary, places: &[(&str, String)]) -> anyhow::Result<()> {
         let mut stdout = std::io::stdout();
         if self.output.json {
-            stdout.write_all(report::summary_json(summary).as_bytes())?;
+            stdout.write_all(loadstone_report::summary_json(summary).as_bytes())?;
             return Ok(());
         }
         let style = Style::detect(self.color, stdout.is_terminal());
         let (state, state_detail) = RunState::of(run.end.as_ref());
         let closing = Closing { state, state_detail, places, columns: self.output.columns.clone().unwrap_or_default() };
-        stdout.write_all(report::terminal::summary(summary, &closing, &style).as_bytes())?;
+        stdout.write_all(loadstone_report::terminal::summary(summary, &closing, &style).as_bytes())?;
         Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::{ComparedInput, ComparedMetric, ComparisonGate, GateResult, GateState, RampEstimate, RunComparison, Summary};
 use anyhow::Context;
-use report::comparison;
-use report::terminal::{ColorChoice, Style};
-use run_directory::{History, HistoryEntry, Reader, Run, RunEnd};
+use loadstone_analysis::{ComparedInput, ComparedMetric, ComparisonGate, GateResult, GateState, RampEstimate, RunComparison, Summary};
+use loadstone_report::comparison;
+use loadstone_report::terminal::{ColorChoice, Style};
+use loadstone_run_directory::{History, HistoryEntry, Reader, Run, RunEnd};
 
 use crate::conclusion_files::onto_job_page;
 use crate::exit::{Exit, UsageError};
@@ -22,15 +22,15 @@ pub(crate) struct ConcludedRun {
 impl ConcludedRun {
     pub(crate) fn read(directory: &Path) -> anyhow::Result<Self> {
         let run = Reader::open(directory).and_then(Reader::run)?;
-        let summary = analysis::conclude(&run);
+        let summary = loadstone_analysis::conclude(&run);
         Ok(Self { run, summary })
     }
 
     /// Compares with this one as the baseline, and judges the gates.
     pub(crate) fn compare(&self, run: &Run, summary: &Summary, effect: f64, gates: &[ComparisonGate]) -> RunComparison {
-        let (old, new) = (report::load_in_words(&self.run.plan), report::load_in_words(&run.plan));
+        let (old, new) = (loadstone_report::load_in_words(&self.run.plan), loadstone_report::load_in_words(&run.plan));
         let baseline = ComparedInput { run: &self.run, summary: &self.summary, load: &old };
-        let mut comparison = analysis::compare(baseline, ComparedInput { run, summary, load: &new }, effect);
+        let mut comparison = loadstone_analysis::compare(baseline, ComparedInput { run, summary, load: &new }, effect);
         comparison.gates = gates.iter().map(|gate| gate.judge(&comparison)).collect();
         for at in 0..comparison.gates.len() {
             if let Some(why) = why_unmeasured(&comparison.gates[at], &comparison) {
@@ -64,7 +64,7 @@ fn why_unmeasured(result: &GateResult, comparison: &RunComparison) -> Option<Str
     if let Some(name) = name {
         let known: Vec<&str> = comparison.subjects.iter().map(|subject| subject.name.as_str()).filter(|known| !known.is_empty()).collect();
         if !known.contains(&name.as_str()) {
-            return Some(format!("nothing in the two runs is named \"{name}\"{}", units::did_you_mean(name, &known)));
+            return Some(format!("nothing in the two runs is named \"{name}\"{}", loadstone_units::did_you_mean(name, &known)));
         }
     }
     let of_the_target = matches!(metric, Some(ComparedMetric::CpuPerRequest | ComparedMetric::Memory));
@@ -134,7 +134,7 @@ pub(crate) fn exit_of(compared: &RunComparison) -> Exit {
 /// # Errors
 /// [`UsageError`], which names what there is.
 pub(crate) fn find(runs: &Path, asked: &str, test: Option<&str>, before: Option<&Path>) -> Result<PathBuf, UsageError> {
-    if Path::new(asked).join(run_directory::files::RUN).is_file() {
+    if Path::new(asked).join(loadstone_run_directory::files::RUN).is_file() {
         return flags::find(runs, asked);
     }
     // Runs of a search or an experiment follow each other in its own folder.

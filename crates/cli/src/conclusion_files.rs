@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::Summary;
 use anyhow::Context;
-use report::DOCUMENTS;
-use run_directory::{Run, Writer, files};
+use loadstone_analysis::Summary;
+use loadstone_report::DOCUMENTS;
+use loadstone_run_directory::{Run, Writer, files};
 
 use crate::flags::OutputArgs;
 

@@ -1,6 +1,6 @@
 //! What every command gets besides its own flags.
 
-use report::terminal::ColorChoice;
+use loadstone_report::terminal::ColorChoice;
 
 pub(crate) struct CommandContext {
     /// When to colour the output.

@@ -4,11 +4,11 @@ use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
-use fleet::{BusError, GatherError};
-use outputs::OutputError;
-use script::ScriptError;
-use secrets::Secrets;
-use session::{SessionError, Unreachable};
+use loadstone_fleet::{BusError, GatherError};
+use loadstone_outputs::OutputError;
+use loadstone_script::ScriptError;
+use loadstone_secrets::Secrets;
+use loadstone_session::{SessionError, Unreachable};
 
 use crate::fleet::kubernetes::KubectlError;
 

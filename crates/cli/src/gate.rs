@@ -1,6 +1,6 @@
 //! Conditions of `--fail-if`: `p99 worse by 5%`.
 
-use analysis::{ComparedMetric, ComparisonGate};
+use loadstone_analysis::{ComparedMetric, ComparisonGate};
 
 use crate::exit::UsageError;
 
@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Result<ComparisonGate, UsageError> {
         Some((what, "")) => (what, 0.0),
         Some((what, by)) => {
             let share = by.trim().strip_prefix("by ").ok_or_else(|| wrong(format!("\"{text}\" does not say by how much")))?;
-            (what, units::share::parse(share).map_err(|problem| wrong(problem.to_string()))?)
+            (what, loadstone_units::share::parse(share).map_err(|problem| wrong(problem.to_string()))?)
         }
         None => return Err(wrong(format!("\"{text}\" does not say \"worse\""))),
     };

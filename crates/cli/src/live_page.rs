@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use analysis::{Provisional, Summary};
-use metrics::MarkKind;
-use plan::TestPlan;
-use report::{LiveCommand, LiveServer, ReportView, Steering, ViewBuilder};
-use run_directory::{Run, RunInfo, SignalSeries};
-use session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
+use loadstone_analysis::{Provisional, Summary};
+use loadstone_metrics::MarkKind;
+use loadstone_plan::TestPlan;
+use loadstone_report::{LiveCommand, LiveServer, ReportView, Steering, ViewBuilder};
+use loadstone_run_directory::{Run, RunInfo, SignalSeries};
+use loadstone_session::{LoadControl, LoadHandle, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
 /// The live page of one run; it is served from the start of the run.
 pub(crate) struct LivePage {

@@ -1,6 +1,6 @@
 //! Objectives on the command line: `p99<50ms`, `p95 of Buy < 200ms`, `failures<1%`, `rate>=500/s`.
 
-use plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
+use loadstone_plan::{Aggregate, Bound, Comparison, Metric, Selector, Threshold, Window};
 
 use crate::exit::UsageError;
 
@@ -32,16 +32,16 @@ pub(crate) fn parse(flag: &str, text: &str) -> Result<Threshold, UsageError> {
     .into_iter()
     .find_map(|(sign, comparison)| rest.strip_prefix(sign).map(|bound| (comparison, bound.trim())))
     .ok_or_else(|| wrong(format!("\"{text}\" has no bound")))?;
-    let seconds = |bound: &str| units::duration::parse(bound).map(|ns| ns as f64 / 1e9).map_err(|error| error.to_string());
+    let seconds = |bound: &str| loadstone_units::duration::parse(bound).map(|ns| ns as f64 / 1e9).map_err(|error| error.to_string());
     let number = |bound: &str| bound.parse::<f64>().map_err(|_| format!("\"{bound}\" is not a number"));
     let (metric, aggregate, value) = match name {
         "mean" | "avg" => (Metric::ResponseTime, Aggregate::Mean, seconds(bound)),
         "max" => (Metric::ResponseTime, Aggregate::Max, seconds(bound)),
         "min" => (Metric::ResponseTime, Aggregate::Min, seconds(bound)),
         "median" => (Metric::ResponseTime, Aggregate::Quantile(0.5), seconds(bound)),
-        "rate" => (Metric::Requests, Aggregate::Rate, units::rate::parse(bound).map_err(|error| error.to_string())),
+        "rate" => (Metric::Requests, Aggregate::Rate, loadstone_units::rate::parse(bound).map_err(|error| error.to_string())),
         "count" => (Metric::Requests, Aggregate::Count, number(bound)),
-        "failures" => (Metric::Failures, Aggregate::Rate, units::share::parse(bound).map_err(|error| error.to_string())),
+        "failures" => (Metric::Failures, Aggregate::Rate, loadstone_units::share::parse(bound).map_err(|error| error.to_string())),
         _ => match name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok()) {
             Some(percent) if percent > 0.0 && percent < 100.0 => {
                 (Metric::ResponseTime, Aggregate::Quantile(percent / 100.0), seconds(bound))

@@ -4,8 +4,8 @@ mod index;
 
 use std::path::Path;
 
-use analysis::{Grade, LoadShape, RunTrend, TrendInput};
-use run_directory::History;
+use loadstone_analysis::{Grade, LoadShape, RunTrend, TrendInput};
+use loadstone_run_directory::History;
 
 use crate::exit::UsageError;
 use index::{IndexedRun, TrendIndex};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::WorkerContext;
-use report::terminal::ColorChoice;
-use script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
-use secrets::Secrets;
-use session::{FinishedRun, LineSender, PrintedLines, Session, SessionError, Subscriber};
-use stub::TcpProxy;
+use loadstone_engine::WorkerContext;
+use loadstone_report::terminal::ColorChoice;
+use loadstone_script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
+use loadstone_secrets::Secrets;
+use loadstone_session::{FinishedRun, LineSender, PrintedLines, Session, SessionError, Subscriber};
+use loadstone_stub::TcpProxy;
 
 use crate::command_run::{CommandRun, check_network};
 use crate::exit::{Exit, UsageError};
@@ -58,7 +58,7 @@ impl ScriptRun<'_> {
     }
 
     pub(crate) fn load(&self) -> anyhow::Result<Loaded> {
-        let mut loaded = script::load(self.path, &self.inputs)?;
+        let mut loaded = loadstone_script::load(self.path, &self.inputs)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
         check_network(&loaded.network)?;
         Ok(loaded)
@@ -67,7 +67,7 @@ impl ScriptRun<'_> {
     /// Starts the stubs. `runs`: folder of run directories.
     pub(crate) fn prepare(&self, loaded: Loaded, runs: PathBuf) -> anyhow::Result<PreparedRun> {
         let secrets = loaded.plan.all_secrets();
-        let observers = session::observers(&loaded.plan);
+        let observers = loadstone_session::observers(&loaded.plan);
         let observers = observers.map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
         let printed = PrintedLines::new();
         let sender = printed.sender();

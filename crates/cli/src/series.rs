@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use plan::TestPlan;
-use script::Loaded;
-use secrets::Secrets;
-use session::{FinishedRun, LoadEnding, SessionError, Subscriber};
-use stub::TcpProxy;
+use loadstone_plan::TestPlan;
+use loadstone_script::Loaded;
+use loadstone_secrets::Secrets;
+use loadstone_session::{FinishedRun, LoadEnding, SessionError, Subscriber};
+use loadstone_stub::TcpProxy;
 
 use crate::exit;
 use crate::interrupt::Interrupts;

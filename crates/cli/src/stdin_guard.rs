@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
-use metrics::MarkKind;
-use session::{LoadControl, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
+use loadstone_metrics::MarkKind;
+use loadstone_session::{LoadControl, RunEvent, RunRequests, StopReason, Subscriber, SubscriberError};
 
 /// The mark of a run that was left behind.
 const GONE: &str = "stopped, since the program that started the run has ended";

@@ -2,8 +2,8 @@
 
 use std::io::{IsTerminal, Stderr};
 
-use report::terminal::{ColorChoice, Progress, ProgressMode, Screen, Style, provisional_lines};
-use session::{RunEvent, RunRequests, Subscriber, SubscriberError};
+use loadstone_report::terminal::{ColorChoice, Progress, ProgressMode, Screen, Style, provisional_lines};
+use loadstone_session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
 /// A run does not depend on its terminal: errors in drawing are ignored.
 pub(crate) struct TerminalProgress {

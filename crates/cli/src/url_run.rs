@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use engine::WorkerContext;
-use plan::{RunOptions, TestPlan};
-use protocol::{Network, NetworkOptions, WorkerPosition};
-use session::{FixedRequest, FixedRequestUsers, PrintedLines, Session};
+use loadstone_engine::WorkerContext;
+use loadstone_plan::{RunOptions, TestPlan};
+use loadstone_protocol::{Network, NetworkOptions, WorkerPosition};
+use loadstone_session::{FixedRequest, FixedRequestUsers, PrintedLines, Session};
 
 use crate::flags::NetworkArgs;
 

@@ -7,8 +7,8 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
-use metrics::{LeafChange, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKey, SeriesKind};
-use plan::{RunRole, ScenarioRun, TestPlan};
+use loadstone_metrics::{LeafChange, Nanos, Outcome, Phases, Sample, SeriesId, SeriesKey, SeriesKind};
+use loadstone_plan::{RunRole, ScenarioRun, TestPlan};
 
 use crate::context::WorkerContext;
 use crate::control::WorkerError;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use metrics::clock::{Clock, Monotonic};
-use metrics::{AgentSlice, Mark, MarkKind, Nanos, Snapshot};
-use plan::TestPlan;
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_metrics::{AgentSlice, Mark, MarkKind, Nanos, Snapshot};
+use loadstone_plan::TestPlan;
 use tokio::sync::mpsc;
 
 use crate::agent_messages::AgentCommand;
@@ -302,7 +302,9 @@ impl<'a> ActiveLoad<'a> {
         self.done.insert(agent);
         self.snapshots.lose(agent);
         why += &match self.hand_over(agent, started_before) {
-            Some(from) => format!("; the others make its part of the load from {} into the run on", units::seconds(from as f64 / 1e9)),
+            Some(from) => {
+                format!("; the others make its part of the load from {} into the run on", loadstone_units::seconds(from as f64 / 1e9))
+            }
             None => "; its part of the load is missing from here on".to_owned(),
         };
         self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text: why.clone() });

@@ -1,8 +1,8 @@
 //! What a controller and its agents tell each other of the load: the same as a coordinator and its workers, without what only threads of one
 //! process can share.
 
-use metrics::clock::Monotonic;
-use metrics::{Nanos, Snapshot};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Nanos, Snapshot};
 
 /// What a controller tells its agents.
 #[derive(Debug, Clone)]

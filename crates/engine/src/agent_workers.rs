@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
-use plan::{IterationSplit, LoadProfile, TestPlan};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_plan::{IterationSplit, LoadProfile, TestPlan};
 use tokio::sync::mpsc;
 
 use crate::agent_messages::{AgentCommand, AgentReport};

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use metrics::Nanos;
-use plan::{OpenStage, Timing};
+use loadstone_metrics::Nanos;
+use loadstone_plan::{OpenStage, Timing};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 

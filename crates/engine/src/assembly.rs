@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::{Mark, MarkKind, Nanos, Snapshot};
+use loadstone_metrics::{Mark, MarkKind, Nanos, Snapshot};
 
 use crate::messages::SNAPSHOT_NS;
 use crate::series_bound::SeriesBound;
@@ -115,7 +115,7 @@ impl SnapshotAssembly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metrics::Recorder;
+    use loadstone_metrics::Recorder;
 
     const S: Nanos = SNAPSHOT_NS;
 
@@ -168,7 +168,7 @@ mod tests {
 
     fn counted(worker: u32, number: u32, started: u64) -> Snapshot {
         let mut snapshot = part(worker, number);
-        snapshot.leaves.push(metrics::LeafSlice { started, ..metrics::LeafSlice::default() });
+        snapshot.leaves.push(loadstone_metrics::LeafSlice { started, ..loadstone_metrics::LeafSlice::default() });
         snapshot
     }
 

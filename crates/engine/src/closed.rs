@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::Nanos;
-use plan::{ClosedStage, IterationSplit};
+use loadstone_metrics::Nanos;
+use loadstone_plan::{ClosedStage, IterationSplit};
 
 use crate::active_leaf::ActiveLeaf;
 use crate::handover::users_of;

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use metrics::Recorder;
-use metrics::clock::Clock;
+use loadstone_metrics::Recorder;
+use loadstone_metrics::clock::Clock;
 
 use crate::arrivals::ArrivalShare;
 

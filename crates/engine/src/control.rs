@@ -3,8 +3,8 @@
 //! Plain values that cross threads; `messages` says how they travel. Deliberately absent: what the workers and the coordinator tell
 //! each other, which nobody outside the engine sees.
 
-use metrics::clock::Monotonic;
-use metrics::{Nanos, Snapshot};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Nanos, Snapshot};
 
 use crate::user::UserError;
 

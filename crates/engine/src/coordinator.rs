@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use metrics::Nanos;
-use plan::TestPlan;
+use loadstone_metrics::Nanos;
+use loadstone_plan::TestPlan;
 
 use crate::active_load::{ActiveLoad, Pacing, Post};
 use crate::agent_messages::AgentCommand;

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
-use metrics::clock::Clock;
-use metrics::{LATE_READ_MAX_NS, Nanos, Recorder};
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{LATE_READ_MAX_NS, Nanos, Recorder};
 use rustix::thread::{ClockId, clock_nanosleep_relative};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use tokio::io::unix::AsyncFd;

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// Workers whose part of the load is made by others, from an instant on.
 #[derive(Debug, Clone, PartialEq, Eq)]

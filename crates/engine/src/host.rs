@@ -1,7 +1,7 @@
 //! What the machine did to a worker: read once a second from /proc, put beside the worker's own counts.
 
-use metrics::clock::{raw_ahead_ns, thread_cpu_ns};
-use metrics::{GeneratorSlice, Nanos};
+use loadstone_metrics::clock::{raw_ahead_ns, thread_cpu_ns};
+use loadstone_metrics::{GeneratorSlice, Nanos};
 
 use crate::cgroup::CpuLimits;
 

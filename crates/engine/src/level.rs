@@ -1,7 +1,7 @@
 //! How many users a closed profile wants at an instant.
 
-use metrics::Nanos;
-use plan::ClosedStage;
+use loadstone_metrics::Nanos;
+use loadstone_plan::ClosedStage;
 
 /// The level of a closed profile over time.
 #[derive(Debug, Clone)]

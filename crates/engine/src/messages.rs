@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use metrics::clock::Monotonic;
-use metrics::{Nanos, Snapshot};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Nanos, Snapshot};
 
 use crate::agent_messages::{AgentCommand, AgentReport};
 use crate::control::{LoadControl, WorkerError};

@@ -13,8 +13,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::Nanos;
-use plan::{OpenStage, ScenarioRun};
+use loadstone_metrics::Nanos;
+use loadstone_plan::{OpenStage, ScenarioRun};
 
 use crate::active_leaf::ActiveLeaf;
 use crate::arrivals::{ArrivalShare, Arrivals, Due};

@@ -1,7 +1,7 @@
 //! Whether an open leaf that is behind needs more users: not while its backlog drains without, and where its worker cannot make the rate at all,
 //! only as long as more users end more iterations.
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// Time over which due and ended are compared.
 const LOOK_NS: Nanos = 1_000_000;

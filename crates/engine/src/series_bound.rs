@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use metrics::{MetricSlice, Recorder, SeriesKey, SeriesSlice, Snapshot, TaggedSlice, Tags};
+use loadstone_metrics::{MetricSlice, Recorder, SeriesKey, SeriesSlice, Snapshot, TaggedSlice, Tags};
 
 /// The names that a run keeps apart.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ fn keeps_part<K: Eq + std::hash::Hash>(kept: &mut HashSet<K>, key: K, max: usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metrics::{Outcome, Phases, Sample, SeriesKind};
+    use loadstone_metrics::{Outcome, Phases, Sample, SeriesKind};
 
     /// One second of one worker: one request under each name.
     fn second(worker: u32, names: &[&str]) -> Snapshot {
@@ -119,7 +119,7 @@ mod tests {
             name: "Orders".into(),
             unit: "".into(),
             tags,
-            value: metrics::MetricValue::Counter { count: 5, sum: 5.0 },
+            value: loadstone_metrics::MetricValue::Counter { count: 5, sum: 5.0 },
         };
         let items = |of: &[&str]| of.iter().map(|item| metric(Tags::new([("item", *item)]))).collect::<Vec<_>>();
         let mut bound = SeriesBound::new(2);

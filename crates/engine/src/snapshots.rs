@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use metrics::{Nanos, Snapshot};
+use loadstone_metrics::{Nanos, Snapshot};
 
 use crate::context::WorkerContext;
 use crate::host::HostMeter;

@@ -1,7 +1,7 @@
 //! The stages of a profile as marks on the time axis.
 
-use metrics::Nanos;
-use plan::{LoadProfile, OpenStage};
+use loadstone_metrics::Nanos;
+use loadstone_plan::{LoadProfile, OpenStage};
 
 /// Where each stage but the first begins, and what it asks for, in words.
 pub(crate) fn boundaries(profile: &LoadProfile) -> Vec<(Nanos, String)> {
@@ -37,7 +37,7 @@ fn span(from: f64, to: f64, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{ClosedStage, Timing};
+    use loadstone_plan::{ClosedStage, Timing};
 
     #[test]
     fn every_stage_but_the_first_is_marked_where_it_begins() {

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use crate::handover::Handover;
 

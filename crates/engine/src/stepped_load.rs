@@ -1,8 +1,8 @@
 //! A load over agents that goes forward step by step, on a clock of the caller's: for simulations of a fleet.
 
-use metrics::Nanos;
-use metrics::clock::Clock;
-use plan::TestPlan;
+use loadstone_metrics::Nanos;
+use loadstone_metrics::clock::Clock;
+use loadstone_plan::TestPlan;
 
 use crate::active_load::{ActiveLoad, Pacing, Post};
 use crate::agent_messages::{AgentCommand, AgentReport};
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
     use crate::control::StopReason;
-    use plan::{Load, LoadProfile, RunRole, ScenarioId, ScenarioRun};
+    use loadstone_plan::{Load, LoadProfile, RunRole, ScenarioId, ScenarioRun};
 
     #[test]
     fn a_set_up_that_was_lost_with_its_agent_has_failed() {

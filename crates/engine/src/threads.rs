@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::Scope;
 
-use plan::TestPlan;
+use loadstone_plan::TestPlan;
 use tokio::sync::mpsc;
 
 use crate::context::{WorkerContext, WorkerShare};

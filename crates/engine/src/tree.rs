@@ -1,6 +1,6 @@
 //! Progress through the load tree: which leaves begin when others have ended.
 
-use plan::Load;
+use loadstone_plan::Load;
 
 #[derive(Debug)]
 enum NodeKind {
@@ -119,7 +119,7 @@ impl LoadTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{LoadProfile, ScenarioId, ScenarioRun};
+    use loadstone_plan::{LoadProfile, ScenarioId, ScenarioRun};
 
     fn leaf() -> Load {
         let profile = LoadProfile::burst(1);

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// Counts the turns of one worker. Clones count the same ones.
 #[derive(Clone, Default)]

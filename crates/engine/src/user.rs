@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 
-use metrics::{GeneratorSlice, Nanos, Outcome};
-use plan::ScenarioId;
+use loadstone_metrics::{GeneratorSlice, Nanos, Outcome};
+use loadstone_plan::ScenarioId;
 
 /// One iteration that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use metrics::clock::{Clock, Monotonic};
-use metrics::{LeafChange, MarkKind, Nanos, Recorder};
-use plan::{IterationSplit, LoadProfile, TestPlan};
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_metrics::{LeafChange, MarkKind, Nanos, Recorder};
+use loadstone_plan::{IterationSplit, LoadProfile, TestPlan};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::Receiver;
 

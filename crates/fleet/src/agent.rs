@@ -3,8 +3,8 @@
 //! Read [`Agent::receive`] and [`Agent::tick`]. An agent serves one run at a time; between runs it announces itself.
 
 use bytes::Bytes;
-use engine::{AgentCommand, AgentReport};
-use metrics::Nanos;
+use loadstone_engine::{AgentCommand, AgentReport};
+use loadstone_metrics::Nanos;
 
 use crate::facts::AgentFacts;
 use crate::kept::KeptSeconds;

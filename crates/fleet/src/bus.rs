@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use crate::agent::Agent;
 use crate::controller::Controller;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use metrics::{AgentSlice, Nanos, Snapshot};
+use loadstone_metrics::{AgentSlice, Nanos, Snapshot};
 
 use crate::bus::{BusError, Participant, exchange};
 use crate::controller::{add_part, parts_by_label};

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use engine::{AgentCommand, AgentReport};
-use metrics::{AgentSlice, Nanos, Snapshot, TaggedSlice, Tags};
+use loadstone_engine::{AgentCommand, AgentReport};
+use loadstone_metrics::{AgentSlice, Nanos, Snapshot, TaggedSlice, Tags};
 
 use crate::agent::{LEASE_NS, SILENCE_MAX_NS};
 use crate::facts::AgentFacts;
@@ -396,7 +396,7 @@ impl Controller {
         let (doubt, answers) = self.numbers.lose(agent, self.staying());
         for (count, what, done) in [(doubt.rows, "rows", "used"), (doubt.iterations, "iterations", "run")] {
             if count > 0 {
-                text += &format!(", and {} {what} that it held may not have been {done}", units::count(count));
+                text += &format!(", and {} {what} that it held may not have been {done}", loadstone_units::count(count));
             }
         }
         self.say_answers(answers);

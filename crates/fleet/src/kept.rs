@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use crate::link::ReliableLink;
 use crate::message::ToController;

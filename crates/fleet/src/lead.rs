@@ -4,9 +4,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use engine::{AgentCommand, AgentReport, LoadControl, LoadHandle, StopReason};
-use metrics::Nanos;
-use metrics::clock::Monotonic;
+use loadstone_engine::{AgentCommand, AgentReport, LoadControl, LoadHandle, StopReason};
+use loadstone_metrics::Nanos;
+use loadstone_metrics::clock::Monotonic;
 
 use crate::bus::{Bus, BusError, exchange};
 use crate::controller::{Controller, FleetNews};

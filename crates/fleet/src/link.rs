@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use crate::packet::{MessagePart, PART_MAX};
 

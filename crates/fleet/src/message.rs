@@ -2,12 +2,12 @@
 
 use std::io::{Read, Write};
 
-use engine::{AgentCommand, AgentReport, WorkerShare};
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use metrics::clock::Monotonic;
-use metrics::{FlowEvent, HistogramColumns, Nanos, Snapshot};
+use loadstone_engine::{AgentCommand, AgentReport, WorkerShare};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{FlowEvent, HistogramColumns, Nanos, Snapshot};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -227,7 +227,7 @@ fn take_decompressed(packed: &mut &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metrics::{SeriesKey, SeriesKind, SeriesSlice};
+    use loadstone_metrics::{SeriesKey, SeriesKind, SeriesSlice};
 
     #[test]
     fn a_second_arrives_as_it_was() {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// Answers that are looked at. Younger ones tell of drift, more of them of a shorter way.
 const KEPT: usize = 16;

@@ -1,7 +1,7 @@
 //! What travels: a header as one line of JSON, and behind it a part of a message.
 
 use bytes::Bytes;
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::AgentFacts;

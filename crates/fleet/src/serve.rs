@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{AgentCommand, AgentCommands, AgentReport};
-use metrics::Nanos;
+use loadstone_engine::{AgentCommand, AgentCommands, AgentReport};
+use loadstone_metrics::Nanos;
 
 use crate::agent::{Agent, AgentTask};
 use crate::bus::{BusError, exchange};

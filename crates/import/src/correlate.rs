@@ -101,8 +101,11 @@ fn candidate(path: &str, name: &str, text: &str) -> Candidate {
 /// Whether a value is one that does not turn up by chance.
 fn telling(text: &str, name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let identifies =
-        lower == "id" || lower.ends_with("id") || secrets::is_credential(name) || lower.contains("csrf") || lower.contains("uuid");
+    let identifies = lower == "id"
+        || lower.ends_with("id")
+        || loadstone_secrets::is_credential(name)
+        || lower.contains("csrf")
+        || lower.contains("uuid");
     let mixed = text.len() >= 8 && text.chars().any(|c| c.is_ascii_digit()) && !text.contains(' ');
     !text.is_empty() && (identifies || mixed)
 }

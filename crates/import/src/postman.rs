@@ -209,7 +209,7 @@ impl CollectionReader {
             return value(read);
         }
         let content = self.variables.get(name).cloned().unwrap_or_default();
-        let secret = secrets::is_credential(name);
+        let secret = loadstone_secrets::is_credential(name);
         let default = if secret { "" } else { &content };
         value(&self.journey.parameter(name, default, secret, ""))
     }

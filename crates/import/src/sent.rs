@@ -172,7 +172,7 @@ impl Hidden {
         for action in &mut step.actions {
             let Action::Request(request) = action else { continue };
             for (name, text) in &mut request.headers {
-                if secrets::is_credential(name) {
+                if loadstone_secrets::is_credential(name) {
                     self.text(journey, name, text);
                 }
             }
@@ -186,12 +186,12 @@ impl Hidden {
                 Body::Json(json) => self.json(journey, json),
                 Body::Form(fields) => fields
                     .iter_mut()
-                    .filter(|(name, _)| secrets::is_credential(name))
+                    .filter(|(name, _)| loadstone_secrets::is_credential(name))
                     .for_each(|(name, text)| self.text(journey, name, text)),
                 Body::Multipart(fields) => {
                     fields
                         .iter_mut()
-                        .filter(|(name, _, file)| !file && secrets::is_credential(name))
+                        .filter(|(name, _, file)| !file && loadstone_secrets::is_credential(name))
                         .for_each(|(name, text, _)| self.text(journey, name, text));
                 }
                 Body::None | Body::Text(_) => {}
@@ -215,7 +215,7 @@ impl Hidden {
     fn query(&mut self, journey: &mut Journey, url: &mut String) {
         let Some((path, query)) = url.split_once('?') else { return };
         let pair = |pair: &str| match pair.split_once('=') {
-            Some((name, text)) if secrets::is_credential(name) => {
+            Some((name, text)) if loadstone_secrets::is_credential(name) => {
                 let mut text = text.to_owned();
                 self.text(journey, name, &mut text);
                 format!("{name}={text}")
@@ -231,7 +231,7 @@ impl Hidden {
             Value::Object(entries) => {
                 for (name, inner) in entries {
                     match inner {
-                        Value::String(text) if secrets::is_credential(name) => self.text(journey, name, text),
+                        Value::String(text) if loadstone_secrets::is_credential(name) => self.text(journey, name, text),
                         inner => self.json(journey, inner),
                     }
                 }

@@ -1,6 +1,6 @@
 //! What failed requests were answered with: kept of the first few failures of each kind, so that they can be understood afterwards.
 
-use secrets::exchange as mask;
+use loadstone_secrets::exchange as mask;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;

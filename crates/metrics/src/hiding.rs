@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use secrets::Secrets;
+use loadstone_secrets::Secrets;
 
 use crate::span::TraceBatch;
 use crate::{LeafChange, SeriesKey, Signal, SignalNotice, Snapshot, Tags};

@@ -8,8 +8,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use metrics::clock::{Monotonic, wall_ns};
-use observe::{Observation, Observer};
+use loadstone_metrics::clock::{Monotonic, wall_ns};
+use loadstone_observe::{Observation, Observer};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};

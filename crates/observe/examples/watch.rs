@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
-use metrics::{SignalKind, SignalPoint};
-use observe::{Observation, Observer};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{SignalKind, SignalPoint};
+use loadstone_observe::{Observation, Observer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

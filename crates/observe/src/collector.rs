@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use metrics::span::TraceBatch;
-use metrics::{FlowEvent, Nanos, NoticeKind, Role, Signal, SignalKind, SignalPoint};
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{FlowEvent, Nanos, NoticeKind, Role, Signal, SignalKind, SignalPoint};
 
 /// Series that one observer may make; the rest are refused and counted, so that no exporter can fill a run.
 pub(crate) const SERIES_MAX: usize = 2_000;
@@ -20,7 +20,7 @@ pub(crate) type SignalReading = (Arc<Signal>, SignalPoint);
 pub(crate) struct MetricSpec<'a> {
     name: &'a str,
     kind: SignalKind,
-    /// One of [`metrics::unit`].
+    /// One of [`loadstone_metrics::unit`].
     unit: &'a str,
     /// One line for people.
     help: &'a str,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use metrics::clock::Monotonic;
-use metrics::span::TraceBatch;
-use metrics::{FlowEvent, Nanos, NoticeKind, SignalBatch, SignalNotice};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{FlowEvent, Nanos, NoticeKind, SignalBatch, SignalNotice};
 
 use crate::collector::{SERIES_MAX, SignalReading};
 
@@ -59,7 +59,7 @@ impl BatchSender {
         self.flow_events.extend(flow_events);
         let now = self.clock.now();
         if let Some(since) = self.failing_since.take() {
-            let gap = units::seconds((now - since) as f64 / 1e9);
+            let gap = loadstone_units::seconds((now - since) as f64 / 1e9);
             let message = format!("{} reads again after {gap}", self.observer);
             self.notices.push(SignalNotice {
                 observer: Arc::clone(&self.observer),
@@ -123,7 +123,7 @@ impl BatchSender {
 mod tests {
     use std::sync::mpsc::{Receiver, sync_channel};
 
-    use metrics::unit;
+    use loadstone_metrics::unit;
 
     use super::*;
     use crate::collector::{MetricSpec, SignalCollector};

@@ -27,7 +27,7 @@ impl<'a> ObserverDescription<'a> {
                 let known: Vec<&str> = known().map(|option| option.name).collect();
                 return Err(description.problem(format!(
                     "there is no option `{name}`{}; known are: {}",
-                    units::did_you_mean(name, &known),
+                    loadstone_units::did_you_mean(name, &known),
                     known.join(", ")
                 )));
             };
@@ -51,7 +51,7 @@ impl<'a> ObserverDescription<'a> {
             return Err(expected());
         }
         match (takes, value) {
-            (OptionValue::Duration { .. }, Value::String(text)) => match units::duration::parse(text).map_err(|_| expected())? {
+            (OptionValue::Duration { .. }, Value::String(text)) => match loadstone_units::duration::parse(text).map_err(|_| expected())? {
                 ns if ns < DURATION_MIN_NS => Err(self.problem(format!("{name} must be at least 10ms, got {value}"))),
                 _ => Ok(()),
             },
@@ -110,7 +110,7 @@ impl<'a> ObserverDescription<'a> {
             Some(OptionValue::Duration { default }) => default,
             _ => "",
         };
-        units::duration::parse(self.field(name).and_then(Value::as_str).unwrap_or(default)).unwrap_or(DURATION_MIN_NS)
+        loadstone_units::duration::parse(self.field(name).and_then(Value::as_str).unwrap_or(default)).unwrap_or(DURATION_MIN_NS)
     }
 
     /// The number of a flow, from 0.

@@ -1,6 +1,6 @@
 //! One GET over HTTP/1.1, for exporters.
 
-use http_client::{Bytes, HttpError, HttpTarget, HttpTargetError, Method, StatusCode, header};
+use loadstone_http_client::{Bytes, HttpError, HttpTarget, HttpTargetError, Method, StatusCode, header};
 use url::Url;
 
 use crate::description::without_credentials;

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use metrics::clock::{Monotonic, thread_cpu_ns};
-use metrics::span::TraceBatch;
-use metrics::{SignalBatch, unit};
+use loadstone_metrics::clock::{Monotonic, thread_cpu_ns};
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{SignalBatch, unit};
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::MissedTickBehavior;

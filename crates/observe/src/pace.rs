@@ -1,7 +1,7 @@
 //! How often something is sampled, and when what was seen is reported: sessions of a database, stacks of a runtime.
 
-use metrics::clock::Monotonic;
-use metrics::unit;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::unit;
 
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;

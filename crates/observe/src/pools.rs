@@ -4,7 +4,7 @@
 //! words: one that speaks of a pool, of connections, or of threads and workers, and of waiting, being idle, in use or the most there may be. Metrics of one
 //! pool have one part: the label that names the pool, or the name up to the first of these words.
 
-use metrics::{Role, Signal, SignalKind, unit};
+use loadstone_metrics::{Role, Signal, SignalKind, unit};
 
 /// What a metric says of which pool.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Read [`with_meaning`] first; the rest is a table of well-known exporters.
 
-use metrics::{Role, Signal};
+use loadstone_metrics::{Role, Signal};
 
 /// Name of a metric as its exporter writes it, and what it means.
 const METRICS: [(&str, Role); 11] = [
@@ -37,7 +37,7 @@ pub(crate) fn with_meaning(signal: Signal) -> Signal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metrics::{SignalKind, unit};
+    use loadstone_metrics::{SignalKind, unit};
 
     #[test]
     fn collections_and_the_old_generation_have_a_meaning() {

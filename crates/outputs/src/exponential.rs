@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Buckets per power of two: 2 to this.
 pub(crate) const SCALE: i32 = 4;

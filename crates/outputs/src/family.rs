@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Name and value of what tells points of one metric apart.
 pub(crate) type PointLabels = Vec<(&'static str, Arc<str>)>;

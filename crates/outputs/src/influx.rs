@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use metrics::{Histogram, SeriesKind, SignalKind, Snapshot};
+use loadstone_metrics::{Histogram, SeriesKind, SignalKind, Snapshot};
 use url::Url;
 
 use crate::poster::Poster;

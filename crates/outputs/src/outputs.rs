@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use metrics::{Signal, SignalPoint, Snapshot};
-use plan::TestPlan;
+use loadstone_metrics::{Signal, SignalPoint, Snapshot};
+use loadstone_plan::TestPlan;
 
 use crate::destination::Destination;
 use crate::outlet::{Outlet, OutputDelivery};

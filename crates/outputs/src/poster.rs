@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use http_client::header::{HeaderName, HeaderValue};
-use http_client::{Bytes, HeaderMap, HttpError, HttpTarget, StatusCode, within};
+use loadstone_http_client::header::{HeaderName, HeaderValue};
+use loadstone_http_client::{Bytes, HeaderMap, HttpError, HttpTarget, StatusCode, within};
 use tokio::runtime::Runtime;
 use url::Url;
 
@@ -56,7 +56,7 @@ impl Poster {
     }
 
     async fn exchange(&self, body: Bytes) -> Result<(StatusCode, Bytes), HttpError> {
-        let mut request = self.target.request(http_client::Method::POST, body);
+        let mut request = self.target.request(loadstone_http_client::Method::POST, body);
         request.headers_mut().extend(self.headers.clone());
         let response = self.target.send(request).await?;
         let status = response.status();

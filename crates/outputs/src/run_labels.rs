@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// A run as every output names it. Clones share the time at which it began.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! What crosses to the threads of the outputs.
 
-use metrics::{Signal, SignalPoint, Snapshot};
+use loadstone_metrics::{Signal, SignalPoint, Snapshot};
 
 /// A second of the run: the load, merged over all workers, and what was read of the system meanwhile.
 #[derive(Debug, Default)]

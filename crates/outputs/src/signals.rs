@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metrics::{Nanos, Signal, SignalKind, SignalPoint};
+use loadstone_metrics::{Nanos, Signal, SignalKind, SignalPoint};
 
 use crate::family::{FamilyKind, FamilyUnit, MetricFamily, PointLabels, PointValue};
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn signal(metric: &str, kind: SignalKind) -> Signal {
-        Signal::new("shop: a/b", metric, kind, metrics::unit::BYTES)
+        Signal::new("shop: a/b", metric, kind, loadstone_metrics::unit::BYTES)
     }
 
     fn values(signals: &SignalTotals, now: Nanos) -> Vec<f64> {

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use http_client::HttpTargetError;
+use loadstone_http_client::HttpTargetError;
 use url::Url;
 
 use crate::run_labels::RunLabels;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use metrics::{FlowSlice, Histogram, MetricSlice, MetricValue, SeriesKind, SeriesSlice, Signal, SignalKind};
+use loadstone_metrics::{FlowSlice, Histogram, MetricSlice, MetricValue, SeriesKind, SeriesSlice, Signal, SignalKind};
 
 use crate::run_labels::RunLabels;
 use crate::second::OutputSecond;

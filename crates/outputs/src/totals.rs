@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metrics::{FlowSlice, Histogram, MetricSlice, MetricValue, Nanos, Outcome, SeriesKey, SeriesKind, SeriesSlice};
-use plan::TestPlan;
+use loadstone_metrics::{FlowSlice, Histogram, MetricSlice, MetricValue, Nanos, Outcome, SeriesKey, SeriesKind, SeriesSlice};
+use loadstone_plan::TestPlan;
 
 use crate::family::{FamilyKind, FamilyUnit, MetricFamily, PointLabels, PointValue};
 use crate::second::OutputSecond;
@@ -59,8 +59,9 @@ pub(crate) struct LoadTotals {
 
 impl OutputTotals {
     pub(crate) fn new(plan: &TestPlan) -> Self {
-        let name =
-            |run: &&plan::ScenarioRun| plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str()).into();
+        let name = |run: &&loadstone_plan::ScenarioRun| {
+            plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str()).into()
+        };
         let scenario_of_leaf = plan.leaves().iter().map(name).collect();
         Self {
             scenario_of_leaf,

@@ -57,7 +57,7 @@ pub struct Parameter {
 
 impl Parameter {
     /// What every output shows in place of a secret.
-    pub const MASK: &'static str = secrets::MASK;
+    pub const MASK: &'static str = loadstone_secrets::MASK;
 
     /// The environment variable that sets the parameter: `usersPerSecond` → `LOADSTONE_USERS_PER_SECOND`.
     pub fn environment_name(name: &str) -> String {

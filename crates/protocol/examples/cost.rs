@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use metrics::clock::{Clock, Monotonic, thread_cpu_ns};
-use protocol::http::{BodyUse, Client, ClientOptions, Origin, PreparedRequest, Request};
-use protocol::{Network, NetworkOptions};
+use loadstone_metrics::clock::{Clock, Monotonic, thread_cpu_ns};
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Origin, PreparedRequest, Request};
+use loadstone_protocol::{Network, NetworkOptions};
 use tokio::task::LocalSet;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         timeout_ns: 30_000_000_000,
         body_use: BodyUse::Discard,
         body_bytes_max: 1 << 20,
-        label: metrics::span::RequestLabel::default(),
+        label: loadstone_metrics::span::RequestLabel::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();

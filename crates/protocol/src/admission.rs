@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
-use metrics::Nanos;
-use metrics::clock::Clock;
+use loadstone_metrics::Nanos;
+use loadstone_metrics::clock::Clock;
 
 /// Which worker this is, and so which slots are its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use std::task::Poll;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use metrics::clock::Timer;
-use metrics::{Outcome, Phases};
+use loadstone_metrics::clock::Timer;
+use loadstone_metrics::{Outcome, Phases};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
 use tokio::net::UnixStream;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use metrics::clock::Timer;
+use loadstone_metrics::clock::Timer;
 
 use crate::network::Network;
 use crate::stream::NetworkStream;

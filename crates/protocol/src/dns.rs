@@ -16,8 +16,8 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use metrics::clock::Clock;
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{Nanos, Outcome};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 

@@ -1,6 +1,6 @@
 //! Why something did not work, sorted for counting and worded for people.
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 use crate::failure::Failure;
 use crate::tls_failure::complaint;

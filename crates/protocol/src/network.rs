@@ -7,8 +7,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use metrics::clock::Clock;
-use metrics::{GeneratorSlice, Histogram};
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{GeneratorSlice, Histogram};
 
 use crate::admission::Admission;
 use crate::dns::Resolver;

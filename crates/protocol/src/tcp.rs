@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use metrics::clock::{Clock, wall_ns};
+use loadstone_metrics::clock::{Clock, wall_ns};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, connect, getpeername, recvmsg, sendmsg, setsockopt,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 use rustls::{AlertDescription, CertificateError, Error};
 
 use crate::failure::Failure;

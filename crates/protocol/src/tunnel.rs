@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Poll, ready};
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 
 use crate::failure::Failure;

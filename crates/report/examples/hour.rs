@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use metrics::{
+use loadstone_metrics::{
     FlowSlice, GeneratorSlice, Histogram, LeafSlice, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Signal, SignalKind,
     SignalPoint, Snapshot,
 };
-use plan::{FlowSpec, LoadProfile, TestPlan};
-use run_directory::{HostFacts, Reader, RunEnd, RunInfo, SignalSeries, Writer};
+use loadstone_plan::{FlowSpec, LoadProfile, TestPlan};
+use loadstone_run_directory::{HostFacts, Reader, RunEnd, RunInfo, SignalSeries, Writer};
 
 const SECONDS: u32 = 3600;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -38,8 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let directory = writer.finish(&RunEnd::Completed)?;
     let run = Reader::open(&directory)?.run()?;
-    let view = report::ReportView::build(&run, &analysis::conclude(&run));
-    std::fs::write(folder.join("report.html"), report::html(&view))?;
+    let view = loadstone_report::ReportView::build(&run, &loadstone_analysis::conclude(&run));
+    std::fs::write(folder.join("report.html"), loadstone_report::html(&view))?;
     Ok(())
 }
 

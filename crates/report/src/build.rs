@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use analysis::{Provisional, Summary};
-use metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoint, SlowSample, Snapshot};
-use plan::{Parameter, ParameterOrigin, TestPlan};
-use run_directory::{Run, RunEnd, RunInfo};
+use loadstone_analysis::{Provisional, Summary};
+use loadstone_metrics::{Histogram, Mark, MarkKind, SeriesKind, Signal, SignalPoint, SlowSample, Snapshot};
+use loadstone_plan::{Parameter, ParameterOrigin, TestPlan};
+use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use crate::timeline::axis::Axis;
 use crate::timeline::bands::Tracks;
@@ -157,15 +157,15 @@ impl ViewBuilder {
 
     fn notes(&self, state: RunState) -> Vec<String> {
         let told = self.marks.iter().filter(|mark| matches!(mark.kind, MarkKind::Adjusted | MarkKind::Warning | MarkKind::Stopped));
-        let mut notes: Vec<String> = told.map(|mark| format!("At {}: {}", units::seconds(seconds(mark.at)), mark.text)).collect();
+        let mut notes: Vec<String> = told.map(|mark| format!("At {}: {}", loadstone_units::seconds(seconds(mark.at)), mark.text)).collect();
         if self.marks_left_out > 0 {
-            notes.push(format!("{} more marks are not shown.", units::count(self.marks_left_out)));
+            notes.push(format!("{} more marks are not shown.", loadstone_units::count(self.marks_left_out)));
         }
         if self.signals_left_out {
             notes.push("There are more signals than a report can draw; the rest are in the run directory only.".to_owned());
         }
         if self.series_overflow > 0 {
-            let samples = units::counted(self.series_overflow, "sample");
+            let samples = loadstone_units::counted(self.series_overflow, "sample");
             notes.push(format!(
                 "Too many different request names: {samples} are grouped under (other). Give requests with varying URLs a fixed name."
             ));

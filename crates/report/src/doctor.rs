@@ -62,7 +62,7 @@ pub fn doctor_table(lines: &[DoctorLine], style: &Style) -> String {
     let count = |grade| lines.iter().filter(|line| line.grade == grade).count() as u64;
     text.push_str(&match (count(DoctorGrade::TooLittle), count(DoctorGrade::Note)) {
         (0, 0) => "\nNothing is in the way.\n".to_owned(),
-        (0, notes) => format!("\n{} worth a look; nothing keeps the load from being made.\n", units::counted(notes, "thing")),
+        (0, notes) => format!("\n{} worth a look; nothing keeps the load from being made.\n", loadstone_units::counted(notes, "thing")),
         (few, _) => format!(
             "\nThis machine cannot make the load asked for: {} in the way.\n",
             if few == 1 { "one thing is".to_owned() } else { format!("{few} things are") }

@@ -1,8 +1,8 @@
 //! The documents that a finished run leaves in its directory, in one table: a further one is a renderer in a file of its own, and its
-//! line in [`DOCUMENTS`]. Its file name belongs to the directory's layout, `run_directory::files`.
+//! line in [`DOCUMENTS`]. Its file name belongs to the directory's layout, `loadstone_run_directory::files`.
 
-use analysis::Summary;
-use run_directory::{Run, files};
+use loadstone_analysis::Summary;
+use loadstone_run_directory::{Run, files};
 
 use crate::html::html;
 use crate::json::summary_json;

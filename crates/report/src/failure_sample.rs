@@ -1,6 +1,6 @@
 //! The answer to a request that failed, in a few lines: the same in the terminal, in Markdown and in JUnit.
 
-use analysis::{ErrorRow, ErrorSample};
+use loadstone_analysis::{ErrorRow, ErrorSample};
 
 const BODY_LINES_MAX: usize = 3;
 const LINE_CHARS_MAX: usize = 200;
@@ -17,13 +17,13 @@ pub(crate) fn lines(row: &ErrorRow) -> Vec<String> {
 }
 
 fn head(sample: &ErrorSample) -> String {
-    let mut parts = vec![format!("answered {} at {}", sample.status, units::seconds(sample.at_seconds))];
+    let mut parts = vec![format!("answered {} at {}", sample.status, loadstone_units::seconds(sample.at_seconds))];
     let is_telling = |name: &str| TELLING.iter().any(|telling| name.eq_ignore_ascii_case(telling));
     parts.extend(sample.headers.iter().filter(|(name, _)| is_telling(name)).map(|(name, value)| format!("{name}: {value}")));
     let body = match (sample.body_bytes, sample.body.is_empty()) {
         (0, _) => "no body".to_owned(),
-        (bytes, true) => format!("{} of binary data", units::bytes(bytes)),
-        (bytes, false) => units::bytes(bytes),
+        (bytes, true) => format!("{} of binary data", loadstone_units::bytes(bytes)),
+        (bytes, false) => loadstone_units::bytes(bytes),
     };
     parts.push(body);
     parts.join(" · ")

@@ -1,6 +1,6 @@
 //! `summary.json`, the view for the page, and tables of runs: JSON for machines.
 
-use analysis::Summary;
+use loadstone_analysis::Summary;
 
 /// The text of `summary.json`: `schema` first, indented, ending in a line break. Every field is in docs/summary-json.md.
 pub fn summary_json(summary: &Summary) -> String {

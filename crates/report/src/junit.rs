@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use analysis::{CheckRow, ErrorRow, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use loadstone_analysis::{CheckRow, ErrorRow, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::failure_sample;
@@ -88,7 +88,7 @@ fn found(findings: &Findings) -> impl Iterator<Item = String> {
 
 /// An error, and what the first of its kind was answered with.
 fn error(row: &ErrorRow) -> String {
-    let mut text = format!("{} × {}: {}: {}\n", units::count(row.count), row.key.name, row.outcome.label(), row.message);
+    let mut text = format!("{} × {}: {}: {}\n", loadstone_units::count(row.count), row.key.name, row.outcome.label(), row.message);
     failure_sample::lines(row).iter().for_each(|line| text.push_str(&format!("    {line}\n")));
     text
 }
@@ -135,7 +135,7 @@ fn check(row: &CheckRow) -> TestCase {
     let total = row.passed + row.failed;
     let mut case = TestCase::new(format!("{}: {}", row.key.scenario, row.key.name), TestCaseStatus::success());
     if row.failed > 0 {
-        case.set_system_err(format!("{} of {} failed", units::count(row.failed), units::count(total)));
+        case.set_system_err(format!("{} of {} failed", loadstone_units::count(row.failed), loadstone_units::count(total)));
     }
     case.set_assertions(usize::try_from(total).unwrap_or(usize::MAX));
     case

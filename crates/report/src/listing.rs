@@ -1,7 +1,7 @@
 //! Lists of runs: a table for people, JSON for machines.
 
-use analysis::{Grade, Summary};
-use run_directory::HistoryEntry;
+use loadstone_analysis::{Grade, Summary};
+use loadstone_run_directory::HistoryEntry;
 use serde::Serialize;
 
 use crate::json::pretty;
@@ -53,7 +53,7 @@ impl RunRow {
         let summary = entry.summary.as_ref().and_then(|value| serde_json::from_value::<Summary>(value.clone()).ok());
         let summary = summary.as_ref();
         let thresholds = summary.map(|summary| &summary.verdict.thresholds);
-        let met = |result: &&analysis::ThresholdResult| result.state == analysis::ThresholdState::Passed;
+        let met = |result: &&loadstone_analysis::ThresholdResult| result.state == loadstone_analysis::ThresholdState::Passed;
         Self {
             id: entry.info.id.clone(),
             directory: entry.directory.display().to_string(),
@@ -115,7 +115,7 @@ fn cells(row: &RunRow) -> Vec<TextCell> {
         // A run that is still going on looks the same from outside.
         RunState::Killed => ("no end", Some(Paint::Bad)),
     };
-    let none = || units::NONE.to_owned();
+    let none = || loadstone_units::NONE.to_owned();
     let validity = row.validity.map_or_else(
         || TextCell::from(none()),
         |grade| {
@@ -128,14 +128,14 @@ fn cells(row: &RunRow) -> Vec<TextCell> {
         (Some(met), Some(all)) if met == all => TextCell { text: format!("✓ {met} of {all}"), paint: Some(Paint::Good) },
         (Some(met), Some(all)) => TextCell { text: format!("✗ {met} of {all}"), paint: Some(Paint::Bad) },
     };
-    let failed = row.failed.map_or_else(none, units::count);
+    let failed = row.failed.map_or_else(none, loadstone_units::count);
     vec![
         row.id.clone().into(),
         TextCell { text: ended.to_owned(), paint: ended_paint },
-        row.duration_seconds.map_or_else(none, units::seconds).into(),
-        row.requests.map_or_else(none, units::count).into(),
+        row.duration_seconds.map_or_else(none, loadstone_units::seconds).into(),
+        row.requests.map_or_else(none, loadstone_units::count).into(),
         TextCell { text: failed, paint: row.failed.filter(|failed| *failed > 0).map(|_| Paint::Bad) },
-        units::seconds_or_none(row.p95_seconds).into(),
+        loadstone_units::seconds_or_none(row.p95_seconds).into(),
         validity,
         thresholds,
         tame(&row.tags.join(", ")).into(),

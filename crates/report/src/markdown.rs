@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{FlowRow, Grade, MetricRow, RequestRow, Summary, ThresholdState};
+use loadstone_analysis::{FlowRow, Grade, MetricRow, RequestRow, Summary, ThresholdState};
 
 use crate::failure_sample;
 use crate::terminal::Closing;
@@ -37,7 +37,7 @@ macro_rules! line {
 }
 
 fn headline(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
-    let after = units::seconds(summary.totals.duration_seconds);
+    let after = loadstone_units::seconds(summary.totals.duration_seconds);
     let ended = match closing.state {
         RunState::Running => format!("running for {after}"),
         RunState::Completed => format!("ran for {after}"),
@@ -118,9 +118,9 @@ fn resources(summary: &Summary, out: &mut String) {
         return;
     }
     line!(out, "| Resource | Limit | Low load | High load | Waiting | Errors/s |\n|---|--:|--:|--:|--:|--:|");
-    let number = |value: Option<f64>| value.map_or_else(String::new, units::number);
+    let number = |value: Option<f64>| value.map_or_else(String::new, loadstone_units::number);
     for row in summary.resources.iter().take(ROWS_MAX) {
-        let limit = row.limit.map_or_else(String::new, |limit| format!("{} {}", units::number(limit), text(&row.unit)));
+        let limit = row.limit.map_or_else(String::new, |limit| format!("{} {}", loadstone_units::number(limit), text(&row.unit)));
         let high = if row.high.is_some() { words::resource_use(row.kind, row.high) } else { "not observed".to_owned() };
         let (waiting, errors) = (row.high.and_then(|high| high.waiting), row.high.and_then(|high| high.errors));
         let (name, low) = (words::resource(row), words::resource_use(row.kind, row.low));
@@ -136,15 +136,15 @@ fn times(title: &str, rows: &[RequestRow], out: &mut String) {
     line!(out, "| {title} | Count | Rate | Failed | Mean | p50 | p95 | p99 | Max |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows.iter().take(ROWS_MAX) {
         let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
-        let at = |quantile| units::seconds_or_none(row.response.at(quantile));
+        let at = |quantile| loadstone_units::seconds_or_none(row.response.at(quantile));
         let failed = if row.failed > 0 { format!("**{}**", words::failed(row)) } else { "0".to_owned() };
         line!(
             out,
             "| {} | {} | {} | {failed} | {} | {} | {} | {} | {} |",
             text(&format!("{group}{}", row.key.name)),
-            units::count(row.count),
+            loadstone_units::count(row.count),
             words::rate(row),
-            units::seconds_or_none(row.response.mean),
+            loadstone_units::seconds_or_none(row.response.mean),
             at(0.5),
             at(0.95),
             at(0.99),
@@ -153,7 +153,7 @@ fn times(title: &str, rows: &[RequestRow], out: &mut String) {
     }
     out.push('\n');
     if rows.len() > ROWS_MAX {
-        line!(out, "… and {} more in the report.\n", units::count((rows.len() - ROWS_MAX) as u64));
+        line!(out, "… and {} more in the report.\n", loadstone_units::count((rows.len() - ROWS_MAX) as u64));
     }
 }
 
@@ -167,14 +167,14 @@ fn flows(rows: &[FlowRow], out: &mut String) {
     );
     for flow in rows.iter().take(ROWS_MAX) {
         let at = |times, quantile| words::percentile(times, quantile);
-        let [started, finished, lost, open] = [flow.started, flow.finished, flow.timed_out, flow.open].map(units::count);
+        let [started, finished, lost, open] = [flow.started, flow.finished, flow.timed_out, flow.open].map(loadstone_units::count);
         let (p50, p95, p99) = (at(&flow.time, 0.5), at(&flow.time, 0.95), at(&flow.time, 0.99));
-        let (max, backlog) = (units::seconds_or_none(flow.time.max), units::count(flow.backlog_max));
+        let (max, backlog) = (loadstone_units::seconds_or_none(flow.time.max), loadstone_units::count(flow.backlog_max));
         line!(out, "| {} | {started} | {finished} | {lost} | {open} | {p50} | {p95} | {p99} | {max} | {backlog} |", text(&flow.name));
         for stage in &flow.stages {
-            let [reached, open, backlog] = [stage.reached, stage.backlog, stage.backlog_max].map(units::count);
+            let [reached, open, backlog] = [stage.reached, stage.backlog, stage.backlog_max].map(loadstone_units::count);
             let (p50, p95, p99) = (at(&stage.time, 0.5), at(&stage.time, 0.95), at(&stage.time, 0.99));
-            let max = units::seconds_or_none(stage.time.max);
+            let max = loadstone_units::seconds_or_none(stage.time.max);
             line!(out, "| … until {} | | {reached} | | {open} | {p50} | {p95} | {p99} | {max} | {backlog} |", text(&stage.name));
         }
     }
@@ -202,8 +202,8 @@ fn checks(summary: &Summary, out: &mut String) {
             out,
             "- ❌ check **{}**: {} of {} failed",
             text(&words::check(row, &summary.checks)),
-            units::count(row.failed),
-            units::count(total)
+            loadstone_units::count(row.failed),
+            loadstone_units::count(total)
         );
     }
     if !failing.is_empty() {
@@ -220,7 +220,7 @@ fn errors(summary: &Summary, out: &mut String) {
     line!(out, "| Count | Request | Error |\n|--:|---|---|");
     for row in rows.iter().take(ERRORS_MAX) {
         let message: String = row.message.chars().take(300).collect();
-        line!(out, "| {} | {} | {}: {} |", units::count(row.count), text(&row.key.name), row.outcome.label(), text(&message));
+        line!(out, "| {} | {} | {}: {} |", loadstone_units::count(row.count), text(&row.key.name), row.outcome.label(), text(&message));
     }
     out.push('\n');
     for row in rows.iter().take(ERRORS_MAX).filter(|row| !row.samples.is_empty()) {
@@ -240,14 +240,14 @@ fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     line!(
         out,
         "{} ({}), {} failed ({}){}, {}, {} sent, {} received",
-        units::counted(totals.requests, "request"),
-        units::rate(totals.request_rate),
-        units::count(totals.requests_failed),
-        units::share(totals.failure_share),
+        loadstone_units::counted(totals.requests, "request"),
+        loadstone_units::rate(totals.request_rate),
+        loadstone_units::count(totals.requests_failed),
+        loadstone_units::share(totals.failure_share),
         words::retried(totals).map_or_else(String::new, |retried| format!(", {retried}")),
-        units::counted(totals.iterations, "iteration"),
-        units::bytes(totals.bytes_sent),
-        units::bytes(totals.bytes_received),
+        loadstone_units::counted(totals.iterations, "iteration"),
+        loadstone_units::bytes(totals.bytes_sent),
+        loadstone_units::bytes(totals.bytes_received),
     );
     for (what, place) in closing.places {
         line!(out, "\n{}: `{}`", text(what), place.replace('`', "'"));

@@ -1,9 +1,9 @@
 //! The one view that the terminal, the live page and the finished report draw. Its JSON is the page's only input;
 //! `web/src/view.ts` mirrors these types.
 
-use analysis::{Summary, WithdrawnFinding};
-use metrics::span::KeptTrace;
-use metrics::{MarkKind, SlowSample};
+use loadstone_analysis::{Summary, WithdrawnFinding};
+use loadstone_metrics::span::KeptTrace;
+use loadstone_metrics::{MarkKind, SlowSample};
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

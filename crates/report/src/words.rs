@@ -1,10 +1,12 @@
 //! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
-use analysis::{CheckRow, FlowRow, Grade, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats};
-use metrics::SeriesKey;
-use plan::{IterationSplit, Load, LoadProfile, OpenStage, Parameter, RunRole, ScenarioRun, TestPlan, Timing};
-use run_directory::{HostFacts, RunInfo};
-use units::duration;
+use loadstone_analysis::{
+    CheckRow, FlowRow, Grade, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats,
+};
+use loadstone_metrics::SeriesKey;
+use loadstone_plan::{IterationSplit, Load, LoadProfile, OpenStage, Parameter, RunRole, ScenarioRun, TestPlan, Timing};
+use loadstone_run_directory::{HostFacts, RunInfo};
+use loadstone_units::duration;
 
 /// Doubtful numbers that a headline names.
 const DOUBTS_NAMED: usize = 2;
@@ -33,7 +35,7 @@ pub(crate) fn commit(info: &RunInfo) -> Option<String> {
 
 /// What was sent again; `None`: nothing.
 pub(crate) fn retried(totals: &RunTotals) -> Option<String> {
-    (totals.retried > 0).then(|| format!("{} sent again after an idle close", units::count(totals.retried)))
+    (totals.retried > 0).then(|| format!("{} sent again after an idle close", loadstone_units::count(totals.retried)))
 }
 
 /// A check's name; where another has the same, with its group and its scenario.
@@ -54,11 +56,11 @@ pub(crate) fn metric(row: &MetricRow) -> String {
 
 /// What a metric of the test's own came to, in one line.
 pub(crate) fn metric_line(row: &MetricRow) -> String {
-    let mut figures = vec![("count", units::count(row.count))];
+    let mut figures = vec![("count", loadstone_units::count(row.count))];
     let numbers = [("sum", row.sum), ("per second", row.rate), ("last", row.last), ("mean", row.mean), ("p50", row.at(0.5))];
     let numbers = numbers.into_iter().chain([("p95", row.at(0.95)), ("p99", row.at(0.99)), ("min", row.min), ("max", row.max)]);
-    figures.extend(numbers.filter_map(|(name, value)| Some((name, units::number(value?)))));
-    figures.extend(row.share.map(|share| ("share", units::share(share))));
+    figures.extend(numbers.filter_map(|(name, value)| Some((name, loadstone_units::number(value?)))));
+    figures.extend(row.share.map(|share| ("share", loadstone_units::share(share))));
     let figures = figures.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");
     format!("{}: {figures}", metric(row))
 }
@@ -87,7 +89,7 @@ fn leaf(run: &ScenarioRun) -> String {
         text = format!("after {}, {text}", duration::format(run.start_after_ns));
     }
     if let Some(users_max) = run.users_max {
-        text.push_str(&format!(" (at most {} at once)", units::counted(users_max, "user")));
+        text.push_str(&format!(" (at most {} at once)", loadstone_units::counted(users_max, "user")));
     }
     text
 }
@@ -98,19 +100,21 @@ fn profile(profile: &LoadProfile) -> String {
         LoadProfile::Open { stages } => stages.iter().map(open_stage).collect::<Vec<_>>().join(", then "),
         LoadProfile::Closed { stages } if stages.is_empty() => "no load".to_owned(),
         LoadProfile::Closed { stages } => {
-            let stage = |stage: &plan::ClosedStage| match (stage.from, stage.to) {
-                (from, to) if from == to => format!("{}{}", units::counted(to, "user"), lasting("for", stage.duration_ns)),
-                (from, to) => format!("{} → {} users{}", units::count(from), units::count(to), lasting("over", stage.duration_ns)),
+            let stage = |stage: &loadstone_plan::ClosedStage| match (stage.from, stage.to) {
+                (from, to) if from == to => format!("{}{}", loadstone_units::counted(to, "user"), lasting("for", stage.duration_ns)),
+                (from, to) => {
+                    format!("{} → {} users{}", loadstone_units::count(from), loadstone_units::count(to), lasting("over", stage.duration_ns))
+                }
             };
             stages.iter().map(stage).collect::<Vec<_>>().join(", then ")
         }
         LoadProfile::Iterations { users, count, split, duration_max_ns } => {
             let whose = match split {
-                IterationSplit::Shared => format!("{} shared by", units::counted(*count, "iteration")),
-                IterationSplit::PerUser => format!("{} by each of", units::counted(*count, "iteration")),
+                IterationSplit::Shared => format!("{} shared by", loadstone_units::counted(*count, "iteration")),
+                IterationSplit::PerUser => format!("{} by each of", loadstone_units::counted(*count, "iteration")),
             };
             let limit = duration_max_ns.map_or_else(String::new, |ns| format!(", within {}", duration::format(ns)));
-            format!("{whose} {}{limit}", units::counted(*users, "user"))
+            format!("{whose} {}{limit}", loadstone_units::counted(*users, "user"))
         }
     }
 }
@@ -118,13 +122,18 @@ fn profile(profile: &LoadProfile) -> String {
 fn open_stage(stage: &OpenStage) -> String {
     match stage {
         OpenStage::Burst { count: 1 } => "once".to_owned(),
-        OpenStage::Burst { count } => format!("{} at once", units::counted(*count, "arrival")),
+        OpenStage::Burst { count } => format!("{} at once", loadstone_units::counted(*count, "arrival")),
         OpenStage::Rate { from, to, duration_ns, timing } => {
             let timing = if *timing == Timing::Poisson { " (Poisson)" } else { "" };
             if from == to {
-                format!("{} arrivals/s{timing}{}", units::number(*from), lasting("for", *duration_ns))
+                format!("{} arrivals/s{timing}{}", loadstone_units::number(*from), lasting("for", *duration_ns))
             } else {
-                format!("{} → {} arrivals/s{timing}{}", units::number(*from), units::number(*to), lasting("over", *duration_ns))
+                format!(
+                    "{} → {} arrivals/s{timing}{}",
+                    loadstone_units::number(*from),
+                    loadstone_units::number(*to),
+                    lasting("over", *duration_ns)
+                )
             }
         }
     }
@@ -138,10 +147,10 @@ fn lasting(word: &str, duration_ns: u64) -> String {
 pub(crate) fn host(facts: &HostFacts) -> String {
     let mut parts = vec![facts.hostname.clone(), facts.cpu.clone()];
     if facts.cores > 0 {
-        parts.push(units::counted(u64::from(facts.cores), "core"));
+        parts.push(loadstone_units::counted(u64::from(facts.cores), "core"));
     }
     if facts.memory_bytes > 0 {
-        parts.push(units::memory(facts.memory_bytes));
+        parts.push(loadstone_units::memory(facts.memory_bytes));
     }
     parts.push(facts.kernel.clone());
     parts.retain(|part| !part.is_empty());
@@ -151,31 +160,33 @@ pub(crate) fn host(facts: &HostFacts) -> String {
 /// The maximum: `3.2 s`, or `≥ 3.2 s` where the longest wait was cut off.
 pub(crate) fn longest(times: &TimeStats) -> String {
     let bound = if times.max_is_bound { "≥ " } else { "" };
-    times.max.map_or_else(|| units::NONE.to_owned(), |max| format!("{bound}{}", marked(max, times.max_doubt)))
+    times.max.map_or_else(|| loadstone_units::NONE.to_owned(), |max| format!("{bound}{}", marked(max, times.max_doubt)))
 }
 
 /// A time, with a mark where the generator may have added to it.
 pub(crate) fn marked(value: f64, doubt: Option<f64>) -> String {
-    format!("{}{}", if doubt.is_some() { "~" } else { "" }, units::seconds(value))
+    format!("{}{}", if doubt.is_some() { "~" } else { "" }, loadstone_units::seconds(value))
 }
 
 /// A rate, with a mark where the generator may have asked for less than it should have.
 pub(crate) fn rate(row: &RequestRow) -> String {
-    format!("{}{}", if row.rate_doubt.is_some() { "~" } else { "" }, units::rate(row.rate))
+    format!("{}{}", if row.rate_doubt.is_some() { "~" } else { "" }, loadstone_units::rate(row.rate))
 }
 
 /// How many failed, with a mark where some of them may have been read late.
 pub(crate) fn failed(row: &RequestRow) -> String {
-    format!("{}{}", if row.failed_doubt.is_some() { "~" } else { "" }, units::count(row.failed))
+    format!("{}{}", if row.failed_doubt.is_some() { "~" } else { "" }, loadstone_units::count(row.failed))
 }
 
 /// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` where it lies among journeys that did not finish.
 pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
-    let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else { return units::NONE.to_owned() };
+    let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else {
+        return loadstone_units::NONE.to_owned();
+    };
     match (percentile.value, percentile.low) {
         (Some(value), _) => marked(value, percentile.doubt),
-        (None, Some(bound)) => format!("≥ {}", units::seconds(bound)),
-        (None, None) => units::NONE.to_owned(),
+        (None, Some(bound)) => format!("≥ {}", loadstone_units::seconds(bound)),
+        (None, None) => loadstone_units::NONE.to_owned(),
     }
 }
 
@@ -228,14 +239,14 @@ fn doubtful(summary: &Summary) -> Vec<Doubtful> {
     for row in &summary.requests {
         let name = &row.key.name;
         if let Some(missing) = row.rate_doubt {
-            let (rate, missing_text) = (units::rate(row.rate), units::rate(missing));
+            let (rate, missing_text) = (loadstone_units::rate(row.rate), loadstone_units::rate(missing));
             let note = format!(
                 "\"{name}\" ended {rate}, and up to {missing_text} more might have: the load generator asked for less than it should have"
             );
             all.push(Doubtful { part: missing / row.rate, name: format!("rate of \"{name}\""), note });
         }
         if let Some(late) = row.failed_doubt {
-            let (failed, late_text) = (units::counted(row.failed, "failure"), units::count(late));
+            let (failed, late_text) = (loadstone_units::counted(row.failed, "failure"), loadstone_units::count(late));
             let note = format!("of {failed} of \"{name}\", up to {late_text} may have been answered in time and read late");
             all.push(Doubtful { part: late as f64 / row.failed as f64, name: format!("failures of \"{name}\""), note });
         }
@@ -245,10 +256,10 @@ fn doubtful(summary: &Summary) -> Vec<Doubtful> {
 }
 
 fn doubtful_times(of: &str, times: &TimeStats) -> Vec<Doubtful> {
-    let doubtful = |percentile: &analysis::Percentile| {
+    let doubtful = |percentile: &loadstone_analysis::Percentile| {
         let (value, doubt) = (percentile.value?, percentile.doubt?);
-        let name = format!("{} of {of}", units::percentile(percentile.quantile));
-        let (value_text, doubt_text) = (units::seconds(value), units::seconds(doubt));
+        let name = format!("{} of {of}", loadstone_units::percentile(percentile.quantile));
+        let (value_text, doubt_text) = (loadstone_units::seconds(value), loadstone_units::seconds(doubt));
         let note = format!("{name} was {value_text}, of which up to {doubt_text} may be the load generator's");
         Some(Doubtful { part: doubt / value, name, note })
     };
@@ -264,22 +275,24 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
     if let Some(drain) = &flow.drain
         && drain.open + drain.left > 0
     {
-        let after = format!("{} open when the load ended", units::count(drain.open.max(drain.left)));
+        let after = format!("{} open when the load ended", loadstone_units::count(drain.open.max(drain.left)));
         lines.push(match drain.seconds {
-            Some(seconds) => format!("{after}; drained in {}", units::seconds(seconds)),
-            None => format!("{after}; {} still open when the run ended: counted as slower than all others", units::count(drain.left)),
+            Some(seconds) => format!("{after}; drained in {}", loadstone_units::seconds(seconds)),
+            None => {
+                format!("{after}; {} still open when the run ended: counted as slower than all others", loadstone_units::count(drain.left))
+            }
         });
     } else if flow.open > 0 {
-        lines.push(format!("{} still open when the run ended: counted as slower than all others", units::count(flow.open)));
+        lines.push(format!("{} still open when the run ended: counted as slower than all others", loadstone_units::count(flow.open)));
     }
     if flow.oldest_max > 0.0 && flow.backlog_max > 1 {
-        let (most, oldest) = (units::count(flow.backlog_max), units::seconds(flow.oldest_max));
-        let (when, then) = (units::seconds(flow.backlog_max_at_seconds), units::seconds(flow.oldest_max_at_seconds));
+        let (most, oldest) = (loadstone_units::count(flow.backlog_max), loadstone_units::seconds(flow.oldest_max));
+        let (when, then) = (loadstone_units::seconds(flow.backlog_max_at_seconds), loadstone_units::seconds(flow.oldest_max_at_seconds));
         lines.push(format!("at most {most} were open (at {when}); the oldest was open for {oldest} (at {then})"));
     }
     if let Some(worst) = flow.overtaken_worst {
-        let share = units::share(flow.overtaken_share);
-        lines.push(format!("{share} were overtaken, at worst by one that started {} later", units::seconds(worst)));
+        let share = loadstone_units::share(flow.overtaken_share);
+        lines.push(format!("{share} were overtaken, at worst by one that started {} later", loadstone_units::seconds(worst)));
     }
     let odd = [
         (flow.late, "finished after the timeout"),
@@ -289,7 +302,7 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
         (flow.unfollowed, "starts not followed: too many journeys were open"),
     ];
     let odd: Vec<String> =
-        odd.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", units::count(*count))).collect();
+        odd.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", loadstone_units::count(*count))).collect();
     if !odd.is_empty() {
         lines.push(odd.join(", "));
     }
@@ -325,13 +338,13 @@ pub(crate) fn resource(row: &ResourceRow) -> String {
 pub(crate) fn resource_use(kind: ResourceKind, of: Option<ResourceUse>) -> String {
     let Some(of) = of else { return String::new() };
     let amount = |used: f64| match kind {
-        ResourceKind::EventLoop => format!("{} late", units::seconds(used)),
-        _ => units::number(used),
+        ResourceKind::EventLoop => format!("{} late", loadstone_units::seconds(used)),
+        _ => loadstone_units::number(used),
     };
     match (of.used, of.utilisation) {
-        (Some(used), Some(share)) => format!("{} ({})", amount(used), units::share(share)),
+        (Some(used), Some(share)) => format!("{} ({})", amount(used), loadstone_units::share(share)),
         (Some(used), None) => amount(used),
-        (None, Some(share)) => units::share(share),
+        (None, Some(share)) => loadstone_units::share(share),
         (None, None) => String::new(),
     }
 }
@@ -343,7 +356,12 @@ mod tests {
     #[test]
     fn checks_of_one_name_are_told_apart_and_others_left_alone() {
         let row = |scenario: &str, group: &str, name: &str| CheckRow {
-            key: SeriesKey { kind: metrics::SeriesKind::Check, scenario: scenario.into(), group: group.into(), name: name.into() },
+            key: SeriesKey {
+                kind: loadstone_metrics::SeriesKind::Check,
+                scenario: scenario.into(),
+                group: group.into(),
+                name: name.into(),
+            },
             passed: 1,
             failed: 0,
         };
@@ -353,13 +371,13 @@ mod tests {
     }
 
     fn run(scenario: u32, profile: LoadProfile) -> Load {
-        Load::Run(ScenarioRun::new(plan::ScenarioId(scenario), profile))
+        Load::Run(ScenarioRun::new(loadstone_plan::ScenarioId(scenario), profile))
     }
 
     #[test]
     fn the_load_reads_as_a_person_would_say_it() {
         let rate = |from, to, seconds: u64, timing| OpenStage::Rate { from, to, duration_ns: seconds * 1_000_000_000, timing };
-        let users = |from, to, seconds: u64| plan::ClosedStage { from, to, duration_ns: seconds * 1_000_000_000 };
+        let users = |from, to, seconds: u64| loadstone_plan::ClosedStage { from, to, duration_ns: seconds * 1_000_000_000 };
         let buy = LoadProfile::Open { stages: vec![rate(1.0, 4.0, 30, Timing::Even), rate(4.0, 4.0, 60, Timing::Poisson)] };
         let validate = LoadProfile::Closed { stages: vec![users(0, 3400, 10), users(3400, 3400, 80)] };
         let count =

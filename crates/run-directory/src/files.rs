@@ -5,7 +5,7 @@ pub const FORMAT: u32 = 2;
 
 /// [`crate::RunInfo`] and the plan with secrets masked. Written before the load starts.
 pub const RUN: &str = "run.json";
-/// One [`metrics::Snapshot`] per line and second, of the first hour. docs/run-directory.md says where later ones lie.
+/// One [`loadstone_metrics::Snapshot`] per line and second, of the first hour. docs/run-directory.md says where later ones lie.
 pub const SNAPSHOTS: &str = "snapshots.jsonl";
 pub(crate) const SNAPSHOT_STEM: &str = "snapshots";
 /// Observer series: a line that defines each, and lines with its points. Of the first hour.

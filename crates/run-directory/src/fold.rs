@@ -1,7 +1,7 @@
 //! Seconds into steps of several. What a step is folded of is `metrics`' business ([`Snapshot::extend`]); where it begins and ends is decided here.
 
-use metrics::Snapshot;
-use plan::{TestPlan, Window};
+use loadstone_metrics::Snapshot;
+use loadstone_plan::{TestPlan, Window};
 
 /// Whether the seconds of a run can be folded at all: a threshold over windows is judged on them.
 pub(crate) fn is_foldable(plan: &TestPlan) -> bool {

@@ -13,7 +13,7 @@ pub struct HistoryEntry {
     pub info: RunInfo,
     /// Name of the test, and what it was run with, as it may be shown.
     pub test: String,
-    pub parameters: Vec<plan::Parameter>,
+    pub parameters: Vec<loadstone_plan::Parameter>,
     /// `None`: still running, or killed.
     pub end: Option<RunEnd>,
     /// `summary.json` as it lies there: `analysis::Summary`. `None` until it is concluded.

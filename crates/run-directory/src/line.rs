@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use metrics::span::{KeptTrace, SpanPath, TraceSlice};
-use metrics::{Histogram, Signal, SignalNotice, Snapshot};
+use loadstone_metrics::span::{KeptTrace, SpanPath, TraceSlice};
+use loadstone_metrics::{Histogram, Signal, SignalNotice, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// Prepares a snapshot for the disk: where every service time equals the response time (all but the first requests of open

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metrics::{Outcome, Signal, SignalNotice, SignalPoint, Snapshot};
-use plan::TestPlan;
-use secrets::Secrets;
+use loadstone_metrics::{Outcome, Signal, SignalNotice, SignalPoint, Snapshot};
+use loadstone_plan::TestPlan;
+use loadstone_secrets::Secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::run_traces::RunTraces;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use secrets::Secrets;
+use loadstone_secrets::Secrets;
 use serde::{Deserialize, Serialize};
 
 use crate::json::parse;

@@ -3,8 +3,8 @@
 use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use metrics::{SignalNotice, SignalPoint, Snapshot};
-use plan::TestPlan;
+use loadstone_metrics::{SignalNotice, SignalPoint, Snapshot};
+use loadstone_plan::TestPlan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use metrics::{SignalKind, SignalPoint};
-use plan::{Metric, TestPlan};
+use loadstone_metrics::{SignalKind, SignalPoint};
+use loadstone_plan::{Metric, TestPlan};
 
 use crate::SignalSeries;
 

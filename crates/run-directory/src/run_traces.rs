@@ -1,6 +1,6 @@
 //! What the traces of a run said, as read back.
 
-use metrics::span::{KeptFor, KeptTrace, SpanPath, TraceSlice};
+use loadstone_metrics::span::{KeptFor, KeptTrace, SpanPath, TraceSlice};
 
 /// Traces kept of one request for one reason.
 const KEPT_MAX: usize = 5;

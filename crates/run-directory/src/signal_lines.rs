@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use metrics::SignalNotice;
-use secrets::Secrets;
+use loadstone_metrics::SignalNotice;
+use loadstone_secrets::Secrets;
 
 use crate::json::{fill, push_line};
 use crate::line::SignalLine;

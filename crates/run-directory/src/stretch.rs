@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use metrics::{SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot};
+use loadstone_metrics::{SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot};
 
 use crate::{KeptFailure, KeptSecond, SignalSeries, Stretch};
 

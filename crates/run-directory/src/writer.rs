@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use metrics::span::TraceBatch;
-use metrics::{SignalNotice, Snapshot};
-use plan::TestPlan;
-use secrets::Secrets;
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{SignalNotice, Snapshot};
+use loadstone_plan::TestPlan;
+use loadstone_secrets::Secrets;
 use serde::Serialize;
 
 use crate::disk::{self, Lines};

@@ -5,15 +5,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Coordinator, LoadEvent};
-use metrics::{SeriesKind, Snapshot};
-use script::{Inputs, ScriptUsers, Sinks};
+use loadstone_engine::{Coordinator, LoadEvent};
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_script::{Inputs, ScriptUsers, Sinks};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("give a test file")?;
     let inputs = Inputs::from_process(&arguments.collect::<Vec<_>>()).map_err(|error| error.render())?;
-    let loaded = Arc::new(script::load(Path::new(&file), &inputs).map_err(|error| error.render())?);
+    let loaded = Arc::new(loadstone_script::load(Path::new(&file), &inputs).map_err(|error| error.render())?);
     let coordinator = Coordinator::new(Arc::new(loaded.plan.clone()), 1);
     let mut total = Snapshot::default();
     let before = cpu_seconds();

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plan::Secrets;
+use loadstone_plan::Secrets;
 
 /// A place in a source file. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]

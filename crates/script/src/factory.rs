@@ -5,10 +5,10 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{UserError, UserFactory, WorkerContext};
-use metrics::GeneratorSlice;
-use plan::ScenarioId;
-use protocol::{Network, NetworkOptions, WorkerPosition};
+use loadstone_engine::{UserError, UserFactory, WorkerContext};
+use loadstone_metrics::GeneratorSlice;
+use loadstone_plan::ScenarioId;
+use loadstone_protocol::{Network, NetworkOptions, WorkerPosition};
 
 use crate::error::ScriptError;
 use crate::globals::console::ConsoleSink;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use engine::{Iteration, IterationEnd, VirtualUser};
+use loadstone_engine::{Iteration, IterationEnd, VirtualUser};
 use rquickjs::function::This;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Object, Persistent, Promise, Value};

@@ -2,9 +2,9 @@
 //!
 //! They may hold credentials, so none of it is written to a run directory.
 
-use plan::Secrets;
+use loadstone_plan::Secrets;
+use loadstone_stub::{DnsSpec, ProxySpec};
 use serde::Deserialize;
-use stub::{DnsSpec, ProxySpec};
 
 /// A setting of the system that may be turned.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plan::{Secrets, TestPlan};
-use protocol::http::{HttpOptions, TraceSeed, Versions};
-use protocol::{NetworkOptions, NetworkRoute, ProtocolOptions, Proxy, SourceRange};
+use loadstone_plan::{Secrets, TestPlan};
+use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
+use loadstone_protocol::{NetworkOptions, NetworkRoute, ProtocolOptions, Proxy, SourceRange};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 use serde::Deserialize;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use metrics::Nanos;
-use plan::TestPlan;
-use protocol::NetworkOptions;
-use stub::{DnsSpec, ProxySpec};
+use loadstone_metrics::Nanos;
+use loadstone_plan::TestPlan;
+use loadstone_protocol::NetworkOptions;
+use loadstone_stub::{DnsSpec, ProxySpec};
 
 use crate::compile::Program;
 use crate::data::collection::Collected;

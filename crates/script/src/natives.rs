@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plan::Secrets;
+use loadstone_plan::Secrets;
 use rquickjs::{Ctx, Exception, Function, Object};
 
 use crate::parameters::{self, Declarations, Inputs};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{Parameter, ParameterKind, ParameterOrigin, Secrets};
+use loadstone_plan::{Parameter, ParameterKind, ParameterOrigin, Secrets};
 use rquickjs::{Ctx, Exception, Function, IntoJs, Object, Value};
 use serde::Deserialize;
 
@@ -172,7 +172,9 @@ pub(crate) fn check_known(inputs: &Inputs, declared: &[Parameter]) -> Result<(),
             let known: Vec<&str> = declared.iter().map(|parameter| parameter.name.as_str()).collect();
             let help =
                 if known.is_empty() { "the test declares no parameters".to_owned() } else { format!("it declares: {}", known.join(", ")) };
-            return Err(ScriptError::new(format!("the test has no parameter `{name}`{}", units::did_you_mean(name, &known))).help(help));
+            return Err(
+                ScriptError::new(format!("the test has no parameter `{name}`{}", loadstone_units::did_you_mean(name, &known))).help(help)
+            );
         }
     }
     Ok(())
@@ -283,12 +285,14 @@ fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
             _ => Err(format!("\"{text}\" is neither true nor false")),
         },
         ParameterKind::Duration => {
-            units::duration::parse(text).map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string())
+            loadstone_units::duration::parse(text).map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string())
         }
         ParameterKind::Url => check_url(text).map(|()| GivenValue::Text(text.to_owned())),
         ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(GivenValue::Text(text.to_owned())),
         ParameterKind::Choice { options } => Err(format!("\"{text}\" is not one of {}", options.join(", "))),
-        ParameterKind::Delay => text.parse::<stub::Delay>().map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string()),
+        ParameterKind::Delay => {
+            text.parse::<loadstone_stub::Delay>().map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string())
+        }
         ParameterKind::String => Ok(GivenValue::Text(text.to_owned())),
     }
 }

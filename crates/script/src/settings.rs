@@ -1,8 +1,8 @@
 //! What a test sets for its requests and users beside the plan: base URLs, headers, credentials. May hold secrets, so none
 //! of it is written to a run directory.
 
-use plan::Secrets;
-use protocol::http::ClientOptions;
+use loadstone_plan::Secrets;
+use loadstone_protocol::http::ClientOptions;
 use serde::Deserialize;
 
 /// Credentials as the script gave them.

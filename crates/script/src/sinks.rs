@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use metrics::{Outcome, Phases};
+use loadstone_metrics::{Outcome, Phases};
 
 use crate::error::ScriptError;
 use crate::globals::console::ConsoleLevel;

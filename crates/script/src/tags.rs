@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use metrics::Tags;
+use loadstone_metrics::Tags;
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Value};
 
 /// Longest name or value. Characters.

@@ -39,7 +39,7 @@ pub(crate) struct UnknownOptionListener(pub(crate) Box<ListenToMisuse>);
 /// What is said of an option that `what` does not take.
 pub(crate) fn unknown_option(what: &str, option: &str, known: &[impl AsRef<str>]) -> String {
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    format!("{what} has no option `{option}`{}; its options are: {}", units::did_you_mean(option, &known), known.join(", "))
+    format!("{what} has no option `{option}`{}; its options are: {}", loadstone_units::did_you_mean(option, &known), known.join(", "))
 }
 
 /// The option that a message of [`unknown_option`] names.

@@ -1,8 +1,8 @@
 //! Whether the limit on open files leaves room for the connections of a plan. A user needs at least one connection.
 
-use engine::DescriptorTables;
-use plan::{Load, LoadProfile, OpenStage, ScenarioRun};
-use units::count;
+use loadstone_engine::DescriptorTables;
+use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioRun};
+use loadstone_units::count;
 
 use crate::machine;
 
@@ -64,7 +64,7 @@ fn possible(run: &ScenarioRun) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use plan::{ClosedStage, ScenarioId, Timing};
+    use loadstone_plan::{ClosedStage, ScenarioId, Timing};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Writes the run directory as the run goes on.
 
-use run_directory::{RunError, Writer};
+use loadstone_run_directory::{RunError, Writer};
 
 use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 

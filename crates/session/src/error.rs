@@ -1,6 +1,6 @@
 //! Why a run did not come about, or did not come to its end.
 
-use run_directory::RunError;
+use loadstone_run_directory::RunError;
 
 use crate::descriptor_room::RoomError;
 use crate::event::SubscriberError;
@@ -24,7 +24,7 @@ pub enum SessionError {
     Directory(#[from] RunError),
     /// Nothing was loaded.
     #[error("cannot start the observers: {0}")]
-    Observers(#[source] observe::ObserveError),
+    Observers(#[source] loadstone_observe::ObserveError),
     /// At the start, nothing was loaded; later, the run was halted.
     #[error("{0}")]
     Subscriber(#[source] SubscriberError),

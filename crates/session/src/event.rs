@@ -2,12 +2,12 @@
 
 use std::error::Error;
 
-use analysis::{LiveAnalysis, Provisional};
-use engine::{LoadControl, LoadHandle};
-use metrics::span::TraceBatch;
-use metrics::{MarkKind, Nanos, SignalNotice, Snapshot};
-use plan::TestPlan;
-use run_directory::{RunEnd, RunInfo, SignalSeries};
+use loadstone_analysis::{LiveAnalysis, Provisional};
+use loadstone_engine::{LoadControl, LoadHandle};
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{MarkKind, Nanos, SignalNotice, Snapshot};
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::{RunEnd, RunInfo, SignalSeries};
 
 /// Something that happened. Nothing in it shows a secret.
 pub enum RunEvent<'a> {

@@ -5,14 +5,14 @@ use std::future::Future;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use engine::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser, WorkerContext};
-use metrics::clock::Clock;
-use metrics::span::RequestLabel;
-use metrics::{FailureSample, GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
-use plan::{RunOptions, ScenarioId};
-use protocol::Network;
-use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
-use secrets::Secrets;
+use loadstone_engine::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser, WorkerContext};
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::span::RequestLabel;
+use loadstone_metrics::{FailureSample, GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
+use loadstone_plan::{RunOptions, ScenarioId};
+use loadstone_protocol::Network;
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
+use loadstone_secrets::Secrets;
 
 /// The one request of a run without a script.
 #[derive(Debug, Clone)]

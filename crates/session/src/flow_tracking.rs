@@ -3,9 +3,9 @@
 
 use std::rc::Rc;
 
-use metrics::{FlowBook, FlowDefinition, FlowEvent, Mark, MarkKind, Nanos, Snapshot};
-use plan::{FlowSpec, TestPlan};
-use script::Stubs;
+use loadstone_metrics::{FlowBook, FlowDefinition, FlowEvent, Mark, MarkKind, Nanos, Snapshot};
+use loadstone_plan::{FlowSpec, TestPlan};
+use loadstone_script::Stubs;
 
 /// Follows all flows of a plan.
 pub struct FlowTracking {
@@ -78,9 +78,12 @@ impl FlowTracking {
         if open.iter().zip(&self.flows).any(|((_, open), flow)| *open > 0 && waited_ns < flow.drain_ns) {
             return None;
         }
-        let left: Vec<String> =
-            open.iter().filter(|(_, open)| *open > 0).map(|(name, open)| format!("{name}: {} left open", units::count(*open))).collect();
-        let waited = units::seconds(waited_ns as f64 / 1e9);
+        let left: Vec<String> = open
+            .iter()
+            .filter(|(_, open)| *open > 0)
+            .map(|(name, open)| format!("{name}: {} left open", loadstone_units::count(*open)))
+            .collect();
+        let waited = loadstone_units::seconds(waited_ns as f64 / 1e9);
         Some(if left.is_empty() {
             format!("no open journeys left, {waited} after the load")
         } else {

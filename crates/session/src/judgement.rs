@@ -1,10 +1,10 @@
 //! Judges thresholds and validity while the run goes on.
 
-use analysis::{LiveAnalysis, ThresholdFailure};
-use engine::StopReason;
-use metrics::Snapshot;
-use plan::TestPlan;
-use run_directory::RunInfo;
+use loadstone_analysis::{LiveAnalysis, ThresholdFailure};
+use loadstone_engine::StopReason;
+use loadstone_metrics::Snapshot;
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::RunInfo;
 
 use crate::system_signals::FreshReadings;
 

@@ -29,13 +29,13 @@ mod system_signals;
 mod trace_names;
 
 pub use descriptor_room::{RoomError, descriptor_tables};
-pub use engine::{LoadControl, LoadEnding, LoadHandle, StopReason};
 pub use error::SessionError;
 pub use event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 pub use fixed_request::{FixedRequest, FixedRequestUsers};
 pub use flow_tracking::FlowTracking;
+pub use loadstone_engine::{LoadControl, LoadEnding, LoadHandle, StopReason};
+pub use loadstone_observe::processes_on;
 pub use machine::{cores, hostname};
-pub use observe::processes_on;
 pub use output_feed::{OutputFeed, OutputSettings};
 pub use printed_lines::{LineSender, PrintedLines};
 pub use rate_room::RateError;

@@ -1,6 +1,6 @@
 //! The machine the load is made on: facts for the run directory, and the limits raised before the start.
 
-use run_directory::HostFacts;
+use loadstone_run_directory::HostFacts;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the limit of open descriptors as far as it goes. Returns the limit now in force.

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use metrics::{MarkKind, Signal, SignalPoint};
-use outputs::{Destination, OutputDelivery, Outputs, RunLabels};
-use plan::TestPlan;
-use run_directory::RunInfo;
+use loadstone_metrics::{MarkKind, Signal, SignalPoint};
+use loadstone_outputs::{Destination, OutputDelivery, Outputs, RunLabels};
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::RunInfo;
 
 use crate::event::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
@@ -19,7 +19,7 @@ pub struct OutputSettings {
     pub listen: Option<SocketAddr>,
 }
 
-/// All outputs of one run. One that cannot be started ([`outputs::OutputError`]) keeps the run from beginning; one that is slow or down
+/// All outputs of one run. One that cannot be started ([`loadstone_outputs::OutputError`]) keeps the run from beginning; one that is slow or down
 /// costs it nothing.
 pub struct OutputFeed<'a> {
     settings: OutputSettings,

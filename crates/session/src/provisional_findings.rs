@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
-use analysis::Provisional;
-use metrics::Nanos;
-use metrics::clock::thread_cpu_ns;
-use run_directory::{Reader, RunError};
+use loadstone_analysis::Provisional;
+use loadstone_metrics::Nanos;
+use loadstone_metrics::clock::thread_cpu_ns;
+use loadstone_run_directory::{Reader, RunError};
 
 /// An analysis begins this long after the one before at the earliest.
 const EVERY_NS: u64 = 5_000_000_000;

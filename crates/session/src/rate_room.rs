@@ -1,7 +1,7 @@
 //! Whether a plan's rates are such as its workers could ever make.
 
-use plan::{LoadProfile, OpenStage, TestPlan};
-use units::count;
+use loadstone_plan::{LoadProfile, OpenStage, TestPlan};
+use loadstone_units::count;
 
 /// The plan asks for more arrivals per second than its workers can start.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ fn rate_max(profile: &LoadProfile) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Load, ScenarioId, ScenarioRun};
+    use loadstone_plan::{Load, ScenarioId, ScenarioRun};
 
     fn refused(per_second: f64, workers: u32) -> Option<String> {
         let load = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::rate(per_second, 1_000_000_000)));

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plan::TestPlan;
-use protocol::{NetworkOptions, NetworkRoute};
+use loadstone_plan::TestPlan;
+use loadstone_protocol::{NetworkOptions, NetworkRoute};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use engine::{LoadControl, LoadHandle, StopReason};
-use metrics::clock::Monotonic;
-use metrics::{Mark, MarkKind, Nanos, Snapshot};
-use plan::TestPlan;
-use run_directory::{RunEnd, RunInfo};
-use script::Stubs;
-use secrets::Secrets;
+use loadstone_engine::{LoadControl, LoadHandle, StopReason};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Mark, MarkKind, Nanos, Snapshot};
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::{RunEnd, RunInfo};
+use loadstone_script::Stubs;
+use loadstone_secrets::Secrets;
 
 use crate::event::{RunEvent, RunRequests, SubscriberError};
 use crate::flow_tracking::FlowTracking;

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{
+use loadstone_engine::{
     AgentCommand, Coordinator, LoadControl, LoadEnding, LoadEvent, LoadHandle, StopReason, UserFactory, WorkerContext, WorkerError,
 };
-use observe::Observer;
-use plan::TestPlan;
-use protocol::NetworkOptions;
-use protocol::http::HttpOptions;
-use run_directory::{AgentInfo, RunEnd, RunInfo, Writer};
-use script::Stubs;
-use secrets::Secrets;
+use loadstone_observe::Observer;
+use loadstone_plan::TestPlan;
+use loadstone_protocol::NetworkOptions;
+use loadstone_protocol::http::HttpOptions;
+use loadstone_run_directory::{AgentInfo, RunEnd, RunInfo, Writer};
+use loadstone_script::Stubs;
+use loadstone_secrets::Secrets;
 
 use crate::descriptor_room;
 use crate::directory_writer::DirectoryWriter;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::clock::Monotonic;
-use metrics::span::TraceBatch;
-use metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
-use script::Stubs;
-use stub::{NameSecond, Recording, SecondCounts};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{Nanos, Role, Signal, SignalBatch, SignalKind, SignalPoint, unit};
+use loadstone_script::Stubs;
+use loadstone_stub::{NameSecond, Recording, SecondCounts};
 
 use crate::system_signals::SignalSource;
 
@@ -118,7 +118,7 @@ fn points<'a>(
 /// Calls that no route of a stub matched, in a sentence per stub: usually a wrong address somewhere.
 pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
     let sentence = |(name, recording): &(String, Recording)| {
-        let calls = units::counted(recording.unmatched, "call");
+        let calls = loadstone_units::counted(recording.unmatched, "call");
         format!("stub:{name} had {calls} that none of its routes matched; they were answered with 404, those of gRPC with UNIMPLEMENTED")
     };
     recordings.iter().filter(|(_, recording)| recording.unmatched > 0).map(sentence).collect()
@@ -127,7 +127,7 @@ pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
 /// Calls that the stubs hold, in a sentence: the run ends, and they are yet to be answered.
 pub(crate) fn held(recordings: &[(String, Recording)]) -> Option<String> {
     let calls: u64 = recordings.iter().map(|(_, recording)| recording.in_flight).sum();
-    (calls > 0).then(|| format!("{} to stubs not yet answered: they have up to ten seconds", units::counted(calls, "call")))
+    (calls > 0).then(|| format!("{} to stubs not yet answered: they have up to ten seconds", loadstone_units::counted(calls, "call")))
 }
 
 #[cfg(test)]

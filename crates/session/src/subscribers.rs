@@ -1,6 +1,6 @@
 //! A run's subscribers in their order: delivers events, gathers what they ask for, and remembers the first failure.
 
-use engine::LoadControl;
+use loadstone_engine::LoadControl;
 
 use crate::directory_writer::DirectoryWriter;
 use crate::error::SessionError;

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use metrics::clock::Monotonic;
-use metrics::span::TraceBatch;
-use metrics::{FlowEvent, Mark, MarkKind, Signal, SignalBatch, SignalNotice};
-use observe::{Observation, ObserveError, Observer};
-use plan::TestPlan;
-use run_directory::SignalSeries;
-use secrets::Secrets;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{FlowEvent, Mark, MarkKind, Signal, SignalBatch, SignalNotice};
+use loadstone_observe::{Observation, ObserveError, Observer};
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::SignalSeries;
+use loadstone_secrets::Secrets;
 
 /// Reads signals while the load runs.
 pub(crate) trait SignalSource {
@@ -34,7 +34,7 @@ impl SignalSource for Observation {
     }
 }
 
-/// For [`script::Inputs::check_observer`]: errors of `observe.KIND(…)` at the line where it stands.
+/// For [`loadstone_script::Inputs::check_observer`]: errors of `observe.KIND(…)` at the line where it stands.
 pub fn check_observer(description: &serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
     Ok(Observer::check(description)?)
 }
@@ -136,7 +136,7 @@ impl SystemSignals {
 mod tests {
     use std::sync::Arc;
 
-    use metrics::{NoticeKind, SignalKind, SignalPoint};
+    use loadstone_metrics::{NoticeKind, SignalKind, SignalPoint};
 
     use super::*;
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn batch(metric: &str, at: u64) -> SignalBatch {
-        let signal = Signal::new("shop", metric, SignalKind::Gauge, metrics::unit::COUNT).help("of http://app:hunter2@host/");
+        let signal = Signal::new("shop", metric, SignalKind::Gauge, loadstone_metrics::unit::COUNT).help("of http://app:hunter2@host/");
         let observer: Arc<str> = "shop".into();
         let message = "cannot reach http://app:hunter2@host/".to_owned();
         let notice = SignalNotice { observer: Arc::clone(&observer), at, kind: NoticeKind::Failed, message };

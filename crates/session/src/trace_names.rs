@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use metrics::span::{RequestLabel, SpanKind, TraceBatch};
-use metrics::{SeriesKind, Snapshot};
-use secrets::Secrets;
+use loadstone_metrics::span::{RequestLabel, SpanKind, TraceBatch};
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_secrets::Secrets;
 
 /// Scenario and name of each request that has ended, by label.
 #[derive(Debug, Default)]
@@ -35,8 +35,8 @@ impl TraceNames {
 
 #[cfg(test)]
 mod tests {
-    use metrics::span::SpanPath;
-    use metrics::{SeriesKey, SeriesSlice};
+    use loadstone_metrics::span::SpanPath;
+    use loadstone_metrics::{SeriesKey, SeriesSlice};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::env::args().nth(1).unwrap_or_else(|| "{}".to_owned());
-    let server = serde_json::from_str::<stub::StubSpec>(&text)?.start()?;
+    let server = serde_json::from_str::<loadstone_stub::StubSpec>(&text)?.start()?;
     writeln!(std::io::stdout(), "{}", server.url("/"))?;
     std::io::stdin().read_to_end(&mut Vec::new())?;
     let recording = server.recording();

@@ -6,7 +6,7 @@
 
 use std::io::{Read, Write};
 
-use stub::truth::{Truth, TruthOptions, TruthServer};
+use loadstone_stub::truth::{Truth, TruthOptions, TruthServer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::env::args().nth(1).unwrap_or_else(|| r#"{"kind": "instant"}"#.to_owned());

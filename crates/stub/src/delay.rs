@@ -7,8 +7,8 @@ use std::f64::consts::TAU;
 use std::fmt;
 use std::str::FromStr;
 
+use loadstone_units::UnitError;
 use thiserror::Error;
-use units::UnitError;
 
 /// A fixed delay, or a distribution of delays. All times in nanoseconds. Written as `100ms`, `uniform(1s, 3s)`, …
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,7 +89,7 @@ fn parse(text: &str) -> Result<Delay, String> {
 }
 
 fn duration_ns(text: &str) -> Result<f64, UnitError> {
-    units::duration::parse(text).map(|ns| ns as f64)
+    loadstone_units::duration::parse(text).map(|ns| ns as f64)
 }
 
 impl Delay {

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
+use loadstone_units::UnitError;
 use serde_json::Value;
 use thiserror::Error;
-use units::UnitError;
 
 use crate::DelayError;
 

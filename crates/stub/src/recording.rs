@@ -81,8 +81,8 @@ impl RouteCounts {
     /// How its requests ended, by status, in words: `12 × 200`, `3 × UNAVAILABLE`, `1 reset`.
     pub fn endings(&self) -> impl Iterator<Item = String> {
         self.statuses.iter().map(|(status, count)| {
-            let times = units::counted(*count, "time");
-            let count = units::count(*count);
+            let times = loadstone_units::counted(*count, "time");
+            let count = loadstone_units::count(*count);
             match status {
                 0 => format!("{count} reset"),
                 &TCP_ANSWERED => times,

@@ -163,9 +163,9 @@ impl LoadUnit {
     /// A level in words: `160/s`, `40 users`, `1.50 × the test's load`.
     pub fn words(self, load: f64) -> String {
         match self {
-            LoadUnit::Arrivals => units::rate(load),
-            LoadUnit::Users => units::counted(load.round() as u64, "user"),
-            LoadUnit::Times => format!("{} × the test's load", units::number(load)),
+            LoadUnit::Arrivals => loadstone_units::rate(load),
+            LoadUnit::Users => loadstone_units::counted(load.round() as u64, "user"),
+            LoadUnit::Times => format!("{} × the test's load", loadstone_units::number(load)),
         }
     }
 

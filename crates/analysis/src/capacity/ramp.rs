@@ -4,7 +4,7 @@
 //! Divided, N/X is a sum of 1, N − 1 and N(N − 1) with coefficients that cannot be negative: a linear fit. Where the run stopped before the throughput bent,
 //! any ceiling fits as well, and none is named: *not identified*.
 
-use run_directory::Run;
+use loadstone_run_directory::Run;
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::resampled;
@@ -118,7 +118,8 @@ impl RampEstimate {
         };
         let estimate = match ceiling {
             Ok((interval, fit)) => {
-                let (value, low, high) = (units::rate(interval.value), units::rate(interval.low), units::rate(interval.high));
+                let (value, low, high) =
+                    (loadstone_units::rate(interval.value), loadstone_units::rate(interval.low), loadstone_units::rate(interval.high));
                 let remark = format!("at most about {value} ({low} to {high})");
                 Self {
                     throughput_max: Some(interval),
@@ -161,7 +162,7 @@ fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Fit), S
         return Err("the throughput had not bent yet when the load ended".to_owned());
     }
     if interval.high > WIDE * seen || interval.low * WIDE < seen {
-        let (low, high) = (units::rate(interval.low), units::rate(interval.high));
+        let (low, high) = (loadstone_units::rate(interval.low), loadstone_units::rate(interval.high));
         return Err(format!("stretches of this run contradict each other: the ceiling may lie anywhere from {low} to {high}"));
     }
     Ok((interval, fit))

@@ -1,7 +1,7 @@
 //! The load of a run in stretches: what was in the system, and what ended.
 
-use metrics::{SeriesKind, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_run_directory::Run;
 
 use crate::interval::student_t;
 

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use metrics::{
+use loadstone_metrics::{
     GeneratorSlice, LeafSlice, Outcome, Role, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint, Snapshot, unit,
 };
-use plan::{LoadProfile, TestPlan};
-use run_directory::{Run, RunInfo, SignalSeries};
+use loadstone_plan::{LoadProfile, TestPlan};
+use loadstone_run_directory::{Run, RunInfo, SignalSeries};
 
 use super::{CapacityInterval, RampEstimate};
 use crate::draws::Draws;
@@ -206,7 +206,7 @@ fn the_whole_table() {
         println!(
             "| {} | {which} | {} | {} of {ramps} | {} | {} | {} |",
             ramp.name,
-            units::rate(truth),
+            loadstone_units::rate(truth),
             hits.told,
             share_in_words(hits.held, hits.told),
             percent(quantile(&hits.errors, 0.95)),

@@ -1,8 +1,8 @@
 //! What one probe says: each objective with its interval, and whether the system kept up.
 
-use metrics::{SeriesKind, Snapshot};
-use plan::{Aggregate, Comparison, Metric, Threshold, Window};
-use run_directory::Run;
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_plan::{Aggregate, Comparison, Metric, Threshold, Window};
+use loadstone_run_directory::Run;
 
 use super::model::{ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading};
 use crate::interval::mean_of_batches;

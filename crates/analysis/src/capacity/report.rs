@@ -100,7 +100,7 @@ fn disturbed_by(unit: LoadUnit, probes: &[CapacityProbe]) -> Option<String> {
     if let Some(most) = all().max_by_key(|of| count(&of.what)) {
         // The loudest example is the last: it was made where the answer lies.
         let example = all().rfind(|of| of.what == most.what).map_or("", |of| of.evidence.as_str());
-        let (times, of) = (count(&most.what), units::counted(probes.len() as u64, "probe"));
+        let (times, of) = (count(&most.what), loadstone_units::counted(probes.len() as u64, "probe"));
         return Some(format!("the machine of the generator, in {times} of {of}: {} ({example})", most.what.to_lowercase()));
     }
     let of = |lean: ProbeLean| probes.iter().filter(move |probe| probe.lean == lean).map(|probe| probe.load);

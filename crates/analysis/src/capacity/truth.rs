@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use metrics::{LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use plan::{Aggregate, Bound, Comparison, LoadProfile, Metric, Selector, TestPlan, Threshold, Window};
-use run_directory::{Run, RunInfo};
+use loadstone_metrics::{LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_plan::{Aggregate, Bound, Comparison, LoadProfile, Metric, Selector, TestPlan, Threshold, Window};
+use loadstone_run_directory::{Run, RunInfo};
 
 use super::{
     Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ProbeLean, ProbeReading, next_step,

@@ -5,7 +5,7 @@
 //! Both U and X are noisy, X most where the system is full and U at its most. The line is therefore drawn by the stretches beside each (an instrumental
 //! variable; Wald, "The fitting of straight lines if both variables are subject to error", 1940): noise bends it neither way.
 
-use run_directory::Run;
+use loadstone_run_directory::Run;
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{draws, interval};
@@ -151,7 +151,7 @@ impl<'a> RampFit<'a> {
         };
         let fitted = of_points(&points, places, line, &self.draws)?;
         if fitted.throughput_max.high < self.carried {
-            let (full, carried) = (units::rate(fitted.throughput_max.value), units::rate(self.carried));
+            let (full, carried) = (loadstone_units::rate(fitted.throughput_max.value), loadstone_units::rate(self.carried));
             return Err(format!("its use at lower load would have it full at {full}, and {carried} and more were carried"));
         }
         Ok(Some(fitted))
@@ -188,7 +188,7 @@ fn of_points(points: &[Option<Point>], places: f64, line: UseLine, draws: &[Vec<
     let throughput_max = interval((places - always) / each, &drawn, points.len()).ok_or_else(follows_not)?;
     let CapacityInterval { value, low, high } = throughput_max;
     if high > WIDE * value || low * WIDE < value {
-        let (low, high) = (units::rate(low), units::rate(high));
+        let (low, high) = (loadstone_units::rate(low), loadstone_units::rate(high));
         return Err(format!("what a request needs of it is not known well enough: it may be full anywhere from {low} to {high}"));
     }
     Ok(Fitted { each, throughput_max, drawn })

@@ -58,9 +58,9 @@ impl WhatIf {
         let CapacityInterval { value, low, high } = throughput_max;
         let remark = format!(
             "without {taken_away} at most about {} ({} to {}), an upper bound: there {} would be full{}",
-            units::rate(value),
-            units::rate(low),
-            units::rate(high),
+            loadstone_units::rate(value),
+            loadstone_units::rate(low),
+            loadstone_units::rate(high),
             full.join(" or "),
             nothing_known_of(ceilings)
         );
@@ -120,7 +120,7 @@ mod tests {
             println!(
                 "| {} | {} | {count} of {ramps} | {right} | {} | {} | {} |",
                 ramp.name,
-                units::rate(truth),
+                loadstone_units::rate(truth),
                 share_in_words(held, count),
                 percent(quantile(&errors, 0.95)),
                 percent(quantile(&halves, 0.5)),

@@ -58,7 +58,7 @@ impl ComparisonGate {
 
 fn why(row: &ComparedRow) -> String {
     match row.minutes_needed {
-        Some(minutes) => format!("needs runs of about {}", units::seconds(60.0 * minutes.ceil())),
+        Some(minutes) => format!("needs runs of about {}", loadstone_units::seconds(60.0 * minutes.ceil())),
         None if row.why.is_empty() => "too close to tell".to_owned(),
         None => row.why.clone(),
     }

@@ -102,7 +102,7 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
             let medians = UntoldMedians::of(subjects);
             match medians.minutes_needed() {
                 Some(minutes) => {
-                    let each = units::seconds(60.0 * minutes.ceil());
+                    let each = loadstone_units::seconds(60.0 * minutes.ceil());
                     format!("cannot tell: the runs are too short; medians need about {each} each{rest}")
                 }
                 None => format!("cannot tell: {}{rest}", medians.why()),
@@ -113,12 +113,12 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
 
 /// A round share, as somebody set it: `3 %`.
 fn round(share: f64) -> String {
-    format!("{} %", units::number((share * 1e6).round() / 1e4))
+    format!("{} %", loadstone_units::number((share * 1e6).round() / 1e4))
 }
 
 /// A share that may be negative.
 fn percent(value: f64) -> String {
-    if value < 0.0 { format!("−{}", units::share(-value)) } else { units::share(value) }
+    if value < 0.0 { format!("−{}", loadstone_units::share(-value)) } else { loadstone_units::share(value) }
 }
 
 fn size(row: &ComparedRow) -> f64 {

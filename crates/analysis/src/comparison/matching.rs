@@ -1,7 +1,7 @@
 //! What should be the same in both runs, and is not. It is told before any number.
 
-use plan::{Load, LoadProfile, OpenStage, TestPlan};
-use run_directory::RunEnd;
+use loadstone_plan::{Load, LoadProfile, OpenStage, TestPlan};
+use loadstone_run_directory::RunEnd;
 use serde::{Deserialize, Serialize};
 
 use super::model::RunDifference;
@@ -103,7 +103,7 @@ fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut F
     }
     let scaled = |input: ComparedInput<'_>| {
         let leaves = input.run.slices.iter().flat_map(|slice| &slice.leaves);
-        leaves.flat_map(|leaf| &leaf.changes).filter(|change| matches!(change, metrics::LeafChange::Scaled { .. })).count()
+        leaves.flat_map(|leaf| &leaf.changes).filter(|change| matches!(change, loadstone_metrics::LeafChange::Scaled { .. })).count()
     };
     if scaled(baseline) > 0 || scaled(candidate) > 0 {
         let times =
@@ -172,8 +172,8 @@ fn parameters(old: &TestPlan, new: &TestPlan, found: &mut Found) {
 
 fn machine(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut Found) {
     let (old, new) = (&baseline.run.info.host, &candidate.run.info.host);
-    let words = |host: &run_directory::HostFacts| {
-        format!("{}, {}, {}, {}", host.hostname, host.cpu, units::counted(u64::from(host.cores), "core"), host.kernel)
+    let words = |host: &loadstone_run_directory::HostFacts| {
+        format!("{}, {}, {}, {}", host.hostname, host.cpu, loadstone_units::counted(u64::from(host.cores), "core"), host.kernel)
     };
     const MEANING: &str = "the load came from another machine";
     if (&old.hostname, &old.cpu, old.cores) != (&new.hostname, &new.cpu, new.cores) {

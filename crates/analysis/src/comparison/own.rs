@@ -1,6 +1,6 @@
 //! Metrics of the tests' own. Which way is better, the test does not say: they move, and are never better or worse.
 
-use metrics::{Histogram, MetricSlice, MetricValue, ValueHistogram};
+use loadstone_metrics::{Histogram, MetricSlice, MetricValue, ValueHistogram};
 
 use super::blocks;
 use super::change::Estimate;

@@ -11,7 +11,7 @@
 //! A variant that took the error anew at every θ was tried: away from the ratio that was seen the two no longer have their loads in common, and high
 //! percentiles of a ramp had no end.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use super::change::{ChangeErrors, SideError};
 use super::pairs::{self, PARTS, PairSpread};

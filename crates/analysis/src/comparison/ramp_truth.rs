@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use super::simulated::{SimulatedLoad, System, input};
 use super::{ComparedMetric, ComparedRow, ComparisonVerdict, EFFECT, RowVerdict, RunComparison, SubjectKind, compare};

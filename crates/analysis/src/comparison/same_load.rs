@@ -1,8 +1,8 @@
 //! Which seconds of two runs had the same load, where the plan changes it. What the load does of a second it does in both runs, so that these seconds can be
 //! held against each other; without them a ramp looks like scatter. Deliberately absent: constant loads, of which any second is as good as another.
 
-use plan::{Load, LoadProfile, OpenStage, RunRole, ScenarioRun};
-use run_directory::Run;
+use loadstone_plan::{Load, LoadProfile, OpenStage, RunRole, ScenarioRun};
+use loadstone_run_directory::Run;
 
 use super::model::Side;
 use crate::facts::load_stretches;
@@ -105,8 +105,8 @@ fn is_same(baseline: &[f64], candidate: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use metrics::LeafChange;
-    use plan::ClosedStage;
+    use loadstone_metrics::LeafChange;
+    use loadstone_plan::ClosedStage;
 
     use super::super::simulated::{SimulatedLoad, System};
     use super::*;
@@ -140,7 +140,7 @@ mod tests {
         }
         let set_up = (0..3u32).map(|slice| {
             let start = u64::from(slice) * 1_000_000_000;
-            metrics::Snapshot { slice, start, end: start + 1_000_000_000, ..metrics::Snapshot::default() }
+            loadstone_metrics::Snapshot { slice, start, end: start + 1_000_000_000, ..loadstone_metrics::Snapshot::default() }
         });
         new.slices.splice(0..0, set_up);
         let same = SameLoad::of(&old, &new).unwrap();
@@ -164,13 +164,14 @@ mod tests {
     #[test]
     fn a_load_is_constant_if_all_of_it_is_at_once() {
         let stage = |from, to| ClosedStage { from, to, duration_ns: 60_000_000_000 };
-        let leaf = |stages| Load::Run(ScenarioRun::new(plan::ScenarioId(0), LoadProfile::Closed { stages }));
+        let leaf = |stages| Load::Run(ScenarioRun::new(loadstone_plan::ScenarioId(0), LoadProfile::Closed { stages }));
         let level = || leaf(vec![stage(5, 5)]);
         assert!(!changes(&Load::Parallel(vec![level(), level()])) && !changes(&Load::Sequence(vec![level()])));
         assert!(changes(&Load::Sequence(vec![level(), level()])), "something else after a minute");
         assert!(changes(&Load::Parallel(vec![level(), leaf(vec![stage(0, 5)])])));
         assert!(changes(&leaf(vec![stage(5, 5), stage(9, 9)])));
-        let set_up = Load::Run(ScenarioRun { role: RunRole::SetUp, ..ScenarioRun::new(plan::ScenarioId(0), LoadProfile::burst(1)) });
+        let set_up =
+            Load::Run(ScenarioRun { role: RunRole::SetUp, ..ScenarioRun::new(loadstone_plan::ScenarioId(0), LoadProfile::burst(1)) });
         assert!(!changes(&Load::Sequence(vec![set_up, level()])));
     }
 }

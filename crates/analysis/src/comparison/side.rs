@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use metrics::{Histogram, SeriesKey, SeriesKind};
-use run_directory::Run;
+use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
+use loadstone_run_directory::Run;
 
 use crate::Summary;
 use crate::facts::load_stretches;

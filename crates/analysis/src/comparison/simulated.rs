@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use metrics::{LeafChange, LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use plan::{ClosedStage, LoadProfile, OpenStage, TestPlan, Timing};
-use run_directory::{Run, RunEnd, RunInfo};
+use loadstone_metrics::{LeafChange, LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, TestPlan, Timing};
+use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use super::{ComparedInput, EFFECT, RunComparison, compare};
 use crate::draws::Draws;

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::Role;
-use run_directory::SignalSeries;
+use loadstone_metrics::Role;
+use loadstone_run_directory::SignalSeries;
 
 use super::change::{ChangeErrors, Estimate};
 use super::model::{ComparedMetric, ComparedRow, ComparedSubject, RowVerdict, Side, SubjectKind};

@@ -1,6 +1,6 @@
 //! Requests, groups, scenarios and flows: rates, failures and response times.
 
-use metrics::{Histogram, SeriesKey};
+use loadstone_metrics::{Histogram, SeriesKey};
 
 use super::change::{self, Estimate};
 use super::model::{ComparedSubject, ShiftPoint, Side, SubjectKind};
@@ -216,13 +216,13 @@ fn started_history(side: &RunSide<'_>, name: &str) -> Vec<Histogram> {
 
 /// Journeys that ended, lost ones as failures.
 fn flow_seconds(side: &RunSide<'_>, name: &str) -> SecondsInOrder {
-    let second = |flow: &metrics::FlowSlice| SeriesSecond {
+    let second = |flow: &loadstone_metrics::FlowSlice| SeriesSecond {
         count: (flow.finished + flow.timed_out) as f64,
         failed: flow.timed_out as f64,
         time: flow.time.sum() as f64 / 1e9,
         planned: 1.0,
     };
     let nothing = SeriesSecond { planned: 1.0, ..SeriesSecond::default() };
-    let of_slice = |slice: &metrics::Snapshot| slice.flows.iter().find(|flow| *flow.name == *name).map_or(nothing, second);
+    let of_slice = |slice: &loadstone_metrics::Snapshot| slice.flows.iter().find(|flow| *flow.name == *name).map_or(nothing, second);
     SecondsInOrder::trimmed(&side.run.slices.iter().map(of_slice).collect::<Vec<_>>())
 }

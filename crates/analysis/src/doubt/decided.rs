@@ -3,9 +3,9 @@
 //! A number lies between its least true value and what was measured. Where the bound lies between the two, nobody can say whether it was met. A number
 //! that was met only thinly stays met: what the generator adds, and too few samples, speak against the target and never for it.
 
-use metrics::{Histogram, LeafSlice, Snapshot};
-use plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Window};
-use run_directory::Run;
+use loadstone_metrics::{Histogram, LeafSlice, Snapshot};
+use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Window};
+use loadstone_run_directory::Run;
 
 use super::shortfall::{missing_rate, shortfall};
 use super::{DoubtTally, matters};
@@ -75,9 +75,9 @@ fn too_few_samples(run: &Run, threshold: &Threshold, value: f64) -> Option<Strin
     // The value itself is not within the bound, however coarse a histogram's buckets are.
     let bound_ns = (threshold.bound.value.min(value) * 1e9) as u64;
     let beyond = (count - measured.count_at_or_below(bound_ns.saturating_sub(1))).max(1);
-    let percentile = units::percentile(quantile);
+    let percentile = loadstone_units::percentile(quantile);
     (chance_of(beyond, count, 1.0 - quantile) > CHANCE).then(|| {
-        let samples = units::counted(count, "sample");
+        let samples = loadstone_units::counted(count, "sample");
         format!("{beyond} of {samples} beyond the bound are too few to say where {percentile} lies")
     })
 }
@@ -127,7 +127,7 @@ fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Opti
         }
         most = most.max(value - least);
     }
-    (most > 0.0).then(|| format!("up to {} of it may be the generator's", units::seconds(most)))
+    (most > 0.0).then(|| format!("up to {} of it may be the generator's", loadstone_units::seconds(most)))
 }
 
 fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option<String> {
@@ -145,7 +145,7 @@ fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Optio
     let doubts = DoubtTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);
     let doubt = value - doubts.of_flow(&flow.merged.time).least(quantile, value, &flow.merged.time);
     let is_open = matters(value, doubt) && threshold.bound.holds(value - doubt);
-    is_open.then(|| format!("up to {} of it may be the generator's", units::seconds(doubt)))
+    is_open.then(|| format!("up to {} of it may be the generator's", loadstone_units::seconds(doubt)))
 }
 
 /// The worst window first, then the others: first and last second (exclusive).
@@ -181,7 +181,7 @@ fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
     let late = doubts.timeouts_read_late(|key| selects(threshold, key)).min(failed);
     let least = (failed - late) as f64 / if threshold.aggregate == Aggregate::Rate { count.max(1) as f64 } else { 1.0 };
     let is_open = late > 0 && threshold.bound.holds(least);
-    is_open.then(|| format!("up to {} may have been answered in time, and read late", units::counted(late, "timed-out request")))
+    is_open.then(|| format!("up to {} may have been answered in time, and read late", loadstone_units::counted(late, "timed-out request")))
 }
 
 /// Too little was done because too little was asked of the target.
@@ -200,7 +200,8 @@ fn load_not_made(run: &Run, tally: &RunTally, result: &ThresholdResult, value: f
     let behind = started_after(run, begin, begin + seconds.max(1));
     let missing = if result.threshold.aggregate == Aggregate::Rate { behind as f64 / f64::from(seconds.max(1)) } else { behind as f64 };
     let is_open = behind > 0 && bound.holds(value + missing);
-    is_open.then(|| format!("{} that came due then started later, as the generator was behind", units::counted(behind, "arrival")))
+    is_open
+        .then(|| format!("{} that came due then started later, as the generator was behind", loadstone_units::counted(behind, "arrival")))
 }
 
 /// Arrivals of the seconds from `begin` to `end` (exclusive) that began only after them, though no user was wanting.

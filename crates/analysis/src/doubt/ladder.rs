@@ -3,7 +3,7 @@
 //! Parts of a second belong to several series, which a histogram's whole counts cannot express; and a bound looks at a few dozen levels, not at
 //! thousands of buckets.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Levels, each √2 times the one before: from 16 µs to 3 minutes.
 const LEVELS: usize = 48;

@@ -1,6 +1,6 @@
 //! What the generator can have added to the times of one series.
 
-use metrics::{Histogram, PhaseSlice};
+use loadstone_metrics::{Histogram, PhaseSlice};
 
 use super::ladder::LatenessLadder;
 

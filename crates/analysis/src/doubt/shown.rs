@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use metrics::{Histogram, SeriesKey, SeriesKind};
+use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
 
 use super::shortfall::missing_rate;
 use super::{DOUBTFUL, DoubtTally, SeriesDoubt, matters};

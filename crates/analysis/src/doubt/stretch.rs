@@ -1,6 +1,6 @@
 //! How late the generator was in a stretch of the run.
 
-use metrics::{SeriesKind, Snapshot};
+use loadstone_metrics::{SeriesKind, Snapshot};
 
 use super::tally::read_lateness;
 

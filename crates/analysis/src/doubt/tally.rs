@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{GeneratorSlice, Histogram, LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use plan::{LoadProfile, OpenStage, ScenarioRun, TestPlan};
+use loadstone_metrics::{GeneratorSlice, Histogram, LeafSlice, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_plan::{LoadProfile, OpenStage, ScenarioRun, TestPlan};
 
 use super::ladder::LatenessLadder;
 use super::series::{ReadLateness, SeriesDoubt};

@@ -1,7 +1,7 @@
 //! The numbers of one block, by the same definitions as those of a run.
 
-use metrics::{SeriesKey, SeriesKind};
-use run_directory::Run;
+use loadstone_metrics::{SeriesKey, SeriesKind};
+use loadstone_run_directory::Run;
 
 use super::model::BlockRecord;
 use crate::doubt::{self, DoubtTally};
@@ -116,7 +116,7 @@ impl Block {
 /// The mean response time of each second in which anything ended: what the warm-up shows in.
 pub(super) fn course(run: &Run, seconds: usize) -> Vec<f64> {
     let loaded = run.slices.iter().filter(|slice| (slice.slice as usize) < seconds);
-    let mean = |slice: &metrics::Snapshot| {
+    let mean = |slice: &loadstone_metrics::Snapshot| {
         let of_requests = || slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
         let count: u64 = of_requests().map(|series| series.count).sum();
         let time: f64 = of_requests().map(|series| series.response.sum() as f64 / 1e9).sum();

@@ -213,9 +213,9 @@ pub(super) fn row_in_words(subject: &ExperimentSubject, row: &ExperimentRow) -> 
     let name = if row.metric == ComparedMetric::Rate { "throughput" } else { row.metric.name() };
     let (Some(from), Some(to), Some(change)) = (row.from, row.to, row.change) else { return format!("{name}{of}") };
     let shown = |value: f64| match row.metric {
-        ComparedMetric::Rate => units::rate(value),
-        ComparedMetric::Failures => units::share(value),
-        _ => units::seconds(value),
+        ComparedMetric::Rate => loadstone_units::rate(value),
+        ComparedMetric::Failures => loadstone_units::share(value),
+        _ => loadstone_units::seconds(value),
     };
     let interval = match row.metric {
         ComparedMetric::Failures => String::new(),
@@ -239,12 +239,12 @@ fn factor(value: f64) -> String {
 
 /// As somebody set it: `10 %`.
 pub(super) fn percent(share: f64) -> String {
-    format!("{} %", units::number((share * 1e6).round() / 1e4))
+    format!("{} %", loadstone_units::number((share * 1e6).round() / 1e4))
 }
 
 #[cfg(test)]
 mod tests {
-    use metrics::{SeriesKey, SeriesKind};
+    use loadstone_metrics::{SeriesKey, SeriesKind};
 
     use super::super::block::BlockSubject;
     use super::super::model::BlockRecord;

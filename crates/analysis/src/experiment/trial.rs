@@ -3,7 +3,7 @@
 //! A round has one block with each value. The order turns round from one round to the next (A B, B A, …), so that a drift cancels over two of them; it
 //! stops after an even number only. Blocks of a round share their seed: the same arrivals and the same draws meet every value.
 
-use run_directory::Run;
+use loadstone_run_directory::Run;
 
 use super::block::{self, Block, SubjectKey};
 use super::contrast::{self, Deciding};
@@ -168,7 +168,7 @@ impl KnobTrial {
         if left_out > 0 {
             let last = self.blocks.iter().rev().find_map(|(_, block)| block.record.invalid_because.as_ref());
             let why = last.map_or_else(String::new, |why| format!(" ({why})"));
-            remarks.push(format!("{} left out: a measurement in it was INVALID{why}", units::counted(left_out as u64, "round")));
+            remarks.push(format!("{} left out: a measurement in it was INVALID{why}", loadstone_units::counted(left_out as u64, "round")));
         }
         remarks
     }

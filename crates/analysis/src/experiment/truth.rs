@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use plan::{LoadProfile, TestPlan};
-use run_directory::{Run, RunEnd, RunInfo};
+use loadstone_metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_plan::{LoadProfile, TestPlan};
+use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
 use crate::draws::Draws;
@@ -92,8 +92,8 @@ impl Shop {
     }
 
     fn experiment(self, seed: u64) -> Experiment {
-        let value = |label: f64| TrialValue { label: units::number(label), scale: KnobScale::Amount(label) };
-        let delay = |seconds: f64| TrialValue { label: units::seconds(seconds), scale: KnobScale::Delay(seconds) };
+        let value = |label: f64| TrialValue { label: loadstone_units::number(label), scale: KnobScale::Amount(label) };
+        let delay = |seconds: f64| TrialValue { label: loadstone_units::seconds(seconds), scale: KnobScale::Delay(seconds) };
         let mut trial = KnobTrial::new(TrialSettings {
             test: "shop".to_owned(),
             knob: "pool".to_owned(),

@@ -3,7 +3,7 @@
 //! A service sees both as one: its telemetry says that a statement is slow, while the database's own says that it is fast. By the pool's own counts each
 //! connection that is handed out was waited for Wait time / Acquisitions.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::signals::{ObservedPart, ObservedSignals};
 

@@ -1,8 +1,8 @@
 //! Requests that take longer under load since the bytes of their responses take ever longer to come: what is full is the way of the bytes. Their throughput
 //! stops with it, unless their users, held up together, all pause together while the way is empty.
 
-use metrics::{SeriesKind, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_run_directory::Run;
 
 use super::load_response::LoadResponse;
 use super::plateau::Plateaus;

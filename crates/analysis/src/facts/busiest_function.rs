@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::profiles;
 use super::signals::{ObservedPart, ObservedSignals};
@@ -42,7 +42,7 @@ impl<'a> BusiestFunction<'a> {
         let (owner, list) = named.max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
         let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let is_inner = *inner != owner && *cores >= MOST * sum(&list);
-        let digits = units::digits_of(profiles::samples_per_second(signals, part) * sum(&list) * (to - from));
+        let digits = loadstone_units::digits_of(profiles::samples_per_second(signals, part) * sum(&list) * (to - from));
         Some(Self { owner, cores: sum(&list), all, inner: is_inner.then_some(*inner), series: series.clone(), digits })
     }
 

@@ -1,6 +1,6 @@
 //! Database sessions that stand at one number while requests wait: the places that these wait for hold a session each.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::plateau::Plateaus;
 use super::readings::{SignalReadings, most_frequent};

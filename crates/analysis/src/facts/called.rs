@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};

@@ -3,8 +3,8 @@
 //! Each is held against itself in every stretch of steady load, by its median, its p90 and its mean: a step in a tenth of the requests moves the mean
 //! and not the median. Chance is corrected for the number of tests (Benjamini & Hochberg 1995), and a change that nobody cares for is none.
 
-use metrics::{Histogram, SeriesKind};
-use run_directory::Run;
+use loadstone_metrics::{Histogram, SeriesKind};
+use loadstone_run_directory::Run;
 
 use super::load_stretches::{self, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelineOf, TimelinePoint};

@@ -7,9 +7,9 @@
 //! Under a load that only rises, time and load are one, and no residual tells them apart. There a step counts that no queue makes: within a few
 //! seconds, level before and after, while throughput goes on following the load. That a load had been reached is not ruled out then.
 
-use metrics::SeriesKind;
-use plan::LoadProfile;
-use run_directory::Run;
+use loadstone_metrics::SeriesKind;
+use loadstone_plan::LoadProfile;
+use loadstone_run_directory::Run;
 
 use super::changes::{BY_MIN_S, Change, LoadBeside, RATIO_MIN, REMEMBERED, Shape, fits_a_line, level, matters, part, seconds};
 use super::load_stretches::{self, SteadyStretch};
@@ -370,7 +370,7 @@ impl LoadedTimeline<'_> {
         (before, after): (&[usize], &[usize]),
     ) -> Option<Change> {
         let times = |indices: &[usize]| {
-            let mut merged = metrics::Histogram::new();
+            let mut merged = loadstone_metrics::Histogram::new();
             indices.iter().for_each(|at| merged.merge(&self.timeline.of.times(run, self.points[*at].from, self.points[*at].to)));
             merged
         };

@@ -1,7 +1,7 @@
 //! Transactions that a database committed per iteration of the load.
 
-use metrics::{Role, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{Role, Snapshot};
+use loadstone_run_directory::Run;
 
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};

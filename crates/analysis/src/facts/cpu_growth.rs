@@ -48,7 +48,7 @@ pub(super) fn find<'a>(profiles: &[FunctionProfile<'a>]) -> Option<CpuGrowth<'a>
 }
 
 fn digits(seconds: (f64, f64), both: &ComparedStretches, samples_per_second: f64) -> (usize, usize) {
-    let of = |seconds: f64, requests: f64| units::digits_of(samples_per_second * seconds * requests);
+    let of = |seconds: f64, requests: f64| loadstone_units::digits_of(samples_per_second * seconds * requests);
     (of(seconds.0, both.requests.0), of(seconds.1, both.requests.1))
 }
 

@@ -4,7 +4,7 @@
 //! k/D requests can pass it. So each resource is looked at where it was at its limit, for as long as that lasted and whatever the shape of the
 //! load; it counts if work was held up meanwhile.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::calls_at_once::CallCeiling;
 use super::changes::Changes;

@@ -1,7 +1,7 @@
 //! What failed: which request, how, when, how long it took, and what share of all.
 
-use metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_run_directory::Run;
 
 use super::{load_stretches, timeline};
 use crate::robust::share_interval;

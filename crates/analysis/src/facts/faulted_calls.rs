@@ -1,6 +1,6 @@
 //! Calls of the system that failed at the called side: who was called, and how often.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::signals::ObservedSignals;
 

@@ -1,8 +1,8 @@
 //! What the load generator's own capacity means for what rules read: the validity checks that speak of it, and how late responses were read in any
 //! stretch of the run.
 
-use metrics::Snapshot;
-use run_directory::Run;
+use loadstone_metrics::Snapshot;
+use loadstone_run_directory::Run;
 
 use crate::doubt::{LateStretch, lateness_between};
 use crate::validity::{generator_checks, generator_evidence, load_was_made};

@@ -3,8 +3,8 @@
 //! A queue grows without end where more comes than leaves (its utilisation is above one; Kleinrock 1975, 1.5). Requests that do not wait for it stay as
 //! fast as they were, until something that they need does: a run that ends before says nothing of that.
 
-use metrics::{Role, SeriesKind, SeriesSlice, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{Role, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_run_directory::Run;
 
 use super::changes;
 use super::load_stretches::SteadyStretch;

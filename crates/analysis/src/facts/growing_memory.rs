@@ -1,7 +1,7 @@
 //! Resident memory of a process that grew with the requests and never fell by much: a leak, or a heap that is not full yet. A run cannot tell these two
 //! apart before the heap is.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;

@@ -1,6 +1,6 @@
 //! A hump of slow requests beside all others of their kind, with next to nothing between the two.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Slow ones needed, and what part of all they must be.
 const SLOW_MIN: u64 = 8;

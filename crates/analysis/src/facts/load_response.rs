@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{Histogram, SeriesKind, Snapshot};
-use plan::TestPlan;
-use run_directory::Run;
+use loadstone_metrics::{Histogram, SeriesKind, Snapshot};
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::Run;
 
 use super::load_blocks::{LoadBlock, LoadStretch, joined, max_load, smoothed};
 use crate::RunTally;

@@ -1,8 +1,8 @@
 //! The stretches of a run in which the load that is asked for stayed the same: only there is a change in time the system's own.
 
-use metrics::{LeafChange, MarkKind, Snapshot};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_metrics::{LeafChange, MarkKind, Snapshot};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 /// How much the load may vary and still be the same.
 const SAME: f64 = 0.03;
@@ -42,7 +42,8 @@ pub(super) fn find(run: &Run) -> Vec<SteadyStretch> {
 pub(super) fn asked_in_all(run: &Run) -> Vec<f64> {
     let leaves = run.plan.load.leaves();
     let second = |slice: &Snapshot| {
-        let of_leaf = |leaf: &metrics::LeafSlice| leaves.get(leaf.leaf as usize).map_or(0.0, |part| asked(slice, leaf, &part.profile));
+        let of_leaf =
+            |leaf: &loadstone_metrics::LeafSlice| leaves.get(leaf.leaf as usize).map_or(0.0, |part| asked(slice, leaf, &part.profile));
         slice.leaves.iter().map(of_leaf).sum()
     };
     run.slices.iter().map(second).collect()
@@ -66,7 +67,7 @@ pub(crate) fn planned_of_leaf(run: &Run, leaf: u32, profile: &LoadProfile) -> Ve
     AskedLoad::of(&run.slices, leaf, profile).sums.windows(2).map(|sums| sums[1] - sums[0]).collect()
 }
 
-fn asked(slice: &Snapshot, leaf: &metrics::LeafSlice, profile: &LoadProfile) -> f64 {
+fn asked(slice: &Snapshot, leaf: &loadstone_metrics::LeafSlice, profile: &LoadProfile) -> f64 {
     match profile {
         LoadProfile::Open { .. } => leaf.arrivals_due as f64 / f64::from(slice.seconds()),
         LoadProfile::Closed { .. } => leaf.users_asked as f64,

@@ -59,7 +59,7 @@ pub(crate) mod timeline;
 pub(crate) mod unanswered;
 pub(crate) mod waiting;
 
-use run_directory::Run;
+use loadstone_run_directory::Run;
 
 use crate::{RunTally, Validity};
 use bandwidth::FullWay;

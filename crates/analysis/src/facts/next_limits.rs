@@ -1,7 +1,7 @@
 //! What would be the limit after the one that is: by the utilisation law (Denning & Buzen 1978) a resource of k places of which each request needs D
 //! lets k / D requests per second pass.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::path::{Path, PathResource};
 use super::readings::SignalReadings;
@@ -73,7 +73,7 @@ pub(crate) fn resources<'p, 'a>(path: &'p Path<'a>, (from, to): (f64, f64)) -> V
 /// What sentences call a resource.
 pub(crate) fn words(role: Role, part: ObservedPart<'_>, places: f64) -> String {
     let name = part.name();
-    let places = units::number(places);
+    let places = loadstone_units::number(places);
     match role {
         Role::ProcessCpu | Role::GroupCpu if places == "1" => format!("the one core of \"{name}\""),
         Role::ProcessCpu | Role::GroupCpu => format!("the {places} cores of \"{name}\""),

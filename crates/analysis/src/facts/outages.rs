@@ -1,7 +1,7 @@
 //! Parts of the system that went away in mid-run: an observer had read them, and then met an error.
 
-use metrics::{NoticeKind, Role};
-use run_directory::Run;
+use loadstone_metrics::{NoticeKind, Role};
+use loadstone_run_directory::Run;
 
 use super::signals::ObservedSignals;
 use super::strain::Strain;
@@ -51,7 +51,7 @@ fn outage<'a>(
     tally: &RunTally,
     signals: &ObservedSignals<'a>,
     strain: &Strain,
-    notice: &'a metrics::SignalNotice,
+    notice: &'a loadstone_metrics::SignalNotice,
 ) -> Option<Outage<'a>> {
     let observer: &str = &notice.observer;
     let from = notice.at as f64 / 1e9;

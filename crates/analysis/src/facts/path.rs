@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use metrics::Role;
-use run_directory::Run;
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
 
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};

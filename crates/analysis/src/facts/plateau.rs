@@ -3,8 +3,8 @@
 //! Behind a pool of k slots, a lock (k = 1) or k workers with service time S, throughput cannot pass k/S. Once the load asks for more, throughput
 //! stays there and response times grow by the wait for a slot. By Little's law k = X_max · S₀, with S₀ seen under low load.
 
-use metrics::{SeriesKind, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_run_directory::Run;
 
 use super::joint_response::{self, JointResponse};
 use super::load_blocks::{LoadBlock, LoadStretch};

@@ -4,7 +4,7 @@
 //! for U / X seconds: where that is no longer than under low load, the size is the limit; where it has grown, something behind the pool has
 //! become slow.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::growing_level::{self, GrowingLevel};
 use super::path::{Path, PathResource};

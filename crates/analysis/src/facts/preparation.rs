@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use metrics::{LeafSlice, SeriesKey, SeriesKind};
-use run_directory::Run;
+use loadstone_metrics::{LeafSlice, SeriesKey, SeriesKind};
+use loadstone_run_directory::Run;
 
 /// Requests none of which ended after the second in which the load began. Empty where nothing prepares it.
 pub(crate) struct Preparation(HashSet<SeriesKey>);

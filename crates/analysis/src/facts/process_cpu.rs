@@ -1,6 +1,6 @@
 //! A process at the limit of its CPU: one thread at its core, as many cores as it may use, or all of the machine's.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::core_queue;
 use super::demand::{self, CPU_BOUND};

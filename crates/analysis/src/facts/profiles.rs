@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::readings::SignalReadings;
 use super::search::READINGS_MIN;

@@ -1,7 +1,7 @@
 //! The readings of one signal over stretches of a run.
 
-use metrics::{Signal, SignalKind};
-use run_directory::SignalSeries;
+use loadstone_metrics::{Signal, SignalKind};
+use loadstone_run_directory::SignalSeries;
 
 /// Readings of one signal; of a counter its growth per second. `(seconds since the run began, value)`, in order.
 #[derive(Debug, Clone)]

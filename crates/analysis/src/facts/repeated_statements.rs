@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use metrics::{LeafSlice, Role, SeriesKey, SeriesKind, SignalPoint, Snapshot};
-use run_directory::{Run, SignalSeries};
+use loadstone_metrics::{LeafSlice, Role, SeriesKey, SeriesKind, SignalPoint, Snapshot};
+use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::RunTally;
 

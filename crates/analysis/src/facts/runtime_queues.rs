@@ -2,7 +2,7 @@
 //!
 //! More of it under way than threads that do it is a queue, whatever each takes (Little's law gives the wait from its length).
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::plateau::Plateaus;
 use super::readings::{SignalReadings, longest_run};

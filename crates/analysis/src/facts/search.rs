@@ -1,6 +1,6 @@
 //! Where facts look for resources at their limit, and from when on they count as such.
 
-use run_directory::Run;
+use loadstone_run_directory::Run;
 
 use super::path::Path;
 use super::signals::ObservedSignals;

@@ -1,6 +1,6 @@
 //! What most of a database's active sessions did while work was held up: wait for one thing, or compute.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::added_requests::AddedRequests;
 use super::calls_at_once::CallCeiling;

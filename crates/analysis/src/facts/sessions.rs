@@ -1,6 +1,6 @@
 //! A database's sessions over a stretch of time: who holds a transaction, who waits for a lock, and behind whom.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::readings::{SignalReadings, most_frequent};
 use super::signals::{ObservedPart, ObservedSignals};

@@ -1,7 +1,7 @@
 //! Which signals moved at an instant, and which did not.
 
-use metrics::{Role, Signal};
-use run_directory::SignalSeries;
+use loadstone_metrics::{Role, Signal};
+use loadstone_run_directory::SignalSeries;
 
 use super::readings::SignalReadings;
 use crate::robust::{median, spread};
@@ -42,7 +42,7 @@ impl SignalMove<'_> {
 
     /// `process:8080/cpu from 0.2 to 0.99`.
     pub(crate) fn phrase(&self) -> String {
-        let shown = |value: f64| units::in_unit(value, self.signal.unit_shown());
+        let shown = |value: f64| loadstone_units::in_unit(value, self.signal.unit_shown());
         format!("{} from {} to {}", self.signal.name, shown(self.before), shown(self.after))
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{Role, SignalKind};
-use run_directory::SignalSeries;
+use loadstone_metrics::{Role, SignalKind};
+use loadstone_run_directory::SignalSeries;
 
 use super::readings::SignalReadings;
 

@@ -1,7 +1,7 @@
 //! Work that waits before it is sent: most of the time that requests take longer goes into making their connections.
 
-use metrics::{Histogram, SeriesKind, SeriesSlice};
-use run_directory::Run;
+use loadstone_metrics::{Histogram, SeriesKind, SeriesSlice};
+use loadstone_run_directory::Run;
 
 use super::waiting::WaitingStretch;
 

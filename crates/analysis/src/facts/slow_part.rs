@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{Histogram, SeriesKey, SeriesKind};
-use run_directory::Run;
+use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
+use loadstone_run_directory::Run;
 
 use super::humps::{between, hump};
 use crate::RunTally;

@@ -3,9 +3,9 @@
 //! The parts are taken from the critical path (CRISP: Zhang et al., USENIX ATC 2022), so that they add up: what no span covers, what a span does itself, and
 //! what lies right before a call. Comparing two stretches part by part says which of them a growth is in.
 
-use metrics::SeriesKind;
-use metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
-use run_directory::{Run, RunTraces};
+use loadstone_metrics::SeriesKind;
+use loadstone_metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
+use loadstone_run_directory::{Run, RunTraces};
 
 use super::changes::{Change, Changes};
 use super::load_response::{GROWN, LoadResponse};

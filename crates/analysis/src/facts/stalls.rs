@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use metrics::{SeriesKey, SeriesKind, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
+use loadstone_run_directory::Run;
 
 use super::load_stretches;
 use super::preparation::Preparation;
@@ -302,7 +302,7 @@ fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
         let larger = high.abs().max(low.abs());
         let score = (high - low).abs() / spread(&others).max(0.02 * larger).max(1e-12);
         if score >= SIGNAL_SCORE && (high - low).abs() >= SIGNAL_MOVED * larger && is_worth_telling(&series.signal, low, high) {
-            let shown = |value: f64| units::in_unit(value, series.signal.unit_shown());
+            let shown = |value: f64| loadstone_units::in_unit(value, series.signal.unit_shown());
             found.push((score, (series.signal.name.clone(), shown(high), shown(low))));
         }
     }

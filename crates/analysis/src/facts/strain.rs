@@ -4,8 +4,8 @@
 //! the system over what ends per second is the time in it, whatever the load. [`super::waiting`] finds the long stretches and describes them; this fact
 //! answers for any stretch that a resource was busy in.
 
-use metrics::{Outcome, SeriesKind, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
+use loadstone_run_directory::Run;
 
 use super::plateau::Plateaus;
 use super::readings::SignalReadings;

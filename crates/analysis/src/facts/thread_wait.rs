@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::readings::SignalReadings;
 use super::search::{LENGTH_MIN_S, READINGS_MIN};

@@ -3,9 +3,9 @@
 //! By Little's law N users end N / (R + Z) requests per second, for a response time R and a time Z between requests. Where as many are in requests as
 //! before, Z cannot be what changed: the system held them. Medians hide it where a few requests take very long, or nothing ends at all.
 
-use metrics::{SeriesKind, Snapshot};
-use plan::LoadProfile;
-use run_directory::Run;
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_plan::LoadProfile;
+use loadstone_run_directory::Run;
 
 use super::load_stretches::SteadyStretch;
 use crate::shift;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use metrics::{Histogram, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
-use run_directory::Run;
+use loadstone_metrics::{Histogram, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_run_directory::Run;
 
 use crate::RunTally;
 

@@ -1,6 +1,6 @@
 //! Requests that got no answer at all, though others of their kind take a fraction of that time.
 
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 use crate::{RunTally, SeriesTally};
 

@@ -1,6 +1,6 @@
 //! When work waited: the stretches of a run that the facts about causes look at. Where nothing waits, nothing is held up, and no cause is named.
 
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 use crate::RunTally;
 use crate::interval::mean_of_batches;
@@ -101,7 +101,7 @@ struct WorkInSecond {
 }
 
 /// Of each flow, and of the requests, the stretches in which work waited, where most waited first; the flows first, since they see what users see.
-pub(super) fn find(run: &run_directory::Run, tally: &RunTally) -> Vec<WaitingStretch> {
+pub(super) fn find(run: &loadstone_run_directory::Run, tally: &RunTally) -> Vec<WaitingStretch> {
     let load_end = tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     let names: Vec<String> = tally.flows().iter().map(|flow| flow.merged.name.to_string()).collect();
     let mut all: Vec<WaitingStretch> = names.iter().flat_map(|name| stretches(Some(name), &of_flow(run, name), load_end)).collect();
@@ -113,8 +113,8 @@ pub(super) fn find(run: &run_directory::Run, tally: &RunTally) -> Vec<WaitingStr
     all
 }
 
-fn of_flow(run: &run_directory::Run, name: &str) -> Vec<WorkInSecond> {
-    let second = |slice: &metrics::Snapshot| {
+fn of_flow(run: &loadstone_run_directory::Run, name: &str) -> Vec<WorkInSecond> {
+    let second = |slice: &loadstone_metrics::Snapshot| {
         let per_second = |count: u64| count as f64 / f64::from(slice.seconds());
         let flow = slice.flows.iter().find(|flow| &*flow.name == name);
         flow.map_or_else(WorkInSecond::default, |flow| WorkInSecond {
@@ -130,9 +130,9 @@ fn of_flow(run: &run_directory::Run, name: &str) -> Vec<WorkInSecond> {
 }
 
 /// Requests in flight of all workers together, while load was made: arrivals came due or, in a run that has none, users were asked for.
-fn of_requests(run: &run_directory::Run) -> Vec<WorkInSecond> {
+fn of_requests(run: &loadstone_run_directory::Run) -> Vec<WorkInSecond> {
     let is_open = run.slices.iter().flat_map(|slice| &slice.leaves).any(|leaf| leaf.arrivals_due > 0);
-    let second = |slice: &metrics::Snapshot| {
+    let second = |slice: &loadstone_metrics::Snapshot| {
         let length = (slice.end - slice.start).max(1) as f64;
         let per_second = |count: u64| count as f64 / f64::from(slice.seconds());
         let ended: u64 = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request).map(|series| series.count).sum();

@@ -18,10 +18,10 @@ pub(super) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64)) ->
          that wait; the database itself takes {}",
         acquiring.statement,
         acquiring.pool,
-        units::seconds(seen),
-        units::seconds(acquiring.waited_s),
-        units::share(acquiring.waited_s / seen),
-        units::seconds(acquiring.took_s)
+        loadstone_units::seconds(seen),
+        loadstone_units::seconds(acquiring.waited_s),
+        loadstone_units::share(acquiring.waited_s / seen),
+        loadstone_units::seconds(acquiring.took_s)
     );
     found.rests_on(text, acquiring.series, span)
 }

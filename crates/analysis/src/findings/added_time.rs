@@ -4,7 +4,7 @@
 //! By Little's law requests that take ΔR longer at X per second are X·ΔR more in the system. Where as many more sessions wait for the same
 //! reason, the added time is spent there.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use crate::facts::Facts;
 use crate::facts::changes::Change;

@@ -18,7 +18,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (low, high) = (way.body, way.first_byte);
     let (claim, confidence) = match way.flow {
         ByteFlow::Stopped(rate) => {
-            let rate = format!("{}/s", units::bytes(rate as u64));
+            let rate = format!("{}/s", loadstone_units::bytes(rate as u64));
             let claim = format!(
                 "The bytes of {} come at {rate} however many are asked for: the way back is full, a link, a proxy or a limit on bytes",
                 named(&names)
@@ -30,9 +30,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 "{} slows down under load while its bytes come: its {} take {} instead of {}, so they wait on the way back, at a link, a proxy or a limit \
                  on bytes",
                 named(&names),
-                units::bytes(bytes as u64),
-                units::seconds(low.1),
-                units::seconds(low.0)
+                loadstone_units::bytes(bytes as u64),
+                loadstone_units::seconds(low.1),
+                loadstone_units::seconds(low.0)
             );
             (claim, Confidence::Medium)
         }
@@ -40,10 +40,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = RankedFinding::new(Standing::Cause, "bandwidth", confidence, claim).rests_on(
         format!(
             "a response took {} from its first byte to its last instead of {}, and {} to the first instead of {}",
-            units::seconds(low.1),
-            units::seconds(low.0),
-            units::seconds(high.1),
-            units::seconds(high.0)
+            loadstone_units::seconds(low.1),
+            loadstone_units::seconds(low.0),
+            loadstone_units::seconds(high.1),
+            loadstone_units::seconds(high.0)
         ),
         vec!["phases/body".to_owned(), "rate/received".to_owned()],
         span,
@@ -51,14 +51,14 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let link = link(facts, span);
     let found = match &link {
         Some((name, used, speed, series)) => found.rests_on(
-            format!("the link of {name} carried {}/s of {}/s", units::bytes(*used as u64), units::bytes(*speed as u64)),
+            format!("the link of {name} carried {}/s of {}/s", loadstone_units::bytes(*used as u64), loadstone_units::bytes(*speed as u64)),
             vec![series.clone()],
             span,
         ),
         None => found,
     };
     let read_late = facts.generator.lateness(span).read;
-    let late = format!("responses were read {} late on average", units::seconds(read_late));
+    let late = format!("responses were read {} late on average", loadstone_units::seconds(read_late));
     const READER: &str = "The load generator, which reads too slowly";
     let is_ours = read_late >= (low.1 - low.0) / 10.0 || facts.generator.grade() > crate::Grade::Valid;
     let reader = if is_ours { Alternative::not_ruled_out(READER, late) } else { Alternative::ruled_out(READER, late) };

@@ -1,7 +1,7 @@
 //! Callers that are all busy calling: what limits the number of calls at once. What the database's sessions did meanwhile tells whether it is a lock,
 //! a pool or the number of workers.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
@@ -73,7 +73,7 @@ fn behind_a_lock(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> 
             format!(
                 "{:.1} sessions waited for a lock on average, in {} of the readings{chain}",
                 sessions.waiting_for_locks,
-                units::share(sessions.locked_share)
+                loadstone_units::share(sessions.locked_share)
             ),
             series,
             (ceiling.from, ceiling.to),
@@ -113,14 +113,18 @@ fn pool(ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFin
             "Give the client that calls \"{}\" as many connections as there are workers ({callers:.0}), and run again: throughput should rise \
              from {} to what {callers:.0} can carry, about {}.",
             ceiling.endpoint.name,
-            units::rate(ceiling.waiting.throughput),
-            units::rate(ceiling.waiting.throughput * callers / ceiling.calls_max)
+            loadstone_units::rate(ceiling.waiting.throughput),
+            loadstone_units::rate(ceiling.waiting.throughput * callers / ceiling.calls_max)
         ))
 }
 
 fn all_busy(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, sessions: &DatabaseSessions<'_>) -> RankedFinding {
     let callers = callers(ceiling, sessions);
-    let rates = format!("{} leave while {} arrive", units::rate(ceiling.waiting.throughput), units::rate(ceiling.waiting.started));
+    let rates = format!(
+        "{} leave while {} arrive",
+        loadstone_units::rate(ceiling.waiting.throughput),
+        loadstone_units::rate(ceiling.waiting.started)
+    );
     let claim = match elsewhere(ceiling) {
         Some(_) => format!(
             "All {:.0} workers are busy with a call, {callers:.0} of them to \"{}\": {rates}",
@@ -185,15 +189,15 @@ fn more_workers(facts: &Facts<'_>, ceiling: &CallCeiling<'_>, callers: f64) -> S
             "Have more of them, or make the calls shorter. How many cannot be told: the keys of \"{}\" do not match, {} ended that \
              never began, and {} that did.",
             merged.name,
-            units::count(merged.unmatched),
-            units::count(merged.finished)
+            loadstone_units::count(merged.unmatched),
+            loadstone_units::count(merged.finished)
         );
     }
     let needed = ceiling.callers_needed() * callers / ceiling.calls_max;
     format!(
         "Work that arrives at {} keeps {needed:.1} of them busy (rate × time per call): have more than {:.0}, and about {:.0} for a fifth to \
          spare. Or make the calls shorter.",
-        units::rate(ceiling.waiting.started),
+        loadstone_units::rate(ceiling.waiting.started),
         needed.floor().max(callers),
         (needed / 0.8).ceil()
     )
@@ -234,7 +238,7 @@ fn behind(ceiling: &CallCeiling<'_>, exhausted: &Exhausted<'_>, mut found: Ranke
         "Calls to \"{}\" go out at most {:.0} at a time, and take {} of their callers' time",
         ceiling.endpoint.name,
         ceiling.calls_max,
-        units::share(ceiling.busy())
+        loadstone_units::share(ceiling.busy())
     );
     let (from, to) = (clock(exhausted.from), clock(exhausted.to));
     found
@@ -253,7 +257,12 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
         false => (Standing::Passing, confidence.min(Confidence::Medium)),
     };
     let hold = ceiling.hold().map_or_else(String::new, |hold| {
-        format!("; {} × {} each = {:.1}", units::rate(waiting.throughput), units::seconds(hold), waiting.throughput * hold)
+        format!(
+            "; {} × {} each = {:.1}",
+            loadstone_units::rate(waiting.throughput),
+            loadstone_units::seconds(hold),
+            waiting.throughput * hold
+        )
     });
     let mean = format!("{:.1}", ceiling.calls.0);
     let interval = if ceiling.calls.1.is_finite() {
@@ -267,7 +276,7 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
         ceiling.endpoint.name,
         waiting.what(),
         ceiling.calls_max,
-        units::share(ceiling.at_ceiling)
+        loadstone_units::share(ceiling.at_ceiling)
     );
     let endpoint = &ceiling.endpoint;
     let series =
@@ -277,14 +286,14 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
         format!(
             "{} arrived at {} and left at {}: the backlog grew by {:.1} per second (95 % interval {:.1}–{:.1})",
             waiting.what(),
-            units::rate(waiting.started),
-            units::rate(waiting.finished),
+            loadstone_units::rate(waiting.started),
+            loadstone_units::rate(waiting.finished),
             growth,
             growth - half,
             growth + half
         )
     } else {
-        format!("{} waited for {}, and then no longer", waiting.what(), units::seconds(waiting.to - waiting.from))
+        format!("{} waited for {}, and then no longer", waiting.what(), loadstone_units::seconds(waiting.to - waiting.from))
     };
     RankedFinding::new(standing, rule, confidence, claim).rests_on(text, series, (ceiling.from, ceiling.to)).rests_on(
         waited,
@@ -298,7 +307,7 @@ fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedF
     let found = if ceiling.explains_all() {
         found.weigh(Alternative::ruled_out(
             "A busy CPU, disk or database on the callers' side",
-            format!("the calls themselves took {} of their time", units::share(ceiling.busy())),
+            format!("the calls themselves took {} of their time", loadstone_units::share(ceiling.busy())),
         ))
     } else {
         found
@@ -306,11 +315,19 @@ fn with_alternatives(ceiling: &CallCeiling<'_>, found: RankedFinding) -> RankedF
     match ceiling.hold_in_halves() {
         Some((before, after)) if after > 1.5 * before => found.weigh(Alternative::not_ruled_out(
             format!("A slower \"{}\"", ceiling.endpoint.name),
-            format!("it held calls for {} in the first half and {} in the second", units::seconds(before), units::seconds(after)),
+            format!(
+                "it held calls for {} in the first half and {} in the second",
+                loadstone_units::seconds(before),
+                loadstone_units::seconds(after)
+            ),
         )),
         Some((before, after)) => found.weigh(Alternative::ruled_out(
             format!("A slower \"{}\"", ceiling.endpoint.name),
-            format!("it held calls for {} in the first half and {} in the second", units::seconds(before), units::seconds(after)),
+            format!(
+                "it held calls for {} in the first half and {} in the second",
+                loadstone_units::seconds(before),
+                loadstone_units::seconds(after)
+            ),
         )),
         None => found,
     }

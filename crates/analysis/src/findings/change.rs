@@ -1,6 +1,6 @@
 //! Times that changed while the load stayed the same, or by more than it explains: a step, a drift, or a part of the requests, from an instant on.
 
-use metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
+use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 
 use super::added_time;
 use super::alternative::Alternative;
@@ -82,7 +82,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let passed = if piles_up { passed_of_more(facts, change) } else { None };
     let where_to = match (&added_time, passed) {
         (Some(added), _) => format!(": {}", added.claim),
-        (None, Some(rate)) => format!(": {} end, and the rest piles up", units::rate(rate)),
+        (None, Some(rate)) => format!(": {} end, and the rest piles up", loadstone_units::rate(rate)),
         (None, None) => String::new(),
     };
     let claim = format!("{what_changed}{beside}{}{where_to}", under_load(facts, change, !beside.is_empty()));
@@ -128,7 +128,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
 
 fn what(change: &Change) -> String {
     let name = change.of.name();
-    let (before, after) = (units::seconds(change.before.median), units::seconds(change.after.median));
+    let (before, after) = (loadstone_units::seconds(change.before.median), loadstone_units::seconds(change.after.median));
     let when = match change.until {
         Some(until) => format!("from {} to {}", clock(change.at), clock(until)),
         None => format!("at {}", clock(change.at)),
@@ -148,10 +148,10 @@ fn what(change: &Change) -> String {
             let since = if until.is_some() { when } else { format!("from {} on", clock(change.at)) };
             format!(
                 "{} of \"{name}\" took {} or longer {since} (about {}), {} before,",
-                units::share(after),
-                units::seconds(from_s),
-                units::seconds(typical_s),
-                units::share(before)
+                loadstone_units::share(after),
+                loadstone_units::seconds(from_s),
+                loadstone_units::seconds(typical_s),
+                loadstone_units::share(before)
             )
         }
     }
@@ -171,18 +171,18 @@ fn numbers(change: &Change) -> String {
     } else if change.shape == Shape::Drift {
         "in the first quarter and the last".to_owned()
     } else if change.at_error > 0.0 {
-        format!("before and after {} ± {}", clock(change.at), units::seconds(change.at_error))
+        format!("before and after {} ± {}", clock(change.at), loadstone_units::seconds(change.at_error))
     } else {
         format!("before and after {}", clock(change.at))
     };
     format!(
         "p50 {} → {}, mean {} → {}, of {} and {} samples {when}",
-        units::seconds(before.median),
-        units::seconds(after.median),
-        units::seconds(before.mean),
-        units::seconds(after.mean),
-        units::count(before.count),
-        units::count(after.count)
+        loadstone_units::seconds(before.median),
+        loadstone_units::seconds(after.median),
+        loadstone_units::seconds(before.mean),
+        loadstone_units::seconds(after.mean),
+        loadstone_units::count(before.count),
+        loadstone_units::count(after.count)
     )
 }
 
@@ -233,15 +233,19 @@ fn by_queue(facts: &Facts<'_>, change: &Change) -> Option<Alternative> {
     let (low, high) = response.low_and_high_outside(span(change))?;
     let may_queue = high >= GROWN * low && change.after.mean <= WANDERS * high;
     may_queue.then(|| {
-        let since = format!("its times grow with the load, from {} to {} on average", units::seconds(low), units::seconds(high));
+        let since = format!(
+            "its times grow with the load, from {} to {} on average",
+            loadstone_units::seconds(low),
+            loadstone_units::seconds(high)
+        );
         Alternative::not_ruled_out("A queue near its limit, which grows and shrinks by itself", since)
     })
 }
 
 /// The load generator, as another cause.
 fn by_generator(facts: &Facts<'_>, change: &Change, dwarfs: bool) -> Alternative {
-    let late = units::seconds(lag(facts));
-    let by = units::seconds(moved_by(change));
+    let late = loadstone_units::seconds(lag(facts));
+    let by = loadstone_units::seconds(moved_by(change));
     if dwarfs {
         Alternative::ruled_out("The load generator", format!("it was late by {late} at most in 99 % of requests, and the change is {by}"))
     } else {
@@ -255,7 +259,7 @@ fn by_generator(facts: &Facts<'_>, change: &Change, dwarfs: bool) -> Alternative
 /// Arrivals per second, or users.
 fn loads(facts: &Facts<'_>, from: f64, to: f64) -> String {
     let is_open = facts.run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
-    let one = |load: f64| if is_open { units::rate(load) } else { units::counted(load.round() as u64, "user") };
+    let one = |load: f64| if is_open { loadstone_units::rate(load) } else { loadstone_units::counted(load.round() as u64, "user") };
     if from.round() == to.round() { one(to) } else { format!("{} to {}", one(from), one(to)) }
 }
 
@@ -270,7 +274,11 @@ fn load(facts: &Facts<'_>, change: &Change) -> String {
     let arrivals: u64 = leaves.iter().map(|(_, leaf)| leaf.arrivals_due).sum();
     let active = |leaf: &LeafSlice| if arrivals > 0 { 0 } else { leaf.users_active };
     let users: u64 = leaves.iter().map(|(seconds, leaf)| seconds * leaf.users_asked.max(active(leaf))).sum();
-    if arrivals > 0 { units::rate(arrivals as f64 / length) } else { units::counted((users as f64 / length).round() as u64, "user") }
+    if arrivals > 0 {
+        loadstone_units::rate(arrivals as f64 / length)
+    } else {
+        loadstone_units::counted((users as f64 / length).round() as u64, "user")
+    }
 }
 
 /// Whether a part of the load makes what changed, as far as that is known.
@@ -313,7 +321,7 @@ fn passed_of_more(facts: &Facts<'_>, change: &Change) -> Option<f64> {
 fn below(facts: &Facts<'_>, rate: f64) -> String {
     format!(
         "More is asked for than is served. Ramp the load from below {} to see how many are served at a time{}, and observe what the request waits for.",
-        units::rate(rate),
+        loadstone_units::rate(rate),
         load_shape::line(facts, WantedLoad::Higher)
     )
 }
@@ -366,7 +374,12 @@ fn phase(facts: &Facts<'_>, change: &Change) -> Option<String> {
         .max_by(|a, b| ((after[*a] - before[*a]) * added.signum()).total_cmp(&((after[*b] - before[*b]) * added.signum())))?;
     let by = after[most] - before[most];
     (by / added >= PHASE_SHARE).then(|| {
-        format!("{} went from {} to {} per request on average", words[most], units::seconds(before[most]), units::seconds(after[most]))
+        format!(
+            "{} went from {} to {} per request on average",
+            words[most],
+            loadstone_units::seconds(before[most]),
+            loadstone_units::seconds(after[most])
+        )
     })
 }
 

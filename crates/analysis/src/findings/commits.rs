@@ -9,7 +9,7 @@ use crate::facts::commits::Commits;
 use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
 use crate::facts::session_waits::SessionWait;
-use metrics::Role;
+use loadstone_metrics::Role;
 
 /// Share of the sessions at commit below which those that compute or read cannot be what they wait behind.
 const FEW: f64 = 0.25;
@@ -62,11 +62,11 @@ fn each(wait: &SessionWait<'_>, commits: &Commits) -> String {
     let each_s = wait.sessions / commits.rate.max(1e-9);
     format!(
         "{} commits per second, {} for each iteration of the load: by Little's law each takes {}, so an iteration waits {}{} for its commits",
-        units::number(commits.rate),
+        loadstone_units::number(commits.rate),
         number(commits, "at least "),
-        units::seconds(each_s),
+        loadstone_units::seconds(each_s),
         if commits.is_least { "at least " } else { "" },
-        units::seconds(each_s * commits.per_iteration)
+        loadstone_units::seconds(each_s * commits.per_iteration)
     )
 }
 
@@ -77,7 +77,7 @@ fn number(commits: &Commits, least: &str) -> String {
 /// More connections would wait where those that there are do.
 fn connections(wait: &SessionWait<'_>, pool: &PoolShortage<'_>) -> Alternative {
     const OTHER: &str = "Too few connections";
-    let told = format!("{:.1} of the {} that there are wait at commit", wait.sessions, units::number(pool.size));
+    let told = format!("{:.1} of the {} that there are wait at commit", wait.sessions, loadstone_units::number(pool.size));
     if wait.sessions >= MOST * pool.size { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }
 

@@ -1,6 +1,6 @@
 //! A pool that is used up, as a service's own metrics show it. What keeps its members in use comes before its size.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -20,12 +20,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let pool = facts.pools.first()?;
     let (rule, members, member) =
         if pool.is_threads { ("workers", "threads", "thread") } else { ("connection-pool", "connections", "connection") };
-    let size = units::number(pool.size);
+    let size = loadstone_units::number(pool.size);
     let held_longer = pool.held_longer().filter(|times| *times >= HELD_LONGER);
     let behind = holders(facts, pool);
     let waiting = match (pool.waiting, pool.in_system) {
-        (Some((mean, _)), _) => format!("{} operations are waiting for one on average", units::number(mean)),
-        (None, count) => format!("{} requests are in the system on average", units::number(count.unwrap_or(0.0))),
+        (Some((mean, _)), _) => format!("{} operations are waiting for one on average", loadstone_units::number(mean)),
+        (None, count) => format!("{} requests are in the system on average", loadstone_units::number(count.unwrap_or(0.0))),
     };
     let whose = if pool.is_threads { "" } else { " of a pool" };
     let claim = format!("All {size} {members}{whose} are in use, and {waiting}");
@@ -39,25 +39,29 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let span = (pool.from, pool.to);
     let text = match pool.waiting {
         Some((mean, share)) => {
-            let times = units::number(mean / pool.size);
+            let times = loadstone_units::number(mean / pool.size);
             format!(
                 "\"{}\": {} was {} on average, and 1 or more in {} of its readings: by Little's law operations waited {times} times as long for a \
                  {member} as they used it",
                 pool.name,
                 pool.series[0],
-                units::number(mean),
-                units::share(share)
+                loadstone_units::number(mean),
+                loadstone_units::share(share)
             )
         }
         None => format!("\"{}\": {} was {size}, all that there are", pool.name, pool.series[0]),
     };
     found = found.rests_on(text, pool.series.clone(), span);
     if let Some((before, now)) = pool.held {
-        let text = format!("each request holds a {member} for {}, and for {} before", units::seconds(now), units::seconds(before));
+        let text = format!(
+            "each request holds a {member} for {}, and for {} before",
+            loadstone_units::seconds(now),
+            loadstone_units::seconds(before)
+        );
         found = found.rests_on(text, pool.series.clone(), span);
     }
     if let Some(GrowingLevel { first, last, .. }) = pool.filled {
-        let (first, last) = (units::number(first.max(0.0)), units::number(last.min(pool.size)));
+        let (first, last) = (loadstone_units::number(first.max(0.0)), loadstone_units::number(last.min(pool.size)));
         let text =
             format!("until {} those in use grew steadily, from {first} to {last}, though as much was done all the while", clock(pool.from));
         found = found.rests_on(text, pool.series.clone(), (0.0, pool.from));
@@ -70,7 +74,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (Some(why), None) => found.weigh(Alternative::not_ruled_out("Something slow that keeps them in use for longer", why)),
         (why, Some(times)) => {
             let why = why.map_or_else(String::new, |why| format!("{why}, and "));
-            let held = format!("{why}each {member} is held {} times as long as before", units::number(times));
+            let held = format!("{why}each {member} is held {} times as long as before", loadstone_units::number(times));
             found.weigh(Alternative::ruled_out("A pool that is only too small", held))
         }
         (None, None) => size_or_holders(facts, pool, found),
@@ -91,7 +95,7 @@ fn size_or_holders(facts: &Facts<'_>, pool: &PoolShortage<'_>, found: RankedFind
     if let Some(times) = pool.held_longer().filter(|times| *times <= HELD_ALIKE) {
         return found.weigh(Alternative::ruled_out(
             "Something slow that keeps them in use for longer",
-            format!("each is held {} times as long as before", units::number(times)),
+            format!("each is held {} times as long as before", loadstone_units::number(times)),
         ));
     }
     let found = found.weigh(looked_at::cpu(facts, pool.from, pool.to));
@@ -108,8 +112,8 @@ fn holders(facts: &Facts<'_>, pool: &PoolShortage<'_>) -> Option<String> {
     }
     let wait = facts.session_wait.as_ref().filter(|wait| pool.is_during(wait.from, wait.to))?;
     Some(match wait.role {
-        Role::SessionsOnCpu => format!("{} sessions of the database compute", units::number(wait.sessions)),
-        Role::SessionsWaitingForCommit => format!("{} sessions of the database wait at commit", units::number(wait.sessions)),
-        _ => format!("{} sessions of the database wait for {}", units::number(wait.sessions), wait.event),
+        Role::SessionsOnCpu => format!("{} sessions of the database compute", loadstone_units::number(wait.sessions)),
+        Role::SessionsWaitingForCommit => format!("{} sessions of the database wait at commit", loadstone_units::number(wait.sessions)),
+        _ => format!("{} sessions of the database wait for {}", loadstone_units::number(wait.sessions), wait.event),
     })
 }

@@ -15,13 +15,14 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         under => format!("`{}` ← `{}`", growth.function, under.replace(" ← ", "` ← `")),
     };
     let name = growth.observer;
-    let both =
-        |seconds: (f64, f64), digits: (usize, usize)| (units::seconds_to(seconds.0, digits.0), units::seconds_to(seconds.1, digits.1));
+    let both = |seconds: (f64, f64), digits: (usize, usize)| {
+        (loadstone_units::seconds_to(seconds.0, digits.0), loadstone_units::seconds_to(seconds.1, digits.1))
+    };
     let (from, to) = both(growth.whole, growth.digits.whole);
     let (part_from, part_to) = both(growth.part, growth.digits.part);
     let claim = format!(
         "{} of the CPU time that a request takes more of \"{name}\" while work waits ({from} → {to}) is in {place}",
-        units::share_to(growth.share(), growth.digits.share)
+        loadstone_units::share_to(growth.share(), growth.digits.share)
     );
     let confidence = if growth.share() >= SURE { Confidence::Medium } else { Confidence::Low };
     let text = format!(

@@ -1,6 +1,6 @@
 //! What the database's active sessions do while work is held up: most wait for one thing, or compute.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::ranked::{RankedFinding, Standing};
 use super::{acquiring, looked_at, next_limit};

@@ -4,7 +4,7 @@
 //! on (RFC 1122, 4.2.3.2): on Linux by 40 ms at least. So the delay shows between the first byte and the last, at nearly the same length each time,
 //! whatever the load, and in responses that would fit into one segment or a few.
 
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -40,7 +40,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         "The rest of {} comes {} after its beginning: the server sends a response in two writes, and the second waits for a delayed acknowledgement \
          of the first",
         named(&names),
-        units::seconds(of(0.5))
+        loadstone_units::seconds(of(0.5))
     );
     let bytes = first.merged.bytes_received / first.merged.count.max(1);
     Some(
@@ -49,16 +49,16 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 format!(
                     "\"{}\": from the first byte to the last, {} to {} (10th to 90th percentile) for {} on average",
                     first.merged.key.name,
-                    units::seconds(of(0.1)),
-                    units::seconds(of(0.9)),
-                    units::bytes(bytes)
+                    loadstone_units::seconds(of(0.1)),
+                    loadstone_units::seconds(of(0.9)),
+                    loadstone_units::bytes(bytes)
                 ),
                 vec!["phases/body".to_owned(), "response/p50".to_owned()],
                 (0.0, facts.tally.duration_seconds()),
             )
             .weigh(Alternative::ruled_out(
                 "A slow network or a response that takes long to make",
-                format!("neither takes nearly the same time for {} of them", units::count(first.merged.count)),
+                format!("neither takes nearly the same time for {} of them", loadstone_units::count(first.merged.count)),
             ))
             .try_next("Write a response in one piece, or turn Nagle's algorithm off on the server's sockets (TCP_NODELAY)."),
     )

@@ -3,7 +3,7 @@
 //! Below one slot, no pool explains that: even a single place, held for the whole service time, lets more through. From one on, k places that are held
 //! for a share *s* of the service time let as many through as k/s slots (utilisation law), which need not be whole: then both are said.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::looked_at;
@@ -50,14 +50,14 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let pace = if plateaus.paced().is_some() { ", at an even pace" } else { "" };
     let stop = if plateaus.limited.len() == 1 { "stops" } else { "stop together" };
     let what = what(passage, plateaus);
-    let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", units::rate(rate));
+    let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", loadstone_units::rate(rate));
     let quota = quota(facts);
     let confidence = if quota.is_ruled_out() && passage != Passage::EvenUnseen { Confidence::Medium } else { Confidence::Low };
     let found = RankedFinding::new(Standing::Cause, "rate-limit", confidence, claim);
     let found = plateaus.limited.iter().fold(found, with_evidence);
     let limiter = format!(
         "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through",
-        units::rate(rate)
+        loadstone_units::rate(rate)
     );
     let next = match passage {
         Passage::LessThanOne | Passage::Even => format!("{limiter}."),
@@ -100,13 +100,13 @@ fn what(passage: Passage, plateaus: &Plateaus) -> String {
         // There are not two places, so it is no pool.
         (Passage::Part, [only]) if plateaus.concurrency().is_one() => format!(
             "a lock that each holds for {} of its {}, or a rate limit that delays,",
-            units::seconds(1.0 / only.high.throughput),
-            units::seconds(only.low.service)
+            loadstone_units::seconds(1.0 / only.high.throughput),
+            loadstone_units::seconds(only.low.service)
         ),
         (Passage::Part, [only]) => format!(
             "a lock that each holds for {} of its {} (or a pool, held for a part of them), or a rate limit that delays,",
-            units::seconds(1.0 / only.high.throughput),
-            units::seconds(only.low.service)
+            loadstone_units::seconds(1.0 / only.high.throughput),
+            loadstone_units::seconds(only.low.service)
         ),
         (Passage::Part, _) => "a lock or pool that is held for a part of the request, or a rate limit that delays,".to_owned(),
     }
@@ -116,10 +116,10 @@ fn with_evidence(found: RankedFinding, plateau: &Plateau) -> RankedFinding {
     let text = format!(
         "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}",
         plateau.name,
-        units::rate(plateau.high.throughput),
-        units::share(plateau.reached),
-        units::seconds(plateau.low.service),
-        units::seconds(plateau.high.service)
+        loadstone_units::rate(plateau.high.throughput),
+        loadstone_units::share(plateau.reached),
+        loadstone_units::seconds(plateau.low.service),
+        loadstone_units::seconds(plateau.high.service)
     );
     found.rests_on(text, vec!["rate/asked".to_owned(), "rate/requests".to_owned()], (plateau.high.from, plateau.high.to))
 }

@@ -65,7 +65,7 @@ fn computing(facts: &Facts<'_>, (from, to): (f64, f64), concurrency: SlotEstimat
     let used = processes.filter(is_short).filter_map(|process| Some((process.part.observer, process.used.as_ref()?.mean(from, to)?)));
     let (name, most) = used.max_by(|a, b| a.1.total_cmp(&b.1))?;
     (most >= COMPUTING * concurrency.slots).then(|| {
-        let told = format!("\"{name}\" used {} cores: most of those who are served at a time compute", units::number(most));
+        let told = format!("\"{name}\" used {} cores: most of those who are served at a time compute", loadstone_units::number(most));
         Alternative::not_ruled_out("A process or thread that is at the limit of its CPU", told)
     })
 }
@@ -117,7 +117,7 @@ fn finding(
     };
     let slots_text = format!("{} (95 % interval {}–{})", number(slots), number((slots - half).max(0.0)), number(slots + half));
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
-    let pace = even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", units::rate(pace.mean)));
+    let pace = even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", loadstone_units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
     found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
@@ -125,9 +125,9 @@ fn finding(
         let text = format!(
             "\"{}\" takes up {} of these places ({} of {} each under low load): the others wait for it",
             busiest.name,
-            units::share(part),
-            units::rate(busiest.high.throughput),
-            units::seconds(busiest.low.service)
+            loadstone_units::share(part),
+            loadstone_units::rate(busiest.high.throughput),
+            loadstone_units::seconds(busiest.low.service)
         );
         found = found.rests_on(text, vec!["rate/requests".to_owned()], (busiest.high.from, busiest.high.to));
     }
@@ -151,7 +151,7 @@ fn finding(
     processor(found, kept, cpu).weigh(limiter).try_next(format!(
         "Look for what lets {whole} at a time through to {names}: a connection pool, worker threads, a semaphore or a lock, here or in what it calls. \
          Raise it by half and run again: throughput should rise by half too, to about {}.",
-        units::rate(rate * 1.5)
+        loadstone_units::rate(rate * 1.5)
     ))
 }
 
@@ -173,15 +173,15 @@ fn stood_at(busy: &BusySessions<'_>) -> String {
     format!(
         "as many sessions of \"{}\" were running a statement or had a transaction open, and never more: {} on average, {:.0} in {} of the readings",
         busy.database,
-        units::number(busy.mean),
+        loadstone_units::number(busy.mean),
         busy.number,
-        units::share(busy.share)
+        loadstone_units::share(busy.share)
     )
 }
 
 fn not_by_rate(busy: &BusySessions<'_>, rate: f64) -> Alternative {
     Alternative::ruled_out(
-        format!("A rate limit of {} that delays instead of rejecting", units::rate(rate)),
+        format!("A rate limit of {} that delays instead of rejecting", loadstone_units::rate(rate)),
         format!("it would not keep the sessions of \"{}\" at {:.0}", busy.database, busy.number),
     )
 }
@@ -216,7 +216,7 @@ fn what(plateaus: &Plateaus, concurrency: SlotEstimate, is_seen: bool, may_be_li
 /// A rate is let through evenly; places give each request the time that it takes. Where all take alike, these look the same, but for a whole number of places,
 /// which a rate has only by chance.
 fn delaying_limit(plateaus: &Plateaus, rate: f64, concurrency: SlotEstimate) -> Alternative {
-    let other = format!("A rate limit of {} that delays instead of rejecting", units::rate(rate));
+    let other = format!("A rate limit of {} that delays instead of rejecting", loadstone_units::rate(rate));
     let by_chance = concurrency.whole_by_chance();
     match plateaus.pace.map(|pace| (pace, format!("{:.1} ended per second with a standard deviation of {:.1}", pace.mean, pace.deviation)))
     {
@@ -227,7 +227,7 @@ fn delaying_limit(plateaus: &Plateaus, rate: f64, concurrency: SlotEstimate) -> 
             other,
             format!(
                 "a whole number of places explains the throughput; by chance one would as well in {} of cases",
-                units::share(by_chance)
+                loadstone_units::share(by_chance)
             ),
         ),
         Some((_, told)) => Alternative::not_ruled_out(other, told),
@@ -268,11 +268,11 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
     let claim = format!(
         "{names} {stop} at {} however many users there are, and {are} served {places}: workers, a pool, a lock or cores of that number{or_fewer} are in \
          {their} path",
-        units::rate(rate)
+        loadstone_units::rate(rate)
     );
     let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", Confidence::Low, claim);
     let slots = |plateau: &Plateau| {
-        let (users, service) = (units::number(plateau.lowest.load), units::seconds(plateau.lowest.service));
+        let (users, service) = (loadstone_units::number(plateau.lowest.load), loadstone_units::seconds(plateau.lowest.service));
         format!("at most {most:.0} of all together (with the fewest users, {users}, it took {service}, and some may have waited even then)")
     };
     found.finding.evidence = plateaus.limited.iter().map(|plateau| evidence(plateau, &slots(plateau))).collect();
@@ -296,10 +296,10 @@ fn evidence(plateau: &Plateau, slots: &str) -> Evidence {
             "\"{}\": throughput stopped at {} ({} of what the load asked for) while service times grew from {} to {}; throughput × \
              service time without waiting = {slots}",
             name,
-            units::rate(high.throughput),
-            units::share(*reached),
-            units::seconds(low.service),
-            units::seconds(high.service)
+            loadstone_units::rate(high.throughput),
+            loadstone_units::share(*reached),
+            loadstone_units::seconds(low.service),
+            loadstone_units::seconds(high.service)
         ),
         series: vec!["rate/asked".to_owned(), "rate/requests".to_owned(), "response/p50".to_owned()],
         from_seconds: high.from,

@@ -3,7 +3,7 @@
 //! One loop does one thing at a time: as a single server its utilisation is the share of the time in which it has work, and work waits without bound as that
 //! nears one (utilisation law). The profiler's samples say where that time goes.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -30,21 +30,28 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     let share = busy.mean(stretch.0, stretch.1)?;
     let name = part.observer;
     let top = BusiestFunction::of(&facts.signals, part, stretch).filter(|top| top.cores >= NAMED_MIN * share);
-    let told = format!("The event loop of \"{name}\" has no time left: it has work {} of the time", units::share(share));
+    let told = format!("The event loop of \"{name}\" has no time left: it has work {} of the time", loadstone_units::share(share));
     let claim = match &top {
-        Some(top) => format!("{told}, and spends {} of it in {}", units::share_to((top.cores / share).min(1.0), top.digits), top.place()),
+        Some(top) => {
+            format!("{told}, and spends {} of it in {}", loadstone_units::share_to((top.cores / share).min(1.0), top.digits), top.place())
+        }
         None => told,
     };
-    let text = format!("{} was {} on average, and never below {}", busy.name(), units::share(share), units::share(least(&busy, stretch)));
+    let text = format!(
+        "{} was {} on average, and never below {}",
+        busy.name(),
+        loadstone_units::share(share),
+        loadstone_units::share(least(&busy, stretch))
+    );
     let mut found = RankedFinding::new(Standing::Cause, "event-loop", Confidence::High, claim).rests_on(text, vec![busy.name()], stretch);
     if let Some(top) = &top {
-        let text = format!("samples of the stack: {} of a core in {}", units::share_to(top.cores, top.digits), top.place());
+        let text = format!("samples of the stack: {} of a core in {}", loadstone_units::share_to(top.cores, top.digits), top.place());
         found = found.rests_on(text, vec![top.series.clone()], stretch);
     }
     if let Some(late) = facts.signals.read(part, Role::EventLoopDelay)
         && let Some(mean) = late.mean(stretch.0, stretch.1)
     {
-        let text = format!("what becomes due is begun {} late on average", units::seconds(mean));
+        let text = format!("what becomes due is begun {} late on average", loadstone_units::seconds(mean));
         found = found.rests_on(text, vec![late.name()], stretch);
     }
     let next = match &top {
@@ -69,9 +76,9 @@ fn waits_for_a_core(facts: &Facts<'_>, part: ObservedPart<'_>, share: f64, (from
     const OTHER: &str = "A core that others use, or a limit on its CPU: the loop has work and does not get to it";
     match facts.signals.mean(part, Role::EventLoopCpu, from, to) {
         Some(cores) if cores >= COMPUTED_MIN * share => {
-            Alternative::ruled_out(OTHER, format!("its process used {} cores meanwhile", units::number(cores)))
+            Alternative::ruled_out(OTHER, format!("its process used {} cores meanwhile", loadstone_units::number(cores)))
         }
-        Some(cores) => Alternative::not_ruled_out(OTHER, format!("its process used {} cores meanwhile", units::number(cores))),
+        Some(cores) => Alternative::not_ruled_out(OTHER, format!("its process used {} cores meanwhile", loadstone_units::number(cores))),
         None => Alternative::not_ruled_out(OTHER, "the CPU time of its process was not read"),
     }
 }

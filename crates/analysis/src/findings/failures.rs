@@ -1,6 +1,6 @@
 //! What fails: which request, how, since when, what share, and whether failures sit at a limit.
 
-use metrics::{Outcome, SeriesKind};
+use loadstone_metrics::{Outcome, SeriesKind};
 
 use super::alternative::Alternative;
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
@@ -78,20 +78,20 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
     let mut found = RankedFinding::new(standing, "failures", Confidence::High, claim).rests_on(
         format!(
             "{} of {} \"{}\" failed{}: {} (95 % interval {}–{})",
-            units::count(failing.while_failing.0),
-            units::count(failing.while_failing.1),
+            loadstone_units::count(failing.while_failing.0),
+            loadstone_units::count(failing.while_failing.1),
             failing.key.name,
             when(failing.when),
-            units::share(share),
-            units::share(low),
-            units::share(high)
+            loadstone_units::share(share),
+            loadstone_units::share(low),
+            loadstone_units::share(high)
         ),
         columns(failing),
         span,
     );
     if failing.kinds.len() > 1 {
         let kinds: Vec<String> =
-            failing.kinds.iter().take(LISTED_MAX).map(|kind| format!("{} × {}", units::count(kind.count), kind.text)).collect();
+            failing.kinds.iter().take(LISTED_MAX).map(|kind| format!("{} × {}", loadstone_units::count(kind.count), kind.text)).collect();
         found = found.rests_on(kinds.join(", "), columns(failing), span);
     }
     if let Some(said) = &failing.said {
@@ -107,8 +107,8 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
         let text = format!(
             "\"{}\" went from {} to {} with it",
             change.of.name(),
-            units::seconds(change.before.median),
-            units::seconds(change.after.median)
+            loadstone_units::seconds(change.before.median),
+            loadstone_units::seconds(change.after.median)
         );
         found = found.rests_on(text, vec!["response/p50".to_owned()], span);
     }
@@ -121,7 +121,7 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
         found = found.rests_on(format!("none of {} failed", named(&kept)), Vec::new(), span);
     }
     if let Some(share) = failing.as_much_load_outside {
-        let told = format!("{} of the other seconds had as much of it", units::share(share));
+        let told = format!("{} of the other seconds had as much of it", loadstone_units::share(share));
         found = found.weigh(Alternative::ruled_out("The load", told));
     }
     let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
@@ -147,13 +147,18 @@ fn claim(failing: &Failing<'_>) -> String {
         let most = if failing.kinds.len() > 1 { "mostly " } else { "" };
         format!(" ({most}{})", kind.text)
     });
-    let share = units::share(failing.share());
+    let share = loadstone_units::share(failing.share());
     let of = if failing.key.kind == SeriesKind::Iteration { "the iterations of " } else { "" };
     format!("{share} of {of}\"{}\" failed{}{how}", failing.key.name, when(failing.when))
 }
 
 fn claim_of_other(failing: &Failing<'_>) -> String {
-    format!("{}: {} of {}", claim(failing), units::count(failing.while_failing.0), units::count(failing.while_failing.1))
+    format!(
+        "{}: {} of {}",
+        claim(failing),
+        loadstone_units::count(failing.while_failing.0),
+        loadstone_units::count(failing.while_failing.1)
+    )
 }
 
 fn when(when: FailedWhen) -> String {
@@ -164,7 +169,7 @@ fn when(when: FailedWhen) -> String {
         FailedWhen::Until(to) => format!(" until {}", clock(to)),
         FailedWhen::Between(from, to) => format!(" from {} to {}", clock(from), clock(to)),
         FailedWhen::AboveLoad { load, is_open, of_several, at } => {
-            let reached = if is_open { units::rate(load) } else { units::counted(load.round() as u64, "user") };
+            let reached = if is_open { loadstone_units::rate(load) } else { loadstone_units::counted(load.round() as u64, "user") };
             let in_all = if of_several { " in all" } else { "" };
             format!(" above {reached}{in_all}, from {} on", clock(at))
         }
@@ -191,15 +196,15 @@ fn columns(failing: &Failing<'_>) -> Vec<String> {
 /// Whether failed ones sit at a time limit, were turned away at once, or waited in vain.
 fn times(failing: &Failing<'_>) -> Option<String> {
     let times = failing.times?;
-    let median = units::seconds(times.median);
+    let median = loadstone_units::seconds(times.median);
     let given_up = given_up(failing);
     if given_up * 2 > failing.failed && times.high <= AT_LIMIT * times.low {
         let made = made_at(failing).map_or_else(String::new, |at| format!("; they were made from about {} on", clock(at)));
-        let how_many = if given_up == failing.failed { "all".to_owned() } else { units::count(given_up) };
+        let how_many = if given_up == failing.failed { "all".to_owned() } else { loadstone_units::count(given_up) };
         return Some(format!("{how_many} were given up after {median}: they sit at the time limit, and would have taken longer{made}"));
     }
     let passed = times.passed?;
-    let others = units::seconds(passed.median);
+    let others = loadstone_units::seconds(passed.median);
     if times.median <= SHORTER * passed.median {
         return Some(format!("failed ones took {median}, the others {others}: they are turned away before the work is done"));
     }
@@ -277,15 +282,18 @@ fn lost_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {
         return None;
     }
     let name = &flow.merged.name;
-    let claim =
-        format!("{} of {} \"{name}\" were given up: their time limit passed without a finish", units::count(lost), units::count(started));
+    let claim = format!(
+        "{} of {} \"{name}\" were given up: their time limit passed without a finish",
+        loadstone_units::count(lost),
+        loadstone_units::count(started)
+    );
     let standing = if facts.waiting.iter().any(|waiting| waiting.flow.as_deref() == Some(&**name)) {
         Standing::Consequence
     } else {
         Standing::Symptom
     };
     let late = flow.merged.late;
-    let text = format!("{} of those that started; {} of them finished later", units::share(share), units::count(late));
+    let text = format!("{} of those that started; {} of them finished later", loadstone_units::share(share), loadstone_units::count(late));
     Some(
         RankedFinding::new(standing, "lost-journeys", Confidence::High, claim)
             .rests_on(text, vec![format!("flow/{name}/rate/finished")], (0.0, facts.tally.duration_seconds()))

@@ -48,9 +48,9 @@ fn late_onset(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> Op
 fn stuck_behind(backlog: &GrowingBacklog<'_>, stuck: StuckRequests) -> RankedFinding {
     let text = format!(
         "{} that began from then on took up to {}, ending after the load; until then none took longer than {}",
-        units::counted(stuck.count, "request"),
-        units::seconds(stuck.longest),
-        units::seconds(stuck.before)
+        loadstone_units::counted(stuck.count, "request"),
+        loadstone_units::seconds(stuck.longest),
+        loadstone_units::seconds(stuck.before)
     );
     let span = (stuck.from, stuck.from + stuck.longest);
     waits_from(backlog, stuck.from, Confidence::Medium).rests_on(text, vec!["response/max".to_owned()], span)
@@ -60,8 +60,8 @@ fn waits_from(backlog: &GrowingBacklog<'_>, onset: f64, confidence: Confidence) 
     let claim = format!(
         "Requests wait from {} on, after {} at the same load: by then {} {} had piled up in \"{}\"",
         clock(onset),
-        units::seconds(onset - backlog.from),
-        units::count(backlog.last.round() as u64),
+        loadstone_units::seconds(onset - backlog.from),
+        loadstone_units::count(backlog.last.round() as u64),
         backlog.what,
         backlog.observer
     );
@@ -71,7 +71,7 @@ fn waits_from(backlog: &GrowingBacklog<'_>, onset: f64, confidence: Confidence) 
             "Have fewer {0} made, or each done faster, until no more come than are done: remember what does not change for as long as it may be \
              believed, and make one for many requests. A run shorter than {1} cannot show it.",
             backlog.what,
-            units::seconds(onset)
+            loadstone_units::seconds(onset)
         ))
 }
 
@@ -80,7 +80,7 @@ fn before(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>, onset: f64) -> String
 }
 
 fn number(value: f64) -> String {
-    units::number(value)
+    loadstone_units::number(value)
 }
 
 /// Nothing waits yet.
@@ -90,10 +90,10 @@ fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
     let then = backlog.last + backlog.growth.0 * (wanted - length).max(0.0);
     let claim = format!(
         "This run is too short to say that the load is carried: {} {} have piled up in \"{}\", {} more each second, while requests are as fast as ever",
-        units::count(backlog.last.round() as u64),
+        loadstone_units::count(backlog.last.round() as u64),
         backlog.what,
         backlog.observer,
-        units::number(backlog.growth.0)
+        loadstone_units::number(backlog.growth.0)
     );
     let mut found = grew(RankedFinding::new(Standing::Fault, "growing-backlog", Confidence::High, claim), backlog);
     if let Some((wait, done)) = backlog.wait().zip(backlog.done) {
@@ -101,23 +101,27 @@ fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
         let slower = backlog.growth.0 / done;
         let reached = match (limit - wait) / slower {
             left if left > 0.0 => {
-                format!("in another {} that is {}, the time limit of a request", units::seconds(left), units::seconds(limit))
+                format!(
+                    "in another {} that is {}, the time limit of a request",
+                    loadstone_units::seconds(left),
+                    loadstone_units::seconds(limit)
+                )
             }
-            _ => format!("a request that needs one now runs into its time limit of {}", units::seconds(limit)),
+            _ => format!("a request that needs one now runs into its time limit of {}", loadstone_units::seconds(limit)),
         };
         let text = format!(
             "{} are done per second, so the last of them waits {} for its turn (Little's law), {} longer each second: {reached}",
-            units::number(done),
-            units::seconds(wait),
-            units::seconds(slower)
+            loadstone_units::number(done),
+            loadstone_units::seconds(wait),
+            loadstone_units::seconds(slower)
         );
         found = found.rests_on(text, vec![backlog.series.clone()], (backlog.from, backlog.to));
     }
     found.try_next(format!(
         "Run for {} at the same load, where it comes to {} at this growth: either requests begin to wait for it, or memory alone grows. Or have no more {} \
          come than are done, and see it level.",
-        units::seconds(wanted),
-        units::count(then.round() as u64),
+        loadstone_units::seconds(wanted),
+        loadstone_units::count(then.round() as u64),
         backlog.what
     ))
 }
@@ -127,9 +131,9 @@ fn grew(found: RankedFinding, backlog: &GrowingBacklog<'_>) -> RankedFinding {
     let text = format!(
         "{} grew by {} per second (95 % interval {} to {}) from {} to {}, at the same load",
         backlog.series,
-        units::number(growth),
-        units::number(growth - half),
-        units::number(growth + half),
+        loadstone_units::number(growth),
+        loadstone_units::number(growth - half),
+        loadstone_units::number(growth + half),
         clock(backlog.from),
         clock(backlog.to)
     );

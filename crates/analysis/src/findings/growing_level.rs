@@ -31,9 +31,9 @@ fn of_one(of: &PathResource<'_>, what: &str, (from, to): (f64, f64)) -> Option<S
     Some(format!(
         "But the {what} \"{name}\" grew steadily, from {} to {} of {} since {}, though the load stayed the same: some are never given back (a leak). \
          At this pace none is left at {}.",
-        units::number(first.max(0.0)),
-        units::number(last.min(places)),
-        units::number(places),
+        loadstone_units::number(first.max(0.0)),
+        loadstone_units::number(last.min(places)),
+        loadstone_units::number(places),
         clock(from),
         clock(ended + left)
     ))

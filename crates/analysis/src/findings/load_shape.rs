@@ -1,6 +1,6 @@
 //! The load that would decide what a run cannot, as the line of script that makes it.
 
-use plan::{LoadProfile, OpenStage, RunRole, Timing};
+use loadstone_plan::{LoadProfile, OpenStage, RunRole, Timing};
 
 use crate::facts::Facts;
 

@@ -1,6 +1,6 @@
 //! What the load goes to, and the line for the script that observes it.
 
-use plan::{ParameterKind, TestPlan};
+use loadstone_plan::{ParameterKind, TestPlan};
 
 /// Schemes of databases: the observer of each, and the port where a URL names none.
 const DATABASES: [(&str, &str, u16); 6] = [
@@ -95,7 +95,7 @@ fn port_of(url: &str, default: u16) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use plan::{Load, Parameter, ParameterOrigin};
+    use loadstone_plan::{Load, Parameter, ParameterOrigin};
 
     use super::*;
 

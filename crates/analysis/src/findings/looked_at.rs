@@ -1,6 +1,6 @@
 //! What the observed CPU and database say of a stretch, as alternatives that several rules weigh.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use crate::ResourceKind;
@@ -43,9 +43,9 @@ impl CpuLook {
         let used = process.used.as_ref()?;
         let cores = most(&|from, to| used.mean(from, to)).or_else(|| used.mean(from, to))?;
         let thread = most(&|from, to| facts.signals.mean(process.part, Role::ProcessThreadCpuMax, from, to));
-        let (name, number) = (process.part.observer, units::number(cores));
+        let (name, number) = (process.part.observer, loadstone_units::number(cores));
         let told = match thread {
-            Some(thread) => format!("\"{name}\" used {number} cores, and its busiest thread {}", units::number(thread)),
+            Some(thread) => format!("\"{name}\" used {number} cores, and its busiest thread {}", loadstone_units::number(thread)),
             None => format!("\"{name}\" used {number} cores"),
         };
         let places = process.places(from, to).unwrap_or(1.0);
@@ -53,7 +53,7 @@ impl CpuLook {
         // One that waits for a core is short of them however little it got.
         let waits = process.waiting.as_ref().and_then(|waiting| waiting.mean(from, to)).filter(|waits| *waits >= WAITS_MIN);
         if let Some(waits) = waits.filter(|_| is_idle) {
-            let told = format!("{told}, but its threads waited for a core for {} s per second", units::number(waits));
+            let told = format!("{told}, but its threads waited for a core for {} s per second", loadstone_units::number(waits));
             return Some(Self { cores, is_short: true, told });
         }
         let has_idle_threads = thread.is_some_and(|thread| thread < IDLE_ENOUGH) && cores < IDLE_ENOUGH * places && !is_near_one(cores);
@@ -88,8 +88,11 @@ pub(super) fn database(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
         return Alternative::not_ruled_out(OTHER, "no database was observed (observe.postgres, observe.mysql)");
     };
     let in_system = facts.strain.in_system(from, to).unwrap_or(0.0);
-    let told =
-        format!("{} of its sessions were active, while {} requests were in the system", units::number(active), units::number(in_system));
+    let told = format!(
+        "{} of its sessions were active, while {} requests were in the system",
+        loadstone_units::number(active),
+        loadstone_units::number(in_system)
+    );
     if active < 1.0 || active < 0.1 * in_system { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }
 

@@ -1,6 +1,6 @@
 //! Far more database transactions than requests: statements that are made one by one (N+1), each a round trip of its own.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::ranked::{RankedFinding, Standing};
 use super::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
@@ -60,7 +60,7 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
         commits.per_iteration
     );
     let mut found = RankedFinding::new(Standing::Cause, "many-transactions", confidence(each), claim).rests_on(
-        format!("{} commits per second, without the observer's own", units::number(commits.rate)),
+        format!("{} commits per second, without the observer's own", loadstone_units::number(commits.rate)),
         vec![commits.series.clone()],
         (commits.from, commits.to),
     );
@@ -78,9 +78,13 @@ fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>, where_to: &
     let (each, whole) = (repeated.each, repeated.whole());
     let claim = format!("The database is asked too often: {}{where_to}", repeated_too_often(facts, repeated));
     let took = repeated.took_s.map_or_else(String::new, |took_s| {
-        format!(", {} each by its own account: {} for each {whole}", units::seconds(took_s), units::seconds(took_s * each))
+        format!(
+            ", {} each by its own account: {} for each {whole}",
+            loadstone_units::seconds(took_s),
+            loadstone_units::seconds(took_s * each)
+        )
     });
-    let text = format!("{} executions per second on average, as those came{took}", units::number(repeated.rate));
+    let text = format!("{} executions per second on average, as those came{took}", loadstone_units::number(repeated.rate));
     // How much work a command is, and whether one could do for many, is not known of what is only counted.
     let confidence = if repeated.statement.is_some() { confidence(per_request(facts, repeated)) } else { Confidence::Low };
     RankedFinding::new(Standing::Cause, "many-transactions", confidence, claim)

@@ -1,6 +1,6 @@
 //! Memory per connection: a service that holds so much for every connected client that memory limits their number.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -65,9 +65,9 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
                     "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of the change",
                     first.2 / 1e6,
                     full.2 / 1e6,
-                    units::count(first.1 as u64),
-                    units::count(full.1 as u64),
-                    units::share(explained)
+                    loadstone_units::count(first.1 as u64),
+                    loadstone_units::count(full.1 as u64),
+                    loadstone_units::share(explained)
                 ),
                 vec![memory.name(), "in_flight/connections".to_owned()],
                 (first.0, full.0),
@@ -78,7 +78,7 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
             ))
             .weigh(Alternative::ruled_out(
                 "Requests in progress, which a backlog piles up",
-                format!("{} of the connections had one", units::share(busy)),
+                format!("{} of the connections had one", loadstone_units::share(busy)),
             ))
             .try_next(
                 "Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run \
@@ -89,7 +89,7 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
 
 /// Share of the connections with a request in progress: where most have one, memory may be that of the requests.
 fn busy_share(facts: &Facts<'_>, level: &[&(f64, f64, f64)]) -> f64 {
-    let is_level = |slice: &&metrics::Snapshot| level.iter().any(|point| (point.0 - slice.end as f64 / 1e9).abs() < 1e-6);
+    let is_level = |slice: &&loadstone_metrics::Snapshot| level.iter().any(|point| (point.0 - slice.end as f64 / 1e9).abs() < 1e-6);
     let (mut in_flight, mut connections) = (0.0, 0.0);
     for slice in facts.run.slices.iter().filter(is_level) {
         let length = (slice.end - slice.start).max(1) as f64;

@@ -3,7 +3,7 @@
 //! A user that comes anew opens one connection, or a few where it sends several requests at once. Many more for each iteration were closed by the target
 //! after a response or two. What a handshake costs the target is CPU time; with RSA keys mostly the target's.
 
-use metrics::{SeriesKind, Snapshot};
+use loadstone_metrics::{SeriesKind, Snapshot};
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -29,7 +29,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if opened < OPENED_MIN || each_request < EACH_REQUEST_MIN || each_iteration < EACH_ITERATION_MIN {
         return None;
     }
-    let seconds = |of: fn(&metrics::SeriesSlice) -> u128| slices.iter().flat_map(of_requests).map(of).sum::<u128>() as f64 / 1e9;
+    let seconds = |of: fn(&loadstone_metrics::SeriesSlice) -> u128| slices.iter().flat_map(of_requests).map(of).sum::<u128>() as f64 / 1e9;
     let tls = seconds(|series| series.phases.tls.sum());
     let connecting = tls + seconds(|series| series.phases.connect.sum());
     let all = seconds(|series| series.service.sum());
@@ -45,22 +45,22 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let what = if tls > connecting / 2.0 { "TLS handshakes" } else { "connecting" };
     let claim = format!(
         "The target closes its connections: {each_request:.1} were opened for each request, and {what} took {} of all the time that requests took",
-        units::share(part)
+        loadstone_units::share(part)
     );
     let whole = (0.0, facts.tally.duration_seconds());
     let kept = Alternative::ruled_out(
         "Users that come anew, with a connection each",
-        format!("{} were opened for {} iterations that began", units::count(opened), units::count(iterations)),
+        format!("{} were opened for {} iterations that began", loadstone_units::count(opened), loadstone_units::count(iterations)),
     );
     Some(
         RankedFinding::new(standing, "new-connections", confidence, claim)
             .rests_on(
                 format!(
                     "{} connections for {} requests; connecting took {} of {}",
-                    units::count(opened),
-                    units::count(requests),
-                    units::seconds(connecting),
-                    units::seconds(all)
+                    loadstone_units::count(opened),
+                    loadstone_units::count(requests),
+                    loadstone_units::seconds(connecting),
+                    loadstone_units::seconds(all)
                 ),
                 vec!["phases/connect".to_owned(), "phases/tls".to_owned()],
                 whole,
@@ -72,6 +72,6 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     )
 }
 
-fn of_requests(slice: &Snapshot) -> impl Iterator<Item = &metrics::SeriesSlice> {
+fn of_requests(slice: &Snapshot) -> impl Iterator<Item = &loadstone_metrics::SeriesSlice> {
     slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request)
 }

@@ -1,6 +1,6 @@
 //! What would be the limit after the one that a finding names, with a number.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::ranked::RankedFinding;
 use crate::facts::Facts;
@@ -36,10 +36,10 @@ fn would_be(facts: &Facts<'_>, next: &NextLimit<'_>, span: (f64, f64)) -> String
     format!(
         "{} would be the limit, at about {}: {} of {} were in use at {}, {} for each request",
         next_limits::words(next.role, next.part, next.places),
-        units::rate(next.throughput_max),
-        units::number(next.used),
-        units::number(next.places),
-        units::rate(facts.strain.throughput(span.0, span.1)),
+        loadstone_units::rate(next.throughput_max),
+        loadstone_units::number(next.used),
+        loadstone_units::number(next.places),
+        loadstone_units::rate(facts.strain.throughput(span.0, span.1)),
         each(next)
     )
 }
@@ -47,7 +47,7 @@ fn would_be(facts: &Facts<'_>, next: &NextLimit<'_>, span: (f64, f64)) -> String
 /// Of one request: time, or bytes where places are bytes per second.
 fn each(next: &NextLimit<'_>) -> String {
     match next.role {
-        Role::NetworkReceived | Role::NetworkSent => units::bytes(next.each_s as u64),
-        _ => units::seconds(next.each_s),
+        Role::NetworkReceived | Role::NetworkSent => loadstone_units::bytes(next.each_s as u64),
+        _ => loadstone_units::seconds(next.each_s),
     }
 }

@@ -52,18 +52,18 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     }
     let claim = format!(
         "\"{name}\" is served out of order: half take {} or less, while the oldest waited {} and was overtaken repeatedly",
-        units::seconds(median),
-        units::seconds(longest)
+        loadstone_units::seconds(median),
+        loadstone_units::seconds(longest)
     );
     let worst = slice.overtaken.max() as f64 / 1e9;
     let finding = RankedFinding::new(Standing::Fault, "order", Confidence::High, claim)
         .rests_on(
             format!(
                 "{} of {} journeys were overtaken by one that started more than {} later; the worst by {}",
-                units::count(starved),
-                units::count(slice.finished),
-                units::seconds(least),
-                units::seconds(worst)
+                loadstone_units::count(starved),
+                loadstone_units::count(slice.finished),
+                loadstone_units::seconds(least),
+                loadstone_units::seconds(worst)
             ),
             vec![format!("flow/{name}/order/overtaken"), format!("flow/{name}/oldest/age")],
             (waiting.from, waiting.to),
@@ -71,9 +71,9 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
         .rests_on(
             format!(
                 "no more than {} were ever open, and {} finished: in order, none would have waited much longer than {}",
-                units::count(flow.backlog_max),
-                units::rate(waiting.throughput),
-                units::seconds(in_order)
+                loadstone_units::count(flow.backlog_max),
+                loadstone_units::rate(waiting.throughput),
+                loadstone_units::seconds(in_order)
             ),
             waiting.columns(),
             (waiting.from, waiting.to),
@@ -81,7 +81,11 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     let finding = if hold > 0.0 {
         finding.weigh(Alternative::ruled_out(
             "Calls of different length",
-            format!("they took {} on average, and the worst was overtaken by {}", units::seconds(hold), units::seconds(worst)),
+            format!(
+                "they took {} on average, and the worst was overtaken by {}",
+                loadstone_units::seconds(hold),
+                loadstone_units::seconds(worst)
+            ),
         ))
     } else {
         finding.weigh(Alternative::not_ruled_out(

@@ -14,24 +14,33 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         LostPart::Database => "the database was stopped or out of reach",
         LostPart::Process => "the process had ended",
     };
-    let until = if *is_over { format!(" to {}", units::seconds(*to)) } else { " on".to_owned() };
+    let until = if *is_over { format!(" to {}", loadstone_units::seconds(*to)) } else { " on".to_owned() };
     let share = *failed as f64 / (*ended).max(1) as f64;
     let felt = match *failed {
-        0 => format!("requests ended at {} instead of {}", units::rate(throughput.1), units::rate(throughput.0)),
-        _ => format!("{} of {} requests failed meanwhile ({})", units::count(*failed), units::count(*ended), units::share(share)),
+        0 => format!("requests ended at {} instead of {}", loadstone_units::rate(throughput.1), loadstone_units::rate(throughput.0)),
+        _ => format!(
+            "{} of {} requests failed meanwhile ({})",
+            loadstone_units::count(*failed),
+            loadstone_units::count(*ended),
+            loadstone_units::share(share)
+        ),
     };
-    let claim = format!("\"{observer}\" could not be read from {}{until}: {what}, and {felt}", units::seconds(*from));
+    let claim = format!("\"{observer}\" could not be read from {}{until}: {what}, and {felt}", loadstone_units::seconds(*from));
     let found = RankedFinding::new(Standing::Cause, "outage", Confidence::High, claim);
     let columns = vec!["rate/failed".to_owned(), "rate/requests".to_owned()];
     let found = found.rests_on((*message).to_owned(), columns, (*from, *to)).rests_on(
-        format!("requests ended at {} before, and at {} meanwhile", units::rate(throughput.0), units::rate(throughput.1)),
+        format!(
+            "requests ended at {} before, and at {} meanwhile",
+            loadstone_units::rate(throughput.0),
+            loadstone_units::rate(throughput.1)
+        ),
         vec!["rate/requests".to_owned()],
         (*from, *to),
     );
     let memory = filled(facts, outage);
     let found = memory.iter().fold(found, |found, grown| {
-        let each = units::bytes(grown.each as u64);
-        let (first, last) = (units::bytes(grown.first as u64), units::bytes(grown.last as u64));
+        let each = loadstone_units::bytes(grown.each as u64);
+        let (first, last) = (loadstone_units::bytes(grown.first as u64), loadstone_units::bytes(grown.last as u64));
         let text = format!("until then its memory grew all along, from {first} to {last}, by about {each} for each request");
         found.rests_on(text, vec![grown.series.clone()], (0.0, *from))
     });

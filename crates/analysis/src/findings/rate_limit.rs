@@ -1,6 +1,6 @@
 //! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
 
-use metrics::{ErrorGroup, SeriesKind, SeriesSlice};
+use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 
 use super::alternative::Alternative;
 use super::looked_at;
@@ -93,18 +93,21 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let (mean, half) = mean_of_batches(&accepted);
     let (from, to) = (seconds.first()?.0, seconds.last()?.1);
     let (is_limited, its) = match names.len() {
-        1 => (format!("is limited to about {}", units::rate(mean)), "its requests"),
-        _ => (format!("are limited to about {} together", units::rate(mean)), "their requests"),
+        1 => (format!("is limited to about {}", loadstone_units::rate(mean)), "its requests"),
+        _ => (format!("are limited to about {} together", loadstone_units::rate(mean)), "their requests"),
     };
-    let claim =
-        format!("{} {is_limited}: {} of {its} were rejected with {how}", named(&names), units::share(count as f64 / all.max(1) as f64));
+    let claim = format!(
+        "{} {is_limited}: {} of {its} were rejected with {how}",
+        named(&names),
+        loadstone_units::share(count as f64 / all.max(1) as f64)
+    );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
     let found = RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
         .rests_on(
             format!(
                 "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",
-                units::count(count)
+                loadstone_units::count(count)
             ),
             vec!["failures/status".to_owned(), "rate/requests".to_owned()],
             (from, to),
@@ -135,16 +138,16 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
         let name = endpoint.name;
         let claim = format!(
             "\"{name}\" rejects {} of the calls: the system calls faster than its limit, which lets about {} through",
-            units::share(rejected_calls / calls),
-            units::rate(mean)
+            loadstone_units::share(rejected_calls / calls),
+            loadstone_units::rate(mean)
         );
         Some(
             RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
                 .rests_on(
                     format!(
                         "{} calls per second arrived on average, and {} of them were rejected",
-                        units::number(calls),
-                        units::number(rejected_calls)
+                        loadstone_units::number(calls),
+                        loadstone_units::number(rejected_calls)
                     ),
                     vec![rejected.name(), all.name()],
                     (*at.first()?, *at.last()?),
@@ -172,8 +175,8 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
         let claim = format!(
             "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single \
              worker that takes {} for each",
-            units::rate(mean),
-            units::seconds(1.0 / mean)
+            loadstone_units::rate(mean),
+            loadstone_units::seconds(1.0 / mean)
         );
         let (cpu, workers) = (looked_at::cpu(facts, from, to), busy_workers(endpoint, (from, to)));
         let confidence = if cpu.is_ruled_out() && workers.is_ruled_out() { Confidence::Medium } else { Confidence::Low };
@@ -210,6 +213,6 @@ fn busy_workers(endpoint: &CalledEndpoint<'_>, (from, to): (f64, f64)) -> Altern
     let counts: Vec<f64> = most.between(from, to).map(|(_, count)| count.round()).collect();
     let usual = most_frequent(&counts);
     let share = counts.iter().filter(|count| **count == usual).count() as f64 / counts.len().max(1) as f64;
-    let told = format!("the most calls at once were {usual:.0} in {} of the seconds", units::share(share));
+    let told = format!("the most calls at once were {usual:.0} in {} of the seconds", loadstone_units::share(share));
     if share < SAME_SHARE { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }

@@ -1,8 +1,8 @@
 //! What to say beside findings, and when no rule finds anything: that nothing limits the target, where each request and flow was looked at and carries it, or
 //! what to observe next. Each sentence is made of numbers that were just read; none is said by default.
 
-use metrics::{Role, SeriesKind};
-use run_directory::RunEnd;
+use loadstone_metrics::{Role, SeriesKind};
+use loadstone_run_directory::RunEnd;
 
 use super::load_shape::{self, WantedLoad};
 use super::load_target::LoadTarget;
@@ -78,15 +78,15 @@ fn full_machine(facts: &Facts<'_>) -> Option<String> {
     let used: f64 = observed.iter().map(|(_, cores)| cores).sum();
     let most = observed.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let who = match most {
-        Some((observer, own)) if used >= cores / 2.0 => format!(", most of that with \"{observer}\" ({})", units::number(*own)),
+        Some((observer, own)) if used >= cores / 2.0 => format!(", most of that with \"{observer}\" ({})", loadstone_units::number(*own)),
         _ => ": other programs leave it no reserve".to_owned(),
     };
     Some(format!(
         "But from {} to {} all {} cores of the machine were busy, {} of them with the observed processes{who}.",
         clock(from),
         clock(to),
-        units::number(cores),
-        units::number(used)
+        loadstone_units::number(cores),
+        loadstone_units::number(used)
     ))
 }
 
@@ -97,9 +97,9 @@ fn growing_memory(facts: &Facts<'_>) -> Option<String> {
         "The memory of \"{}\" grew all along, from {} to {}, at the end by about {} for each request: a leak, or a heap that is not full yet. \
          Run longer to see whether it stops.",
         grown.observer,
-        units::bytes(grown.first as u64),
-        units::bytes(grown.last as u64),
-        units::bytes(grown.each as u64)
+        loadstone_units::bytes(grown.first as u64),
+        loadstone_units::bytes(grown.last as u64),
+        loadstone_units::bytes(grown.each as u64)
     ))
 }
 
@@ -140,7 +140,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
         return format!(
             "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow \
              with it, and {}.",
-            units::number(top_rate(facts)),
+            loadstone_units::number(top_rate(facts)),
             failed(facts, totals)
         );
     }
@@ -182,7 +182,7 @@ fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> String {
 fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> String {
     let times = match (first.low, first.high) {
         (Some(low), Some(high)) => {
-            format!(" (\"{}\" from {} to {})", first.name, units::seconds(low.service), units::seconds(high.service))
+            format!(" (\"{}\" from {} to {})", first.name, loadstone_units::seconds(low.service), loadstone_units::seconds(high.service))
         }
         _ => String::new(),
     };
@@ -201,7 +201,7 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
 fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse, top: &LoadStretch) -> String {
     let low = first.low.map_or(0.0, |low| low.service);
     let how = if first.is_slower_on_average() { "times grow with the load" } else { "times began to grow only at the top of the load" };
-    let why = format!("{how} (\"{}\" from {} to {})", first.name, units::seconds(low), units::seconds(top.service));
+    let why = format!("{how} (\"{}\" from {} to {})", first.name, loadstone_units::seconds(low), loadstone_units::seconds(top.service));
     let next = format!("Raise the load further and hold it there{}.{}", higher(facts), nearest_limit(facts));
     cannot_tell(&why, &with_what_was_seen(facts, &next))
 }
@@ -223,8 +223,9 @@ fn cannot_tell(why: &str, next: &str) -> String {
 
 /// `nothing failed`, or all that did.
 fn failed(facts: &Facts<'_>, totals: &RunTotals) -> String {
-    let of =
-        |count: u64, all: u64, what: &str| (count > 0).then(|| format!("{} of {} {what} failed", units::count(count), units::count(all)));
+    let of = |count: u64, all: u64, what: &str| {
+        (count > 0).then(|| format!("{} of {} {what} failed", loadstone_units::count(count), loadstone_units::count(all)))
+    };
     let most = facts.failing.first().and_then(|failing| failing.kinds.first());
     let how = most.map_or_else(String::new, |kind| format!(" ({})", kind.text));
     let requests = of(totals.requests_failed, totals.requests, "requests").map(|text| format!("{text}{how}"));
@@ -232,7 +233,8 @@ fn failed(facts: &Facts<'_>, totals: &RunTotals) -> String {
     let checks = of(totals.checks_failed, totals.checks_passed + totals.checks_failed, "checks");
     let flows = facts.tally.flows().iter().filter_map(|flow| {
         let merged = &flow.merged;
-        (merged.timed_out > 0).then(|| format!("{} journeys of \"{}\" were given up", units::count(merged.timed_out), merged.name))
+        (merged.timed_out > 0)
+            .then(|| format!("{} journeys of \"{}\" were given up", loadstone_units::count(merged.timed_out), merged.name))
     });
     let all: Vec<String> = [requests, iterations, checks].into_iter().flatten().chain(flows).collect();
     if all.is_empty() { "nothing failed".to_owned() } else { all.join(", ") }
@@ -308,7 +310,7 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
     let seldom = if has_few_requests || names.is_empty() { String::new() } else { format!(" ({} came too seldom to tell)", named(&names)) };
     let served = match totals.iterations_interrupted {
         0 => "Every arrival was served".to_owned(),
-        cut => format!("Every arrival was started, {} cut off by the end of the run", units::count(cut)),
+        cut => format!("Every arrival was started, {} cut off by the end of the run", loadstone_units::count(cut)),
     };
     let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &kept)) + &seldom;
     // Pauses that are too few for a finding stand in the maximum of the same report.
@@ -316,9 +318,9 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
         Some(slow) => format!(
             "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what held it up. Run longer to see whether that comes \
              back{}.",
-            units::counted(slow.count as u64, "second"),
-            units::seconds(slow.longest_s),
-            units::seconds(slow.usual_longest_s),
+            loadstone_units::counted(slow.count as u64, "second"),
+            loadstone_units::seconds(slow.longest_s),
+            loadstone_units::seconds(slow.usual_longest_s),
             load_shape::line(facts, WantedLoad::Longer(LONGER))
         ),
         None => {
@@ -338,17 +340,17 @@ fn is_open(facts: &Facts<'_>) -> bool {
 fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&Kept]) -> String {
     let most = |kept: &[&Kept]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
     let larger: Vec<&Kept> = kept.iter().copied().filter(|kept| kept.apart_s() > BY_MIN_S).collect();
-    let share = |within: f64| units::share(within.max(0.001));
+    let share = |within: f64| loadstone_units::share(within.max(0.001));
     let within = match (most(kept), larger.is_empty()) {
         (most, _) if most <= GROWTH_MAX - 1.0 => share(most),
         (_, true) => "1 ms".to_owned(),
         (_, false) => format!("{} or 1 ms", share(most(&larger))),
     };
-    let rate = units::number(totals.request_rate);
+    let rate = loadstone_units::number(totals.request_rate);
     let journeys: u64 = facts.tally.flows().iter().map(|flow| flow.merged.finished).sum();
-    let finished = units::number(journeys as f64 / totals.duration_seconds.max(1.0));
+    let finished = loadstone_units::number(journeys as f64 / totals.duration_seconds.max(1.0));
     if totals.requests < REQUESTS_MIN {
-        let of = units::counted(totals.requests, "request");
+        let of = loadstone_units::counted(totals.requests, "request");
         return format!("each flow's median kept within {within} at {finished} journeys per second ({of} are too few to tell of theirs)");
     }
     if journeys == 0 {
@@ -369,14 +371,14 @@ fn warming_up(facts: &Facts<'_>, change: &Change) -> String {
     format!(
         "{names} was slower until {} ({} instead of {}): {why}.",
         clock(change.at),
-        units::seconds(change.before.median),
-        units::seconds(change.after.median)
+        loadstone_units::seconds(change.before.median),
+        loadstone_units::seconds(change.after.median)
     )
 }
 
 /// Users of closed load who began together, where nearly all did.
 fn crowd(facts: &Facts<'_>) -> Option<u64> {
-    let asked = |slice: &metrics::Snapshot| slice.leaves.iter().map(|leaf| leaf.users_asked).sum::<u64>();
+    let asked = |slice: &loadstone_metrics::Snapshot| slice.leaves.iter().map(|leaf| leaf.users_asked).sum::<u64>();
     let first = facts.run.slices.iter().map(asked).find(|users| *users > 0)?;
     let most = facts.run.slices.iter().map(asked).max()?;
     (first >= CROWD_MIN && 10 * first >= 9 * most).then_some(first)
@@ -456,7 +458,7 @@ fn seen(facts: &Facts<'_>) -> Vec<String> {
             let statement = if role == Role::SessionsActive { statement(facts, readings.signal.observer.as_str()) } else { None };
             let beside = if role == Role::ProcessCpu { waiting_for_a_core(facts, &readings) } else { statement };
             let statement = beside.unwrap_or_default();
-            Some(format!("\"{}\" had {edge} {} {words}{statement}", readings.signal.observer, units::number(most)))
+            Some(format!("\"{}\" had {edge} {} {words}{statement}", readings.signal.observer, loadstone_units::number(most)))
         });
         told.collect::<Vec<String>>()
     };
@@ -470,7 +472,7 @@ fn statement(facts: &Facts<'_>, observer: &str) -> Option<String> {
     let part = facts.signals.parts_with(Role::SessionsActive).find(|part| part.observer == observer)?;
     let active = facts.signals.mean(part, Role::SessionsActive, from, to).filter(|active| *active >= SESSIONS_MIN)?;
     let (name, sessions, _) = session_waits::most_run(&facts.signals, part, active, (from, to))?;
-    Some(format!(" (at the top of the load {} of {} ran `{name}`)", units::number(sessions), units::number(active)))
+    Some(format!(" (at the top of the load {} of {} ran `{name}`)", loadstone_units::number(sessions), loadstone_units::number(active)))
 }
 
 /// Threads of a process that waited for a core at the top of the load: whoever has them, they are short.
@@ -478,7 +480,7 @@ fn waiting_for_a_core(facts: &Facts<'_>, cpu: &SignalReadings<'_>) -> Option<Str
     let (from, to) = facts.strain.top_span();
     let part = facts.signals.parts_with(Role::ProcessRunDelay).find(|part| part.observer == cpu.signal.observer)?;
     let waited = facts.signals.mean(part, Role::ProcessRunDelay, from, to).filter(|threads| *threads >= WAIT_MIN)?;
-    Some(format!(" (at the top of the load {} of its threads waited for one)", units::number(waited)))
+    Some(format!(" (at the top of the load {} of its threads waited for one)", loadstone_units::number(waited)))
 }
 
 /// Garbage collection at high load, where it takes time worth naming.
@@ -486,8 +488,9 @@ fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let (low, high) = facts.strain.low_and_high();
     let collectors = facts.signals.read_each(part, Role::GarbageCollection);
     let share = |spans: &[(f64, f64)]| collectors.iter().filter_map(|readings| readings.mean_inside(spans)).sum::<f64>();
-    let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", units::share(share(&low))) };
+    let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", loadstone_units::share(share(&low))) };
     let at_high = share(&high);
-    (at_high >= COLLECTING_NAMED)
-        .then(|| format!("\"{}\" collected garbage for {} of the time at high load{before}", part.observer, units::share(at_high)))
+    (at_high >= COLLECTING_NAMED).then(|| {
+        format!("\"{}\" collected garbage for {} of the time at high load{before}", part.observer, loadstone_units::share(at_high))
+    })
 }

@@ -10,16 +10,20 @@ const MOST: f64 = 0.5;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let call = facts.repeated_calls.first()?;
-    let (calls, name) = (units::number(call.calls), &call.span.name);
+    let (calls, name) = (loadstone_units::number(call.calls), &call.span.name);
     let who = call.span.service.as_ref();
     let claim = format!(
         "\"{}\" makes `{name}` {calls} times per request, one after another: {} of its time",
         call.request,
-        units::share(call.share)
+        loadstone_units::share(call.share)
     );
     let confidence = if call.share >= MOST { Confidence::High } else { Confidence::Medium };
     let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", confidence, claim).rests_on(
-        format!("{} per request for {calls} calls of \"{who}\", in {} traces", units::seconds(call.time), units::count(call.traces)),
+        format!(
+            "{} per request for {calls} calls of \"{who}\", in {} traces",
+            loadstone_units::seconds(call.time),
+            loadstone_units::count(call.traces)
+        ),
         vec!["response/p50".to_owned()],
         (call.from, call.to),
     );
@@ -28,7 +32,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     let found = found.weigh(Alternative::ruled_out(
         "Calls that are made at once",
-        format!("{} of their time adds up on the way of the request", units::share(call.one_by_one)),
+        format!("{} of their time adds up on the way of the request", loadstone_units::share(call.one_by_one)),
     ));
     let found = found.try_next("Make one call for all of them: a join, a list of keys (`where id in (…)`), a batch; or make them at once.");
     Some(RankedFinding { doubt: GeneratorDoubt::None, ..found })

@@ -1,6 +1,6 @@
 //! Journeys that took longer since a call failed and was made again.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -20,11 +20,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let times = &flow.merged.time;
         let (slow, delay, fastest) = delayed(times, faulted.count)?;
         let name = &flow.merged.name;
-        let (calls, endpoint) = (units::counted(faulted.count, "call"), faulted.endpoint);
+        let (calls, endpoint) = (loadstone_units::counted(faulted.count, "call"), faulted.endpoint);
         let claim = format!(
             "{} of \"{name}\" took {} longer: their first call to \"{endpoint}\" failed there and had to be made again",
-            units::counted(slow, "journey"),
-            units::seconds(delay)
+            loadstone_units::counted(slow, "journey"),
+            loadstone_units::seconds(delay)
         );
         let whole = (0.0, facts.tally.duration_seconds());
         Some(
@@ -32,10 +32,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .rests_on(
                     format!(
                         "{} of {} journeys took {} or longer, and none between that and {}",
-                        units::count(slow),
-                        units::count(times.count()),
-                        units::seconds(fastest),
-                        units::seconds(times.value_at_rank(times.count() - slow) as f64 / 1e9)
+                        loadstone_units::count(slow),
+                        loadstone_units::count(times.count()),
+                        loadstone_units::seconds(fastest),
+                        loadstone_units::seconds(times.value_at_rank(times.count() - slow) as f64 / 1e9)
                     ),
                     vec![format!("flow/{name}/max")],
                     whole,
@@ -43,7 +43,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .rests_on(format!("{calls} met a fault at \"{endpoint}\""), vec![faulted.signal.clone()], whole)
                 .weigh(Alternative::ruled_out(
                     "A queue",
-                    format!("{} were held up and {calls} failed, with no journey between these and the others", units::count(slow)),
+                    format!(
+                        "{} were held up and {calls} failed, with no journey between these and the others",
+                        loadstone_units::count(slow)
+                    ),
                 ))
                 .weigh(Alternative::not_ruled_out("That other journeys' calls failed", "it is not recorded whose call met a fault"))
                 .try_next("Retry sooner at first, and later each time; a failure that is likely gone at once need not wait that long."),

@@ -14,7 +14,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let queue = facts.runtime_queue.as_ref()?;
     let RuntimeQueue { observer, kind, work, places, threads, count, in_system, from, to } = queue;
     let confidence = if queue.is_limit(&facts.plateaus) { Confidence::High } else { Confidence::Medium };
-    let (count, threads_text) = (units::number(*count), units::number(*threads));
+    let (count, threads_text) = (loadstone_units::number(*count), loadstone_units::number(*threads));
     let claim = format!(
         "Work waits for the few threads that the runtime of \"{observer}\" has for {kind}: {count} are under way at a time, and it does {threads_text} at a \
          time"
@@ -22,7 +22,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let text = format!(
         "{} was {count} on average, for {threads_text} threads, while {} requests were in the system",
         work.name(),
-        units::number(*in_system)
+        loadstone_units::number(*in_system)
     );
     let found = RankedFinding::new(Standing::Cause, "runtime-work", confidence, claim)
         .rests_on(text, vec![work.name(), places.name()], (*from, *to))
@@ -49,8 +49,8 @@ fn slower_each(facts: &Facts<'_>, work: &SignalReadings<'_>, threads: f64, (from
     let wanted = count / ended * facts.strain.throughput(from, to);
     let told = format!(
         "by what each request kept busy under low load, these would keep {} of {} threads busy",
-        units::number(wanted),
-        units::number(threads)
+        loadstone_units::number(wanted),
+        loadstone_units::number(threads)
     );
     if wanted >= EXPLAINED * threads { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
 }

@@ -1,6 +1,6 @@
 //! A resource of the machine or of a process is used up while work is held up: CPU, heap, disk, descriptors.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::next_limit;
@@ -28,7 +28,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ExhaustedResource::Descriptors { process, limit } => {
             let claim =
                 format!("\"{process}\" has all of its {limit:.0} file descriptors open: it cannot accept or open any more connections");
-            let text = format!("at its limit for {} while {}", units::seconds(exhausted.to - exhausted.from), meanwhile(exhausted));
+            let text =
+                format!("at its limit for {} while {}", loadstone_units::seconds(exhausted.to - exhausted.from), meanwhile(exhausted));
             begun(exhausted, "descriptors", Confidence::High, claim, text)
                 .try_next("Raise the limit (LimitNOFILE= of the service, ulimit -n), or look for connections that are never closed.")
         }
@@ -36,10 +37,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             let top = busiest_function(facts, exhausted, *cores_max);
             let claim = format!(
                 "The control group \"{group}\" is throttled by its limit of {} cores{}",
-                units::number(*cores_max),
+                loadstone_units::number(*cores_max),
                 most_of_it(top.as_ref())
             );
-            let text = format!("throttled for {} of the time while work waited", units::share(*throttled));
+            let text = format!("throttled for {} of the time while work waited", loadstone_units::share(*throttled));
             let found = begun(exhausted, "cpu", Confidence::High, claim, text);
             sampled(found, top, exhausted).try_next("Raise the limit, and run again: throughput should rise in proportion.")
         }
@@ -50,15 +51,15 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ExhaustedResource::ProcessCpu(process) => process_cpu(facts, exhausted, process),
         ExhaustedResource::Network { device, is_sending, used, speed } => {
             let way = if *is_sending { "sends" } else { "receives" };
-            let (rate, most) = (units::bytes(*used as u64), units::bytes(*speed as u64));
+            let (rate, most) = (loadstone_units::bytes(*used as u64), loadstone_units::bytes(*speed as u64));
             let claim = format!("The link of {device} is full: it {way} {rate}/s of {most}/s while work waits");
-            let text = format!("{} of what the link can carry, on average", units::share(used / speed));
+            let text = format!("{} of what the link can carry, on average", loadstone_units::share(used / speed));
             begun(exhausted, "bandwidth", Confidence::High, claim, text)
                 .try_next("Send fewer bytes (compression, smaller pages, a cache near the client), or use a wider link.")
         }
         ExhaustedResource::Disk { device, busy, queue } => {
             let claim = format!("The disk {device} is saturated: {queue:.0} requests are at it on average while work waits");
-            let text = format!("busy for {} of the time", units::share(*busy));
+            let text = format!("busy for {} of the time", loadstone_units::share(*busy));
             begun(exhausted, "disk", Confidence::Medium, claim, text).try_next(
                 "Find out what reads or writes (observe.process), and whether it has to: commits, logs, a cache that is too small.",
             )
@@ -124,24 +125,23 @@ fn begun(exhausted: &Exhausted<'_>, rule: &str, confidence: Confidence, claim: S
     {
         let began = format!(
             "requests took {} on average instead of {}, from {} on, when {} users were active",
-            units::seconds(closed.during_s),
-            units::seconds(closed.before_s),
-            units::seconds(waiting.from),
-            units::count(closed.users)
+            loadstone_units::seconds(closed.during_s),
+            loadstone_units::seconds(closed.before_s),
+            loadstone_units::seconds(waiting.from),
+            loadstone_units::count(closed.users)
         );
         found = found.rests_on(began, waiting.columns(), (waiting.from, waiting.to));
     }
     found = found.rests_on(text, exhausted.series.clone(), span);
     match &exhausted.demand {
         Some(demand) => {
-            let most = demand
-                .most
-                .as_ref()
-                .map_or_else(String::new, |(name, each)| format!("; most of it goes to \"{name}\", {} each", units::seconds(*each)));
+            let most = demand.most.as_ref().map_or_else(String::new, |(name, each)| {
+                format!("; most of it goes to \"{name}\", {} each", loadstone_units::seconds(*each))
+            });
             let text = format!(
                 "requests ended at {} meanwhile: {} of CPU time for each (utilisation over throughput){most}",
-                units::rate(demand.throughput),
-                units::seconds(demand.each_s)
+                loadstone_units::rate(demand.throughput),
+                loadstone_units::seconds(demand.each_s)
             );
             found.rests_on(text, vec!["rate/requests".to_owned()], span)
         }
@@ -151,7 +151,7 @@ fn begun(exhausted: &Exhausted<'_>, rule: &str, confidence: Confidence, claim: S
 
 /// What became of the work.
 fn meanwhile(exhausted: &Exhausted<'_>) -> String {
-    exhausted.failed.map_or_else(|| "work waited".to_owned(), |failed| format!("{} of the requests failed", units::share(failed)))
+    exhausted.failed.map_or_else(|| "work waited".to_owned(), |failed| format!("{} of the requests failed", loadstone_units::share(failed)))
 }
 
 /// An observer of a page of metrics that was given no name is called by its kind, which is no process: it is the one that was observed besides, if that is
@@ -176,15 +176,19 @@ fn heap_too_small(
     let why = match filled {
         Some((first, last)) => format!(
             "its memory grew from {} to {}, until the heap was full, and nothing of it is given back: a leak, or a heap that is too small",
-            units::bytes(first as u64),
-            units::bytes(last as u64)
+            loadstone_units::bytes(first as u64),
+            loadstone_units::bytes(last as u64)
         ),
         None => "its heap is too small".to_owned(),
     };
-    let claim = format!("{process} spends {} of its time collecting garbage: {why}", units::share(collecting));
+    let claim = format!("{process} spends {} of its time collecting garbage: {why}", loadstone_units::share(collecting));
     let text = match heap {
-        Some(heap) => format!("collecting for {} of the time, with {} of the heap in use", units::share(collecting), units::share(heap)),
-        None => format!("collecting for {} of the time while {}", units::share(collecting), meanwhile(exhausted)),
+        Some(heap) => format!(
+            "collecting for {} of the time, with {} of the heap in use",
+            loadstone_units::share(collecting),
+            loadstone_units::share(heap)
+        ),
+        None => format!("collecting for {} of the time while {}", loadstone_units::share(collecting), meanwhile(exhausted)),
     };
     begun(exhausted, "heap", Confidence::High, claim, text).try_next(
         "Give it a larger heap, or find what fills it (a heap dump): a leak or a cache without a bound would fill a larger one, too.",
@@ -193,26 +197,29 @@ fn heap_too_small(
 
 fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCpu) -> RankedFinding {
     let MachineCpu { cores, used, by_generator, by_observed, at_cores } = *machine;
-    let known = by_observed.map_or_else(String::new, |share| format!(", the observed processes {}", units::share(share)));
+    let known = by_observed.map_or_else(String::new, |share| format!(", the observed processes {}", loadstone_units::share(share)));
     let computing = facts.session_wait.as_ref().and_then(|wait| wait.computing).filter(|sessions| *sessions >= 0.5);
     let others = match computing {
-        Some(sessions) => format!("; {} sessions of the observed database computed meanwhile", units::number(sessions)),
+        Some(sessions) => format!("; {} sessions of the observed database computed meanwhile", loadstone_units::number(sessions)),
         None if machine.is_filled_by_others() => "; most of it went to processes that are not observed".to_owned(),
         None => String::new(),
     };
     let text = format!(
         "{} busy on average; the load generator took {} of the machine{known}{others}",
-        units::share(used),
-        units::share(by_generator)
+        loadstone_units::share(used),
+        loadstone_units::share(by_generator)
     );
     let top = busiest_function(facts, exhausted, used * cores);
     let most = top.as_ref().map_or_else(String::new, |top| {
-        format!("; {} of them in {}", units::share_to(top.cores / (used * cores), top.digits), top.place())
+        format!("; {} of them in {}", loadstone_units::share_to(top.cores / (used * cores), top.digits), top.place())
     });
-    let claim = format!("The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited{most}", units::share(used));
+    let claim = format!(
+        "The machine's CPU is saturated: {} of its {cores:.0} cores were busy while work waited{most}",
+        loadstone_units::share(used)
+    );
     let waiting = "Only waiting for something, such as a pool or a lock";
-    let at_cores =
-        at_cores.map(|threads| format!("{} threads of the observed system ran or waited for a core, on average", units::number(threads)));
+    let at_cores = at_cores
+        .map(|threads| format!("{} threads of the observed system ran or waited for a core, on average", loadstone_units::number(threads)));
     let (confidence, alternative) = match at_cores {
         Some(told) if exhausted.resource.is_wanted() => (Confidence::Medium, Alternative::ruled_out(waiting, told)),
         Some(told) => (Confidence::Low, Alternative::not_ruled_out(waiting, format!("only {told}, and others filled the machine"))),
@@ -220,7 +227,7 @@ fn machine_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, machine: &MachineCp
             (Confidence::Medium, Alternative::not_ruled_out(waiting, "nothing tells whether what was asked for waited for a core"))
         }
         None => {
-            let told = format!("it would leave cores idle, and {} of them were busy", units::share(used));
+            let told = format!("it would leave cores idle, and {} of them were busy", loadstone_units::share(used));
             (Confidence::Medium, Alternative::ruled_out(waiting, told))
         }
     };
@@ -241,7 +248,7 @@ fn busiest_function<'a>(facts: &Facts<'a>, exhausted: &Exhausted<'_>, cores_used
 
 fn most_of_it(top: Option<&BusiestFunction<'_>>) -> String {
     top.map_or_else(String::new, |top| {
-        format!("; {} of its CPU time is in {}", units::share_to(top.cores / top.all, top.digits), top.place())
+        format!("; {} of its CPU time is in {}", loadstone_units::share_to(top.cores / top.all, top.digits), top.place())
     })
 }
 
@@ -266,19 +273,20 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
     let process = cpu.process;
     let top = busiest_function(facts, exhausted, cpu.cores_used);
     let each = exhausted.demand.as_ref().and_then(|demand| demand.most.as_ref());
-    let each = each.map_or_else(String::new, |(name, each)| format!("; \"{name}\" takes {} of it each time", units::seconds(*each)));
+    let each =
+        each.map_or_else(String::new, |(name, each)| format!("; \"{name}\" takes {} of it each time", loadstone_units::seconds(*each)));
     let each = each + &most_of_it(top.as_ref());
     let claim = match cpu.limit {
         CpuLimit::All(cores) if cores < 1.5 => format!("\"{process}\" uses the machine's only core while work waits{each}"),
         CpuLimit::All(cores) => format!("\"{process}\" uses all {cores:.0} cores of the machine while work waits{each}"),
         CpuLimit::Left(cores) => format!(
             "\"{process}\" uses {} of the {cores:.0} cores, all that others leave to it, while its threads wait for more and work waits{each}",
-            units::number(cpu.cores_used)
+            loadstone_units::number(cpu.cores_used)
         ),
         CpuLimit::Starved => format!(
             "\"{process}\" gets {} cores while {} of its threads wait for one, and work waits: other programs have the cores",
-            units::number(cpu.cores_used),
-            units::number(cpu.run_delay.unwrap_or(0.0))
+            loadstone_units::number(cpu.cores_used),
+            loadstone_units::number(cpu.run_delay.unwrap_or(0.0))
         ),
         CpuLimit::OneThread(_) => {
             format!("\"{process}\" uses just one core, and all of it, while work waits: a single thread does the work{each}")
@@ -291,18 +299,20 @@ fn process_cpu(facts: &Facts<'_>, exhausted: &Exhausted<'_>, cpu: &ProcessCpu<'_
         }
         CpuLimit::Queue { cores } if cores < 1.5 => format!(
             "\"{process}\" computes for {} of the time, on a single thread, and work waits for it ever longer as the load rises{each}",
-            units::share(cpu.cores_used.min(1.0))
+            loadstone_units::share(cpu.cores_used.min(1.0))
         ),
         CpuLimit::Queue { cores } => format!(
             "\"{process}\" computes in {} of its {cores:.0} cores on average, and work waits for them ever longer as the load rises{each}",
-            units::number(cpu.cores_used)
+            loadstone_units::number(cpu.cores_used)
         ),
         CpuLimit::Served { cores, .. } => format!(
             "\"{process}\" computes for most of what it serves, in {} of its {cores:.0} cores on average, and work waits for them{each}",
-            units::number(cpu.cores_used)
+            loadstone_units::number(cpu.cores_used)
         ),
     };
-    let waited = cpu.run_delay.map_or_else(String::new, |delay| format!("; {} of them waited for a core on average", units::number(delay)));
+    let waited = cpu
+        .run_delay
+        .map_or_else(String::new, |delay| format!("; {} of them waited for a core on average", loadstone_units::number(delay)));
     let thread = match cpu.limit {
         CpuLimit::OneThread(Some(thread)) => format!(", the busiest of them {thread:.2}"),
         _ => String::new(),
@@ -326,7 +336,7 @@ fn collecting(facts: &Facts<'_>, found: RankedFinding, exhausted: &Exhausted<'_>
         if share < COLLECTING_NAMED {
             return found;
         }
-        let told = format!("garbage was collected for {} of the time, as \"{}\" reads", units::share(share), part.observer);
+        let told = format!("garbage was collected for {} of the time, as \"{}\" reads", loadstone_units::share(share), part.observer);
         found.rests_on(told, collectors.iter().map(SignalReadings::name).collect(), (from, to))
     })
 }
@@ -357,11 +367,11 @@ fn less_or_more(limit: CpuLimit, less: &str) -> String {
 fn not_only_waiting(cpu: &ProcessCpu<'_>) -> String {
     match (cpu.limit, cpu.run_delay) {
         (CpuLimit::Left(_) | CpuLimit::Starved, Some(delay)) => {
-            format!("threads that wait for something else wait for no core, and {} of them did on average", units::number(delay))
+            format!("threads that wait for something else wait for no core, and {} of them did on average", loadstone_units::number(delay))
         }
         (CpuLimit::Served { served, .. }, _) => format!(
             "throughput × the time under low load is {}, which are served at a time, and {:.2} of them computed",
-            units::number(served),
+            loadstone_units::number(served),
             cpu.cores_used
         ),
         (CpuLimit::Queue { .. }, _) => {

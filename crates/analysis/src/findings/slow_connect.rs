@@ -22,17 +22,17 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (before, after) = connects.connect;
     let claim = format!(
         "Requests wait for a connection: connecting took {} on average instead of {}{why}",
-        units::seconds(after),
-        units::seconds(before)
+        loadstone_units::seconds(after),
+        loadstone_units::seconds(before)
     );
     let confidence = if is_resent { Confidence::High } else { Confidence::Medium };
     let whole = connects.whole;
     let found = RankedFinding::new(Standing::Cause, "slow-connect", confidence, claim).rests_on(
         format!(
             "a request took {} on average instead of {}; connecting is {} of what was added",
-            units::seconds(whole.1),
-            units::seconds(whole.0),
-            units::share((after - before) / (whole.1 - whole.0))
+            loadstone_units::seconds(whole.1),
+            loadstone_units::seconds(whole.0),
+            loadstone_units::share((after - before) / (whole.1 - whole.0))
         ),
         vec!["phases/connect".to_owned(), "response/p50".to_owned()],
         span,
@@ -40,9 +40,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = if is_resent {
         let text = format!(
             "{} of {} connections took a second or more, and the machine sent {} again: one that is lost costs 1 s, then 2 s and 4 s more (RFC 6298)",
-            units::count(connects.slow),
-            units::count(connects.made),
-            units::counted(resent, "SYN")
+            loadstone_units::count(connects.slow),
+            loadstone_units::count(connects.made),
+            loadstone_units::counted(resent, "SYN")
         );
         found.rests_on(text, vec!["phases/connect".to_owned()], span)
     } else {
@@ -50,7 +50,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let late = facts.generator.lateness(span).read;
     const OURS: &str = "The load generator, which reads too late that it is connected";
-    let told = format!("responses were read {} late on average", units::seconds(late));
+    let told = format!("responses were read {} late on average", loadstone_units::seconds(late));
     let ours = if late <= (after - before) / 10.0 { Alternative::ruled_out(OURS, told) } else { Alternative::not_ruled_out(OURS, told) };
     // Why connections are not accepted in time is another question: a busy processor answers that one, and takes nothing from what requests wait for.
     let cpu = looked_at::cpu(facts, span.0, span.1);

@@ -36,16 +36,19 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             return None;
         }
         let name = endpoint.name;
-        let claim =
-            format!("\"{name}\" slowed down from {} to {}, and the requests with it", units::seconds(before), units::seconds(during));
+        let claim = format!(
+            "\"{name}\" slowed down from {} to {}, and the requests with it",
+            loadstone_units::seconds(before),
+            loadstone_units::seconds(during)
+        );
         Some(
             RankedFinding::new(Standing::Cause, "slow-dependency", Confidence::High, claim)
                 .rests_on(
                     format!(
                         "mean response time went from {} to {}; \"{name}\" accounts for {} of the increase",
-                        units::seconds(slow_before),
-                        units::seconds(slow_during),
-                        units::share(explained.min(1.0))
+                        loadstone_units::seconds(slow_before),
+                        loadstone_units::seconds(slow_during),
+                        loadstone_units::share(explained.min(1.0))
                     ),
                     vec![hold.name(), "response/p50".to_owned()],
                     (from, to),

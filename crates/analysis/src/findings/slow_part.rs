@@ -10,7 +10,7 @@ const LISTED_MAX: usize = 5;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let part = facts.slow_part.as_ref()?;
-    let (share, longer) = (units::share(part.share()), units::seconds(part.longer_s));
+    let (share, longer) = (loadstone_units::share(part.share()), loadstone_units::seconds(part.longer_s));
     let claim = format!(
         "{share} of all requests take {longer} longer than the others, whichever they are: one of several instances that serve them, or something that \
          only some of them pass, is slow"
@@ -20,10 +20,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = part.each.iter().take(LISTED_MAX).fold(found, |found, one| {
         let text = format!(
             "{} of \"{}\" take {}, the others {}",
-            units::share(one.share),
+            loadstone_units::share(one.share),
             one.name,
-            units::seconds(one.slow_s),
-            units::seconds(one.others_s)
+            loadstone_units::seconds(one.slow_s),
+            loadstone_units::seconds(one.others_s)
         );
         found.rests_on(text, vec!["response/p50".to_owned(), "response/p90".to_owned()], whole)
     });

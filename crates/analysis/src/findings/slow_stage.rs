@@ -37,11 +37,11 @@ fn told(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> R
     let claim = format!(
         "The slowest layer of \"{flow}\" is the one that ends in \"{}\": {} come to it and {} leave",
         slowest.name,
-        units::rate(slowest.came),
-        units::rate(slowest.left)
+        loadstone_units::rate(slowest.came),
+        loadstone_units::rate(slowest.left)
     );
-    let first = layers.first().map_or_else(String::new, |layer| format!("started {}", units::rate(layer.came)));
-    let rates = layers.iter().map(|layer| format!("{} {}", layer.name, units::rate(layer.left)));
+    let first = layers.first().map_or_else(String::new, |layer| format!("started {}", loadstone_units::rate(layer.came)));
+    let rates = layers.iter().map(|layer| format!("{} {}", layer.name, loadstone_units::rate(layer.left)));
     let queues = layers.iter().map(|layer| format!("{:.0} before \"{}\"", layer.backlog, layer.name));
     let (growth, half) = slowest.growth;
     RankedFinding::new(Standing::Consequence, "slow-stage", Confidence::High, claim)
@@ -64,7 +64,7 @@ fn told(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> R
         .try_next(format!(
             "Mend this layer first: the ones behind it get no more than {}, whatever they could do. A finding before this one says what holds it up; if there \
              is none, observe what does its work.",
-            units::rate(slowest.left)
+            loadstone_units::rate(slowest.left)
         ))
 }
 
@@ -72,7 +72,7 @@ fn told(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> R
 /// stage was read passes it all the same.
 fn layers(facts: &Facts<'_>, flow: &FlowTally, (from, to): (f64, f64)) -> Option<Vec<Layer>> {
     let stages = flow.merged.stages.len();
-    let inside = |slice: &&metrics::Snapshot| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to + 0.5;
+    let inside = |slice: &&loadstone_metrics::Snapshot| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to + 0.5;
     // Of each second: how many came, and how many stood in each layer at its end.
     let seconds = facts.run.slices.iter().filter(inside).filter_map(|slice| {
         let seen = slice.flows.iter().find(|seen| seen.name == flow.merged.name).filter(|seen| seen.stages.len() == stages)?;

@@ -6,7 +6,7 @@ use crate::Confidence;
 use crate::facts::Facts;
 use crate::facts::spans::{GrowthWhy, SpanGrowth, TimePart};
 use crate::instant::clock;
-use metrics::span::{SpanKind, SpanPath};
+use loadstone_metrics::span::{SpanKind, SpanPath};
 
 /// Findings that are made.
 const FINDINGS_MAX: usize = 2;
@@ -22,12 +22,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
 
 fn told(growth: &SpanGrowth<'_>) -> RankedFinding {
     let (before, after) = (growth.before, growth.after);
-    let (from, to) = (units::seconds(before.whole), units::seconds(after.whole));
+    let (from, to) = (loadstone_units::seconds(before.whole), loadstone_units::seconds(after.whole));
     let when = match growth.why {
         GrowthWhy::Load => "under high load".to_owned(),
         GrowthWhy::Change(at) => format!("from {} on", clock(at)),
     };
-    let share = units::share(growth.share());
+    let share = loadstone_units::share(growth.share());
     let claim = format!("{share} of what \"{}\" takes longer {when} ({from} → {to}) is {}", growth.request, place(growth));
     let is_outside = growth.part == TimePart::Outside;
     let is_sure = growth.share() >= SURE && !is_outside;
@@ -35,10 +35,10 @@ fn told(growth: &SpanGrowth<'_>) -> RankedFinding {
     let part = format!(
         "{} per request: {} → {}, of {} and {} traces",
         what(growth),
-        units::seconds(before.part),
-        units::seconds(after.part),
-        units::count(before.traces),
-        units::count(after.traces)
+        loadstone_units::seconds(before.part),
+        loadstone_units::seconds(after.part),
+        loadstone_units::count(before.traces),
+        loadstone_units::count(after.traces)
     );
     let mut found = RankedFinding::new(Standing::Cause, "span-growth", confidence, claim).rests_on(
         part,
@@ -69,7 +69,7 @@ fn each_is_slower(growth: &SpanGrowth<'_>) -> bool {
 /// Completes "… of what it takes longer is".
 fn place(growth: &SpanGrowth<'_>) -> String {
     let (span, name) = (growth.span, &growth.span.name);
-    let each = units::seconds(growth.after.each);
+    let each = loadstone_units::seconds(growth.after.each);
     let kept =
         if growth.after.each <= ALIKE * growth.before.each { format!("; `{name}` itself takes {each} as before") } else { String::new() };
     match (growth.part, growth.parent, growth.is_answered_elsewhere) {
@@ -102,10 +102,10 @@ fn calls(growth: &SpanGrowth<'_>) -> String {
     format!(
         "`{}`: {} → {} each, {} → {} per request",
         growth.span.name,
-        units::seconds(before.each),
-        units::seconds(after.each),
-        units::number(before.calls),
-        units::number(after.calls)
+        loadstone_units::seconds(before.each),
+        loadstone_units::seconds(after.each),
+        loadstone_units::number(before.calls),
+        loadstone_units::number(after.calls)
     )
 }
 

@@ -1,6 +1,6 @@
 //! A name whose address changed, and nobody asked for it again: what uses the name goes on to where nobody is.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -52,10 +52,10 @@ fn stale(
             .rests_on(
                 format!(
                     "it was looked up {} before, last at {}, and not at all in the {} of load after the change; an answer may be believed for {}",
-                    units::counted(before as u64, "time"),
+                    loadstone_units::counted(before as u64, "time"),
                     clock(last),
-                    units::seconds(load_end - moved),
-                    units::seconds(believed_s)
+                    loadstone_units::seconds(load_end - moved),
+                    loadstone_units::seconds(believed_s)
                 ),
                 vec![lookups.name(), address.name()],
                 (moved, load_end),

@@ -28,10 +28,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         [_, _, ..] if !spared.is_empty() => format!("{} take", named(&held_up)),
         _ => "requests take".to_owned(),
     };
-    let (longest, usual) = (units::seconds(stalls.longest_s), units::seconds(stalls.usual_longest_s));
+    let (longest, usual) = (loadstone_units::seconds(stalls.longest_s), loadstone_units::seconds(stalls.usual_longest_s));
     let when = match (stalls.period, stalls.apart_s) {
-        (Some(period), _) => format!("Every {}", units::seconds(period.seconds)),
-        (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), units::seconds(apart)),
+        (Some(period), _) => format!("Every {}", loadstone_units::seconds(period.seconds)),
+        (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), loadstone_units::seconds(apart)),
         (None, None) => format!("{} times, unevenly spaced,", stalls.at.len()),
     };
     let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "what that needs" };
@@ -51,8 +51,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             stalls.at.len(),
             at.join(", "),
             if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
-            units::count(stalls.slow),
-            units::count(stalls.requests)
+            loadstone_units::count(stalls.slow),
+            loadstone_units::count(stalls.requests)
         ),
         vec!["response/max".to_owned()],
         (from, to),
@@ -71,7 +71,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .weigh(by_chance(stalls))
         .weigh(Alternative::ruled_out("The load", "no more of it came in those seconds"))
         .weigh(Alternative::ruled_out("The load generator", "in most of those seconds it stood still for less than half as long"));
-    let often = stalls.period.map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", units::seconds(period.seconds)));
+    let often = stalls
+        .period
+        .map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", loadstone_units::seconds(period.seconds)));
     let next = if stalls.along.is_empty() {
         format!(
             "Look for what the system does {often}: a job, a flush or checkpoint, a full collection, a cache that expires. Observing its \
@@ -99,14 +101,14 @@ fn by_chance(stalls: &Stalls) -> Alternative {
     const OTHER: &str = "Chance";
     match stalls.period {
         Some(period) => {
-            let told = format!("pauses that come at random would be as evenly spaced in {} of runs", units::share(period.chance));
+            let told = format!("pauses that come at random would be as evenly spaced in {} of runs", loadstone_units::share(period.chance));
             if period.chance <= LIKELY { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
         }
         None => Alternative::ruled_out(
             OTHER,
             format!(
                 "requests that are slow by themselves would fall into so few seconds in less than {} of runs",
-                units::share(stalls.together.max(1e-5))
+                loadstone_units::share(stalls.together.max(1e-5))
             ),
         ),
     }

@@ -3,7 +3,7 @@
 //! Of all statements that an operation repeats, an insert is the one that loses nothing by being put together: it asks for nothing, and its rows are known
 //! beforehand. Whether anybody waits for it is another matter, so this is a fault and no limit.
 
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -38,12 +38,16 @@ fn told(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
     let (statement, whole) = (found.statement.unwrap_or_default(), found.whole());
     let claim = format!("`{statement}` is executed {each:.0} times for each {whole}, once for each row: one statement can insert them all");
     let time = found.took_s.map_or_else(String::new, |took_s| {
-        format!(", {} each by its own account: {} of its time for each {whole}", units::seconds(took_s), units::seconds(took_s * each))
+        format!(
+            ", {} each by its own account: {} of its time for each {whole}",
+            loadstone_units::seconds(took_s),
+            loadstone_units::seconds(took_s * each)
+        )
     });
     let fewer = 1.0 - 1.0 / each;
     let mut told = RankedFinding::new(Standing::Fault, "statements", Confidence::Medium, claim)
         .rests_on(
-            format!("{} executions per second on average, as those came{time}", units::number(found.rate)),
+            format!("{} executions per second on average, as those came{time}", loadstone_units::number(found.rate)),
             vec![found.series.clone()],
             *stretch,
         )
@@ -51,7 +55,7 @@ fn told(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
             format!(
                 "in one statement there would be {:.0} round trips less for each of those and, if each commits by itself, as many commits ({} of them)",
                 each - 1.0,
-                units::share(fewer)
+                loadstone_units::share(fewer)
             ),
             vec![found.series.clone()],
             *stretch,

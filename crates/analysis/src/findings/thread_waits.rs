@@ -1,6 +1,6 @@
 //! What a runtime's threads wait for, and where: [`ThreadWait`] in words.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -32,9 +32,9 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
     };
     let claim = format!(
         "Of {} {word}{whose} at work in \"{}\", {} {what} `{}`{below}",
-        units::number(total),
+        loadstone_units::number(total),
         wait.observer,
-        units::number(waiting),
+        loadstone_units::number(waiting),
         place.at
     );
     let behind = behind(facts, place.role);
@@ -46,16 +46,16 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
     let in_system = facts.strain.in_system(stretch.0, stretch.1).unwrap_or(0.0);
     let text = format!(
         "{} of {} {word} waited there, while {} requests were in the system",
-        units::number(waiting),
-        units::number(total),
-        units::number(in_system)
+        loadstone_units::number(waiting),
+        loadstone_units::number(total),
+        loadstone_units::number(in_system)
     );
     let series = place.each.iter().map(SignalReadings::name).take(4).collect();
     let mut found = RankedFinding::new(standing, "thread-waits", confidence, claim).rests_on(text, series, stretch);
     for (other, count) in others(wait) {
         let at = other.label("at").unwrap_or_default();
         let below = other.label("under").map_or(String::new(), |under| format!(" below `{under}`"));
-        let text = format!("meanwhile {} {} in `{at}`{below}", units::number(count), does(other));
+        let text = format!("meanwhile {} {} in `{at}`{below}", loadstone_units::number(count), does(other));
         found = found.rests_on(text, vec![other.name()], stretch);
     }
     let found = match behind {
@@ -71,7 +71,7 @@ fn behind(facts: &Facts<'_>, role: Role) -> Option<String> {
         return None;
     }
     let database = facts.session_wait.as_ref().filter(|wait| wait.holds_up);
-    database.map(|wait| format!("{} sessions of the database were in {}", units::number(wait.sessions), wait.event))
+    database.map(|wait| format!("{} sessions of the database were in {}", loadstone_units::number(wait.sessions), wait.event))
 }
 
 fn most<'s, 'a>(each: &'s [SignalReadings<'a>], (from, to): (f64, f64)) -> Option<&'s SignalReadings<'a>> {

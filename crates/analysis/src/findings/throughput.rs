@@ -18,15 +18,15 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if is_told {
         return None;
     }
-    let users = units::counted(drop.users.round() as u64, "user");
+    let users = loadstone_units::counted(drop.users.round() as u64, "user");
     let when = match drop.until {
         Some(until) => format!("from {} to {}", clock(drop.at), clock(until)),
         None => format!("from {} on", clock(drop.at)),
     };
     let claim = format!(
         "Requests ended at {} instead of {} {when}, while {users} stayed and kept waiting for them",
-        units::rate(drop.during),
-        units::rate(drop.before)
+        loadstone_units::rate(drop.during),
+        loadstone_units::rate(drop.before)
     );
     let standing = if drop.until.is_some() { Standing::Passing } else { Standing::Symptom };
     Some(
@@ -34,8 +34,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             .rests_on(
                 format!(
                     "{} requests ended meanwhile, and {} at other times of that load",
-                    units::count(drop.counts.1),
-                    units::count(drop.counts.0)
+                    loadstone_units::count(drop.counts.1),
+                    loadstone_units::count(drop.counts.0)
                 ),
                 vec!["rate/requests".to_owned()],
                 (drop.at, drop.until.unwrap_or(facts.tally.duration_seconds())),
@@ -44,8 +44,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 "Users who pause for longer, or whose script does",
                 format!(
                     "{} of them were in a request on average, and {} before",
-                    units::number(drop.in_flight.1),
-                    units::number(drop.in_flight.0)
+                    loadstone_units::number(drop.in_flight.1),
+                    loadstone_units::number(drop.in_flight.0)
                 ),
             ))
             .weigh(Alternative::ruled_out("The load generator", "it did not stand still in most of those seconds"))

@@ -1,6 +1,6 @@
 //! How many transactions each request costs, and in which statement.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use crate::facts::Facts;
 use crate::facts::commits::Commits;

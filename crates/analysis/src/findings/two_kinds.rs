@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{Histogram, Outcome, SeriesKind};
+use loadstone_metrics::{Histogram, Outcome, SeriesKind};
 
 use super::alternative::Alternative;
 use super::ranked::{RankedFinding, Standing};
@@ -56,8 +56,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let humps = humps.filter(|(request, hump)| is_kind(request, hump));
     let (request, hump) = humps.max_by_key(|(_, hump)| hump.count)?;
     let (name, all) = (request.name, request.times.count());
-    let length = |ns: u64| units::seconds(ns as f64 / 1e9);
-    let share = units::share(hump.count as f64 / all as f64);
+    let length = |ns: u64| loadstone_units::seconds(ns as f64 / 1e9);
+    let share = loadstone_units::share(hump.count as f64 / all as f64);
     let slow = length(hump.median_ns);
     let others = length(hump.others_ns);
     if let Some(connecting) = connecting(facts, &request, &hump) {
@@ -75,10 +75,10 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .rests_on(
             format!(
                 "{} of {} took {} or longer, and {} between half of that and that; they ended from {} to {}",
-                units::count(hump.count),
-                units::count(all),
+                loadstone_units::count(hump.count),
+                loadstone_units::count(all),
                 length(hump.from_ns),
-                units::count(valley),
+                loadstone_units::count(valley),
                 clock(seconds.first().map_or(0.0, |slice| slice.start as f64 / 1e9)),
                 clock(seconds.last().map_or(0.0, |slice| slice.end as f64 / 1e9))
             ),
@@ -87,7 +87,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         )
         .weigh(Alternative::ruled_out(
             "Pauses of the target or the network, which fall into a few seconds of a run",
-            format!("slow ones ended in {} of its seconds", units::count(seconds.len() as u64)),
+            format!("slow ones ended in {} of its seconds", loadstone_units::count(seconds.len() as u64)),
         ));
     Some(match known {
         Some((groups, evidence)) => found
@@ -107,24 +107,31 @@ fn connecting(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Opt
     if (slow as f64) < NAMED_MIN * hump.count as f64 {
         return None;
     }
-    let (took, others) = (units::seconds(hump.median_ns as f64 / 1e9), units::seconds(hump.others_ns as f64 / 1e9));
-    let share = units::share(hump.count as f64 / request.times.count() as f64);
+    let (took, others) = (loadstone_units::seconds(hump.median_ns as f64 / 1e9), loadstone_units::seconds(hump.others_ns as f64 / 1e9));
+    let share = loadstone_units::share(hump.count as f64 / request.times.count() as f64);
     let claim = format!("{share} of \"{}\" take {took}, the others {others}: they wait for a connection", request.name);
     let resent = facts.tally.syn_retransmits();
     let whole = (0.0, facts.tally.duration_seconds());
     let found = RankedFinding::new(Standing::Fault, "slow-connect", Confidence::High, claim).rests_on(
-        format!("{} of the {} slow ones spent that time connecting", units::count(slow.min(hump.count)), units::count(hump.count)),
+        format!(
+            "{} of the {} slow ones spent that time connecting",
+            loadstone_units::count(slow.min(hump.count)),
+            loadstone_units::count(hump.count)
+        ),
         vec!["phases/connect".to_owned(), "response/max".to_owned()],
         whole,
     );
     let found = if resent > 0 {
-        let text = format!("the machine sent {} again meanwhile: the first was lost or turned away", units::counted(resent, "SYN"));
+        let text =
+            format!("the machine sent {} again meanwhile: the first was lost or turned away", loadstone_units::counted(resent, "SYN"));
         found.rests_on(text, Vec::new(), whole)
     } else {
         found
     };
-    let unsent =
-        Alternative::ruled_out("The target's own work", format!("{} of them had not been sent yet", units::count(slow.min(hump.count))));
+    let unsent = Alternative::ruled_out(
+        "The target's own work",
+        format!("{} of them had not been sent yet", loadstone_units::count(slow.min(hump.count))),
+    );
     Some(found.weigh(unsent).try_next(
         "Look at the listener's backlog (somaxconn, the accept loop), and at what drops packets on the way; keep connections open.",
     ))
@@ -172,15 +179,15 @@ fn is_of_limit(facts: &Facts<'_>, hump: &Hump) -> bool {
 
 /// Whether nearly all slow ones ended while work waited: who is served last in a queue that is not in order takes as long, whatever it asks for.
 fn is_of_queue(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
-    let is_asked = |slice: &&metrics::Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
+    let is_asked = |slice: &&loadstone_metrics::Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
     let load_end = facts.run.slices.iter().rfind(is_asked).map_or(f64::INFINITY, |slice| slice.end as f64 / 1e9);
-    let waits = |slice: &metrics::Snapshot| {
+    let waits = |slice: &loadstone_metrics::Snapshot| {
         let (from, to) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
         // What waited at the end of the load is worked off after it.
         let lasts = |until: f64| until > from || until + WORKED_OFF_S >= load_end;
         facts.waiting.iter().any(|waiting| waiting.flow.is_none() && waiting.from < to && lasts(waiting.to))
     };
-    let slow = |slice: &metrics::Snapshot| {
+    let slow = |slice: &loadstone_metrics::Snapshot| {
         let of_it = slice.series.iter().filter(|second| request.groups.iter().any(|series| series.merged.key == second.key));
         of_it.map(|second| between(&second.service, hump.from_ns, u64::MAX)).sum::<u64>()
     };
@@ -201,11 +208,11 @@ fn slow_groups(request: &RequestTimes<'_>, hump: &Hump) -> Option<(String, Strin
     let all = |series: &[&SeriesTally]| series.iter().map(|series| series.merged.service.count()).sum::<u64>();
     let evidence = format!(
         "{} of the {} in {} are slow, and {} of the {} elsewhere",
-        units::count(in_them),
-        units::count(all(&slow)),
+        loadstone_units::count(in_them),
+        loadstone_units::count(all(&slow)),
         names,
-        units::count(hump.count - in_them),
-        units::count(all(&others))
+        loadstone_units::count(hump.count - in_them),
+        loadstone_units::count(all(&others))
     );
     Some((names, evidence))
 }
@@ -220,9 +227,10 @@ fn named(groups: &[&SeriesTally]) -> String {
 }
 
 /// Seconds in which one of them ended.
-fn seconds_with<'f>(facts: &'f Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Vec<&'f metrics::Snapshot> {
-    let is_mine = |second: &&metrics::SeriesSlice| request.groups.iter().any(|series| series.merged.key == second.key);
-    let has_slow = |slice: &&metrics::Snapshot| slice.series.iter().filter(is_mine).any(|second| second.service.max() >= hump.from_ns);
+fn seconds_with<'f>(facts: &'f Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Vec<&'f loadstone_metrics::Snapshot> {
+    let is_mine = |second: &&loadstone_metrics::SeriesSlice| request.groups.iter().any(|series| series.merged.key == second.key);
+    let has_slow =
+        |slice: &&loadstone_metrics::Snapshot| slice.series.iter().filter(is_mine).any(|second| second.service.max() >= hump.from_ns);
     facts.run.slices.iter().filter(has_slow).collect()
 }
 

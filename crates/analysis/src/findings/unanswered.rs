@@ -35,7 +35,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let joint = if served { ", " } else { ": " };
     let claim = format!(
         "{} of {} were not answered any more, the first from about {} on{joint}{why}",
-        units::counted(count, "request"),
+        loadstone_units::counted(count, "request"),
         named(&names),
         clock(from)
     );
@@ -43,9 +43,9 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let found = RankedFinding::new(Standing::Cause, "unanswered", Confidence::Medium, claim).rests_on(
         format!(
             "they had been open for up to {} when the run ended; {}",
-            units::seconds(open),
+            loadstone_units::seconds(open),
             if first.longest_s > 0.0 {
-                format!("no \"{}\" that ended took longer than {}", first.name, units::seconds(first.longest_s))
+                format!("no \"{}\" that ended took longer than {}", first.name, loadstone_units::seconds(first.longest_s))
             } else {
                 format!("no \"{}\" ended at all", first.name)
             }

@@ -18,14 +18,14 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
     let drain = waiting.backlog / waiting.throughput.max(1e-9);
     let claim = format!(
         "The backlog of {what} grows by {growth:.1} per second as long as the load lasts: {} arrive, {} leave",
-        units::rate(waiting.started),
-        units::rate(waiting.finished)
+        loadstone_units::rate(waiting.started),
+        loadstone_units::rate(waiting.finished)
     );
     let row = flow.row(facts.tally.load_end());
     let drained = match row.drain {
         Some(drained) => match drained.seconds {
-            Some(seconds) => format!("it took {}", units::seconds(seconds)),
-            None => format!("{} were still open when the run ended", units::count(drained.left)),
+            Some(seconds) => format!("it took {}", loadstone_units::seconds(seconds)),
+            None => format!("{} were still open when the run ended", loadstone_units::count(drained.left)),
         },
         None => "the run ended with its load".to_owned(),
     };
@@ -41,7 +41,11 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
             (waiting.from, waiting.load_to),
         )
         .rests_on(
-            format!("at {} it takes {} to work that off after the load; {drained}", units::rate(waiting.throughput), units::seconds(drain)),
+            format!(
+                "at {} it takes {} to work that off after the load; {drained}",
+                loadstone_units::rate(waiting.throughput),
+                loadstone_units::seconds(drain)
+            ),
             waiting.columns(),
             (waiting.load_to, waiting.to),
         )
@@ -52,6 +56,6 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
         .try_next(format!(
             "Below {} it is stable. The finding before this one says what keeps it from going faster; if there is none, observe what \
              works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
-            units::rate(waiting.throughput)
+            loadstone_units::rate(waiting.throughput)
         ))
 }

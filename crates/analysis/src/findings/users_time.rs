@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 use crate::facts::Facts;
 
@@ -29,9 +29,9 @@ pub(super) fn told(facts: &Facts<'_>) -> Option<String> {
     (share >= MOST && mean >= LONGER * fastest && own as f64 <= COUNT_MAX * count as f64).then(|| {
         format!(
             "Of the users' time in requests, {} goes to \"{name}\", which takes {} on average and {} at the least: look for what it waits for. ",
-            units::share(share),
-            units::seconds(mean),
-            units::seconds(fastest)
+            loadstone_units::share(share),
+            loadstone_units::seconds(mean),
+            loadstone_units::seconds(fastest)
         )
     })
 }

@@ -15,7 +15,7 @@
 //! A moving-block bootstrap was tried first: on M/M/1 at ρ = 0.8 its nominal 95 % interval of p99 covered the truth in only 78–85 % of runs
 //! of one to two minutes. The coverage of this one is measured in `coverage`.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Consecutive parts into which a run is cut: more of a long one, as long as each takes so many seconds. The more there are, the better is known how much
 /// they differ.

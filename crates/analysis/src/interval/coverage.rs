@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use super::Intervals;
 use crate::draws::Draws;

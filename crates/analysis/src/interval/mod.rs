@@ -14,7 +14,7 @@ pub(crate) use batch::{batches_of, cumulative, student_t};
 pub(crate) use mean::mean_of_batches;
 pub(crate) use student::two_sided as t_two_sided;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
 

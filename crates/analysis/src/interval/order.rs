@@ -1,6 +1,6 @@
 //! The order-statistic interval: right for independent samples, too narrow for a queue's.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Ranks ⌊nq − 1.96·√(nq(1−q))⌋ and ⌈nq + 1.96·√(nq(1−q))⌉ + 1, read from the sorted samples (the interval of Lancet, USENIX ATC 2019).
 /// Seconds; an end whose rank lies outside the samples is `None`.

@@ -44,7 +44,7 @@ impl RunTrend {
     }
 
     fn sentence(&self) -> String {
-        let runs = units::counted(self.runs.len() as u64, "run");
+        let runs = loadstone_units::counted(self.runs.len() as u64, "run");
         if self.runs.len() < 2 * levels::SIDE_MIN {
             return format!("cannot tell: {runs} so far, and a step needs {} on either side", levels::SIDE_MIN);
         }
@@ -52,7 +52,8 @@ impl RunTrend {
         let Some((series, step)) = steps.first() else {
             let noise =
                 self.series.iter().filter(|series| series.metric == TrendMetric::P95).filter_map(|series| series.noise).reduce(f64::max);
-            let noise = noise.map_or_else(String::new, |noise| format!("; single runs differ by up to {} in p95", units::share(noise)));
+            let noise =
+                noise.map_or_else(String::new, |noise| format!("; single runs differ by up to {} in p95", loadstone_units::share(noise)));
             return format!("no step in {runs}{noise}");
         };
         let more = if steps.len() > 1 { format!(", and {} more", steps.len() - 1) } else { String::new() };
@@ -80,17 +81,17 @@ impl TrendStep {
     pub fn in_words(&self, metric: TrendMetric) -> String {
         let way = if self.is_worse() { "rose" } else { "fell" };
         if metric.is_difference() {
-            return format!("{way} from {} to {}", units::share(self.before), units::share(self.after));
+            return format!("{way} from {} to {}", loadstone_units::share(self.before), loadstone_units::share(self.after));
         }
         let size = |ratio: f64| if self.is_worse() { ratio - 1.0 } else { 1.0 - ratio };
         let (from, to) = if self.is_worse() { (self.low, self.high) } else { (self.high, self.low) };
         format!(
             "{way} by {} ({} to {}), from {} to {}",
-            units::share(size(self.change)),
-            units::share(size(from)),
-            units::share(size(to)),
-            units::seconds(self.before),
-            units::seconds(self.after)
+            loadstone_units::share(size(self.change)),
+            loadstone_units::share(size(from)),
+            loadstone_units::share(size(to)),
+            loadstone_units::seconds(self.before),
+            loadstone_units::seconds(self.after)
         )
     }
 }

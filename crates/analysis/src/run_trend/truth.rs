@@ -1,6 +1,6 @@
 //! How often a trend is right, on simulated histories. The table in docs/trend.md comes from [`the_whole_table`].
 
-use metrics::{SeriesKey, SeriesKind};
+use loadstone_metrics::{SeriesKey, SeriesKind};
 
 use super::{RunTrend, TrendInput, TrendNumbers, TrendRun};
 use crate::draws::Draws;

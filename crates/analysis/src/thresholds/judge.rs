@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use metrics::{SignalKind, SignalPoint, Snapshot};
-use plan::{Aggregate, Comparison, Metric, MetricKind, Threshold, Window};
-use run_directory::SignalSeries;
+use loadstone_metrics::{SignalKind, SignalPoint, Snapshot};
+use loadstone_plan::{Aggregate, Comparison, Metric, MetricKind, Threshold, Window};
+use loadstone_run_directory::SignalSeries;
 
 use super::samples::{self, MeasuredValue, ThresholdSamples, WorstWindow, measure_points};
 use super::wording;

@@ -9,9 +9,9 @@ mod wording;
 
 use std::collections::BTreeSet;
 
-use metrics::{Histogram, SeriesKey, Snapshot};
-use plan::{Aggregate, Metric, Threshold, Window};
-use run_directory::{Run, SignalSeries};
+use loadstone_metrics::{Histogram, SeriesKey, Snapshot};
+use loadstone_plan::{Aggregate, Metric, Threshold, Window};
+use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::censored::CensoredTimes;
 use crate::interval::Intervals;

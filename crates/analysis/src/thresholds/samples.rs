@@ -1,7 +1,7 @@
 //! The samples that a threshold's selector picks, over the run or one window, and what is measured from them.
 
-use metrics::{FlowSlice, Histogram, MetricValue, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot, Tags};
-use plan::{Aggregate, Metric, Selector, Threshold};
+use loadstone_metrics::{FlowSlice, Histogram, MetricValue, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot, Tags};
+use loadstone_plan::{Aggregate, Metric, Selector, Threshold};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
 use crate::load_time::{LoadTime, RateSpan};

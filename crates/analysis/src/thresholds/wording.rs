@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use metrics::SeriesKey;
-use plan::{Aggregate, Comparison, Metric, MetricKind, Selector, Threshold};
+use loadstone_metrics::SeriesKey;
+use loadstone_plan::{Aggregate, Comparison, Metric, MetricKind, Selector, Threshold};
 
 use super::samples::{self, MeasuredValue, WorstWindow};
 use crate::ThresholdState;
@@ -31,9 +31,9 @@ pub(super) fn detail(
     if let Some((low, high)) = interval {
         text.push_str(&format!(" (95 % interval {} to {})", value(low), value(high)));
     }
-    if let plan::Window::Every { seconds } = threshold.window {
+    if let loadstone_plan::Window::Every { seconds } = threshold.window {
         let (failed, judged) = windows;
-        text.push_str(&format!(" in the worst window, from second {} for {seconds} s", units::number(worst.at_seconds)));
+        text.push_str(&format!(" in the worst window, from second {} for {seconds} s", loadstone_units::number(worst.at_seconds)));
         if judged > 1 {
             text.push_str(&format!(" ({failed} of {judged} windows failed)"));
         }
@@ -45,7 +45,11 @@ pub(super) fn detail(
         let beyond = samples_beyond(worst.samples, q);
         let few = if beyond < SAMPLES_BEYOND_MIN { ", too few to rely on" } else { "" };
         let cut = if cut_off { "; some were cut off and count as longer" } else { "" };
-        text.push_str(&format!(" ({} samples, {} beyond it{few}{cut})", units::count(worst.samples), units::count(beyond)));
+        text.push_str(&format!(
+            " ({} samples, {} beyond it{few}{cut})",
+            loadstone_units::count(worst.samples),
+            loadstone_units::count(beyond)
+        ));
     }
     text
 }
@@ -77,10 +81,10 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
         return no_signal(name, signals, list_max);
     };
     let noun = match kind {
-        metrics::SeriesKind::Request => "request",
-        metrics::SeriesKind::Group => "group",
-        metrics::SeriesKind::Iteration => "scenario",
-        metrics::SeriesKind::Check => "check",
+        loadstone_metrics::SeriesKind::Request => "request",
+        loadstone_metrics::SeriesKind::Group => "group",
+        loadstone_metrics::SeriesKind::Iteration => "scenario",
+        loadstone_metrics::SeriesKind::Check => "check",
     };
     let of_kind: Vec<&SeriesKey> = known.iter().filter(|key| key.kind == kind).collect();
     if of_kind.is_empty() {
@@ -101,7 +105,7 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
         return format!("no {noun} that it selects carried {tags}");
     }
     if of_kind.iter().any(|key| samples::selects(threshold, key)) {
-        if let plan::Window::Every { seconds } = threshold.window {
+        if let loadstone_plan::Window::Every { seconds } = threshold.window {
             return format!("no window of {seconds} s was even half full: run longer, or judge shorter windows");
         }
         return format!("no {noun} was measured in the time that is judged (after {} s)", threshold.after_seconds);
@@ -134,7 +138,7 @@ fn list(names: &BTreeSet<String>, max: usize) -> String {
 
 fn subject(threshold: &Threshold) -> String {
     match (&threshold.metric, threshold.aggregate) {
-        (_, Aggregate::Quantile(q)) => units::percentile(q),
+        (_, Aggregate::Quantile(q)) => loadstone_units::percentile(q),
         (Metric::Failures, Aggregate::Rate) => "the failed share".to_owned(),
         (Metric::FailedIterations, Aggregate::Rate) => "the failed share".to_owned(),
         (Metric::ScriptErrors, Aggregate::Rate) => "the share of script errors".to_owned(),
@@ -164,15 +168,15 @@ fn comparison(comparison: Comparison) -> &'static str {
 
 fn in_unit(threshold: &Threshold, value: f64) -> String {
     match (&threshold.metric, threshold.aggregate) {
-        (Metric::Signal { .. } | Metric::FlowBacklog, _) => units::number(value),
-        (Metric::Own { kind: MetricKind::Rate, .. }, Aggregate::Rate) => units::share(value),
-        (Metric::Own { kind: MetricKind::Rate, .. }, Aggregate::Count) => units::number(value),
-        (Metric::Own { kind: MetricKind::Trend, .. }, Aggregate::Count) => units::number(value),
+        (Metric::Signal { .. } | Metric::FlowBacklog, _) => loadstone_units::number(value),
+        (Metric::Own { kind: MetricKind::Rate, .. }, Aggregate::Rate) => loadstone_units::share(value),
+        (Metric::Own { kind: MetricKind::Rate, .. }, Aggregate::Count) => loadstone_units::number(value),
+        (Metric::Own { kind: MetricKind::Trend, .. }, Aggregate::Count) => loadstone_units::number(value),
         (Metric::Own { unit, .. }, Aggregate::Rate) => format!("{}/s", own_metrics::in_unit(value, unit)),
         (Metric::Own { unit, .. }, _) => own_metrics::in_unit(value, unit),
-        (_, Aggregate::Count) => units::number(value),
-        (metric, Aggregate::Rate) if metric.rate_is_share() => units::share(value),
-        (_, Aggregate::Rate) => units::rate(value),
-        _ => units::seconds(value),
+        (_, Aggregate::Count) => loadstone_units::number(value),
+        (metric, Aggregate::Rate) if metric.rate_is_share() => loadstone_units::share(value),
+        (_, Aggregate::Rate) => loadstone_units::rate(value),
+        _ => loadstone_units::seconds(value),
     }
 }

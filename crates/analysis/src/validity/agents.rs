@@ -20,13 +20,14 @@ pub(super) fn check(input: &CheckInput<'_>) -> Option<ValidityCheck> {
     let furthest = agents.iter().max_by_key(|agent| agent.skew_max_ns())?;
     let lost: Vec<String> = agents.iter().filter(|agent| agent.lost).map(|agent| input.agent(agent.agent)).collect();
     let skew_s = furthest.skew_max_ns() as f64 / 1e9;
-    let clocks = format!("the clock of agent {} went {} at most from where it was", input.agent(furthest.agent), units::seconds(skew_s));
+    let clocks =
+        format!("the clock of agent {} went {} at most from where it was", input.agent(furthest.agent), loadstone_units::seconds(skew_s));
     if !lost.is_empty() {
         let which = if lost.len() == 1 { format!("agent {} was", lost[0]) } else { format!("agents {} were", lost.join(", ")) };
         let (asked, made) = offered_rate::asked_and_made(input);
         let missing = match asked.saturating_sub(made) {
             0 => String::new(),
-            missing => format!(", and {} of {} arrivals were not made", units::count(missing), units::count(asked)),
+            missing => format!(", and {} of {} arrivals were not made", loadstone_units::count(missing), loadstone_units::count(asked)),
         };
         let evidence = format!("{which} lost, of {}{missing}; {clocks}", agents.len());
         let advice = "Less load was made than was asked for; the run's warnings say when and why. Run again with all agents.";

@@ -1,8 +1,8 @@
 //! What a validity check is given, and how it says its result.
 
-use metrics::{SeriesKind, SignalNotice};
-use plan::TestPlan;
-use run_directory::{AgentInfo, HostFacts, RunEnd};
+use loadstone_metrics::{SeriesKind, SignalNotice};
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::{AgentInfo, HostFacts, RunEnd};
 
 use crate::doubt::JudgedPercentile;
 use crate::{Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
@@ -44,7 +44,7 @@ impl CheckInput<'_> {
     pub(super) fn tail(&self, highest: f64) -> Option<(String, f64, f64)> {
         let shown = self.response.percentiles.iter().rev().filter(|p| p.quantile <= highest + 1e-9);
         shown
-            .filter_map(|p| Some((units::percentile(p.quantile), p.quantile, p.value?)))
+            .filter_map(|p| Some((loadstone_units::percentile(p.quantile), p.quantile, p.value?)))
             .find(|(_, quantile, _)| *quantile >= 0.9)
             .or_else(|| Some(("maximum".to_owned(), 1.0 - 1.0 / self.response.count.max(2) as f64, self.response.max?)))
     }
@@ -55,7 +55,10 @@ impl CheckInput<'_> {
         let all: u32 = self.agents.iter().map(|agent| agent.workers).sum();
         match self.agents.iter().find(is_whose) {
             Some(AgentInfo { name, workers, .. }) => {
-                format!("worker {number}, of agent {name} ({} of the load's workers),", units::share(f64::from(*workers) / f64::from(all)))
+                format!(
+                    "worker {number}, of agent {name} ({} of the load's workers),",
+                    loadstone_units::share(f64::from(*workers) / f64::from(all))
+                )
             }
             None => format!("worker {number}"),
         }

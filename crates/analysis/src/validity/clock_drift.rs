@@ -19,9 +19,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let drift = (worker.wall_ns as f64 / worker.raw_ns as f64 - 1.0).abs();
     let evidence = format!(
         "{} by the clock were {} by the hardware clock ({} apart)",
-        units::seconds(worker.wall_ns as f64 / 1e9),
-        units::seconds(worker.raw_ns as f64 / 1e9),
-        units::share(drift)
+        loadstone_units::seconds(worker.wall_ns as f64 / 1e9),
+        loadstone_units::seconds(worker.raw_ns as f64 / 1e9),
+        loadstone_units::share(drift)
     );
     let advice = "Every time and rate is off by as much. Check what sets this machine's clock (NTP, the hypervisor), or measure from \
      another machine.";

@@ -3,7 +3,7 @@
 use super::check::{CheckInfo, CheckInput};
 use crate::facts::slow_connects::{AGAIN_AFTER_NS, beyond};
 use crate::{Grade, ValidityCheck};
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 const INFO: CheckInfo = CheckInfo {
     id: "connecting",
@@ -21,9 +21,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let grade = if again > 0 && slow * 100 > opened { Grade::Suspect } else { Grade::Valid };
     let evidence = format!(
         "{} connections opened, {} of them in a second or more; {} SYN retransmissions of the whole machine",
-        units::count(opened),
-        units::count(slow),
-        units::count(again)
+        loadstone_units::count(opened),
+        loadstone_units::count(slow),
+        loadstone_units::count(again)
     );
     let advice = "Each lost SYN cost its user a second or more. The target's listen queue overflowed (its `backlog`, \
      `net.core.somaxconn`), or the network drops packets: connect times show that wait, not the application's.";

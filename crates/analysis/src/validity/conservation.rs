@@ -22,13 +22,13 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             let evidence = format!(
                 "scenario \"{}\": {} started, but {} ended, {} interrupted and {} active",
                 input.scenario(leaf.leaf),
-                units::count(leaf.started),
-                units::count(leaf.ended),
-                units::count(leaf.interrupted),
-                units::count(leaf.users_active)
+                loadstone_units::count(leaf.started),
+                loadstone_units::count(leaf.ended),
+                loadstone_units::count(leaf.interrupted),
+                loadstone_units::count(leaf.users_active)
             );
             return INFO.graded(Grade::Invalid, evidence, "Iterations were lost: please report this run.");
         }
     }
-    INFO.graded(Grade::Valid, format!("all {} iterations that started are accounted for", units::count(started)), "")
+    INFO.graded(Grade::Valid, format!("all {} iterations that started are accounted for", loadstone_units::count(started)), "")
 }

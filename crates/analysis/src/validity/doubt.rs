@@ -4,7 +4,7 @@
 //! load the rate, which the users' speed makes. A number that stands alone in its doubt is marked, and the others are as good as before: the run is
 //! doubted when there are many.
 
-use plan::{LoadProfile, Metric};
+use loadstone_plan::{LoadProfile, Metric};
 
 use super::check::{CheckInfo, CheckInput, RunStage};
 use super::{read_lag, run_queue, schedule_lag, stalls, throttling, worker_busy};
@@ -80,10 +80,10 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     };
     let mut evidence = format!(
         "{} of \"{}\" was {}, of which up to {} may be the generator's",
-        units::percentile(worst.quantile),
+        loadstone_units::percentile(worst.quantile),
         worst.request,
-        units::seconds(worst.value),
-        units::seconds(worst.doubt)
+        loadstone_units::seconds(worst.value),
+        loadstone_units::seconds(worst.doubt)
     );
     if input.judged.len() > 1 {
         evidence += &format!(

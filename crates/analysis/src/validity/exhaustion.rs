@@ -3,7 +3,7 @@
 use super::check::{CheckInfo, CheckInput};
 use crate::summary::outcome;
 use crate::{Grade, ValidityCheck};
-use metrics::{Outcome, SeriesKind};
+use loadstone_metrics::{Outcome, SeriesKind};
 
 const INFO: CheckInfo = CheckInfo {
     id: "exhaustion",
@@ -20,7 +20,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if ports + descriptors == 0 {
         return INFO.graded(Grade::Valid, "neither ran out", "");
     }
-    let evidence = format!("{} requests found no local port, {} no file descriptor", units::count(ports), units::count(descriptors));
+    let evidence = format!(
+        "{} requests found no local port, {} no file descriptor",
+        loadstone_units::count(ports),
+        loadstone_units::count(descriptors)
+    );
     let advice = if descriptors > ports {
         "Raise the limit on open files (`ulimit -n`), or run with more workers (`--workers`): each has room for that many connections."
     } else {

@@ -2,7 +2,7 @@
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
-use metrics::SeriesKind;
+use loadstone_metrics::SeriesKind;
 
 /// Difference per request that is never held against a run: the counter and the instants are taken on neighbouring lines of the
 /// generator, a few microseconds apart, which is a large part of a request that takes fifty.
@@ -38,9 +38,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let seconds = input.tally.duration_seconds();
     let evidence = format!(
         "{} requests in flight on average; their times add up to {} ({} off)",
-        units::number(in_flight_ns / 1e9 / seconds),
-        units::number(ended_ns / 1e9 / seconds),
-        units::share(off)
+        loadstone_units::number(in_flight_ns / 1e9 / seconds),
+        loadstone_units::number(ended_ns / 1e9 / seconds),
+        loadstone_units::share(off)
     );
     let advice = "Times or counts were lost, and the numbers contradict each other: please report this run.";
     INFO.graded(grade, evidence, advice)

@@ -22,7 +22,11 @@ pub(super) fn is_late(late: f64, reported: f64) -> bool {
 }
 
 pub(super) fn evidence(what: &str, quantile: f64, late: f64, reported: f64) -> String {
-    let name = units::percentile(quantile);
-    let share = units::share(if reported > 0.0 { late / reported } else { 0.0 });
-    format!("{name} of the {what} was {}, {share} of the reported {name} of {}", units::seconds(late), units::seconds(reported))
+    let name = loadstone_units::percentile(quantile);
+    let share = loadstone_units::share(if reported > 0.0 { late / reported } else { 0.0 });
+    format!(
+        "{name} of the {what} was {}, {share} of the reported {name} of {}",
+        loadstone_units::seconds(late),
+        loadstone_units::seconds(reported)
+    )
 }

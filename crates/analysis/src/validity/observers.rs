@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{Nanos, NoticeKind};
-use plan::Metric;
+use loadstone_metrics::{Nanos, NoticeKind};
+use loadstone_plan::Metric;
 
 use super::check::{CheckInfo, CheckInput};
 use crate::{Grade, ValidityCheck};
@@ -62,7 +62,7 @@ fn is_judged(input: &CheckInput<'_>, observer: &str) -> bool {
 
 impl Silence<'_> {
     fn told(&self) -> String {
-        let at = |ns: Nanos| units::seconds((ns / 100_000_000) as f64 / 10.0);
+        let at = |ns: Nanos| loadstone_units::seconds((ns / 100_000_000) as f64 / 10.0);
         format!("{} was silent from {} to {} ({})", self.observer, at(self.from), at(self.to), self.why)
     }
 }

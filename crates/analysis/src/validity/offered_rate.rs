@@ -2,8 +2,8 @@
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, LeafTally, ValidityCheck};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::RunEnd;
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::RunEnd;
 
 const INFO: CheckInfo = CheckInfo {
     id: "offered-rate",
@@ -36,8 +36,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let evidence = match grade_of(share, 0.01, 0.05) {
         Grade::Valid => format!(
             "{} of {} arrivals that came due {}were started",
-            units::count(total(|leaf| leaf.started)),
-            units::count(total(|leaf| leaf.arrivals_due)),
+            loadstone_units::count(total(|leaf| leaf.started)),
+            loadstone_units::count(total(|leaf| leaf.arrivals_due)),
             if input.tally.agents().iter().any(|agent| agent.lost) { "where their agent was still there " } else { "" }
         ),
         _ => {
@@ -45,10 +45,10 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             format!(
                 "scenario \"{}\": the generator reached its limit at {} of {} asked for ({} of {} arrivals started while the load lasted)",
                 input.scenario(leaf.leaf),
-                units::rate(started as f64 / seconds),
-                units::rate(due as f64 / seconds),
-                units::count(started),
-                units::count(due)
+                loadstone_units::rate(started as f64 / seconds),
+                loadstone_units::rate(due as f64 / seconds),
+                loadstone_units::count(started),
+                loadstone_units::count(due)
             )
         }
     };
@@ -80,7 +80,7 @@ fn load_seconds(input: &CheckInput<'_>, leaf: &LeafTally) -> f64 {
 /// A scenario that ended early because its data was used up: as the test says, but not for as long as its duration promises.
 fn used_up(input: &CheckInput<'_>) -> Option<(String, String)> {
     let leaf = input.tally.leaves().iter().find(|leaf| leaf.exhausted_at.is_some())?;
-    let (scenario, at) = (input.scenario(leaf.leaf), units::seconds(leaf.exhausted_at? as f64 / 1e9));
+    let (scenario, at) = (input.scenario(leaf.leaf), loadstone_units::seconds(leaf.exhausted_at? as f64 / 1e9));
     let advice = "Give the feeder more rows, or let it start over (`circular()`, `random()`), if the load should go on.";
     Some((format!("the data of scenario \"{scenario}\" was used up by {at} and its load ended there"), advice.to_owned()))
 }

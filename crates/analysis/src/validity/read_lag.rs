@@ -1,6 +1,6 @@
 //! Did responses wait in the kernel until the generator read them?
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use super::check::{CheckInfo, CheckInput};
 use super::lateness;

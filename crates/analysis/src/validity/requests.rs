@@ -2,7 +2,7 @@
 
 use super::check::{CheckInfo, CheckInput, RunStage};
 use crate::{Grade, ValidityCheck};
-use metrics::{Outcome, SeriesKind};
+use loadstone_metrics::{Outcome, SeriesKind};
 
 const INFO: CheckInfo = CheckInfo {
     id: "requests",
@@ -18,7 +18,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         return INFO.graded(Grade::Invalid, evidence, "Mend the set-up: `loadstone try` shows its steps one by one.");
     }
     if requests > 0 {
-        return INFO.graded(Grade::Valid, format!("{} ended", units::counted(requests, "request")), "");
+        return INFO.graded(Grade::Valid, format!("{} ended", loadstone_units::counted(requests, "request")), "");
     }
     if input.stage == RunStage::Running {
         return INFO.nothing("no request has ended yet");
@@ -26,7 +26,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let cut_off: u64 =
         input.tally.of_kind(SeriesKind::Request).map(|series| crate::summary::outcome(&series.merged, Outcome::Interrupted)).sum();
     if cut_off > 0 {
-        let evidence = format!("{} begun, and none ended before the run did", units::counted(cut_off, "request"));
+        let evidence = format!("{} begun, and none ended before the run did", loadstone_units::counted(cut_off, "request"));
         return INFO.graded(
             Grade::Invalid,
             evidence,
@@ -36,18 +36,18 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let journeys: u64 = input.tally.flows().iter().map(|flow| flow.merged.started).sum();
     for (count, noun) in [(ended(SeriesKind::Group), "group"), (ended(SeriesKind::Check), "check"), (journeys, "journey")] {
         if count > 0 {
-            return INFO.graded(Grade::Valid, format!("no requests were made; {} instead", units::counted(count, noun)), "");
+            return INFO.graded(Grade::Valid, format!("no requests were made; {} instead", loadstone_units::counted(count, noun)), "");
         }
     }
     let script_errors: u64 = input.tally.of_kind(SeriesKind::Iteration).map(|series| series.merged.script_errors).sum();
     let (evidence, advice) = match (ended(SeriesKind::Iteration), script_errors) {
         (0, 0) => ("nothing was measured".to_owned(), "No request, group or iteration ended before the run did. Run longer."),
         (iterations, 0) => (
-            format!("{} ended, and not one made a request", units::counted(iterations, "iteration")),
+            format!("{} ended, and not one made a request", loadstone_units::counted(iterations, "iteration")),
             "Look at the scenario: does it await a request? `loadstone try` shows each step of one iteration.",
         ),
         (_, errors) => (
-            format!("no request was made; {} thrown", units::counted(errors, "script error")),
+            format!("no request was made; {} thrown", loadstone_units::counted(errors, "script error")),
             "Mend the script: the errors are listed below, and `loadstone try` shows one iteration step by step.",
         ),
     };

@@ -19,8 +19,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let stolen = workers.iter().map(|worker| worker.steal_ns).sum::<u64>() as f64 / machine_ns.max(1.0);
     let evidence = format!(
         "runnable but without a core for {} of the time; {} of the machine's CPU time was stolen",
-        units::share(waited),
-        units::share(stolen)
+        loadstone_units::share(waited),
+        loadstone_units::share(stolen)
     );
     let advice = "Something else used the cores. Stop it, pin the target to other cores, use fewer workers (--workers), or use a \
      machine that is not shared.";

@@ -3,7 +3,7 @@
 use super::check::{CheckInfo, CheckInput};
 use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
 use crate::{Grade, ValidityCheck};
-use plan::{Aggregate, Window};
+use loadstone_plan::{Aggregate, Window};
 
 const INFO: CheckInfo = CheckInfo {
     id: "samples",
@@ -22,9 +22,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             let evidence = format!(
                 "`{}` rests on {} samples; {} needs {}",
                 threshold.label,
-                units::count(samples),
-                units::percentile(quantile),
-                units::count(needed)
+                loadstone_units::count(samples),
+                loadstone_units::percentile(quantile),
+                loadstone_units::count(needed)
             );
             return INFO.with(Some(Grade::Valid), evidence, "Run longer or at a higher rate, or judge a lower percentile.");
         }

@@ -3,7 +3,7 @@
 use super::check::{CheckInfo, CheckInput};
 use super::lateness;
 use crate::ValidityCheck;
-use metrics::{Histogram, SeriesKind};
+use loadstone_metrics::{Histogram, SeriesKind};
 
 const INFO: CheckInfo = CheckInfo {
     id: "schedule-lag",

@@ -17,15 +17,19 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             Grade::Suspect,
             format!(
                 "{} carried tags that came after the limit of {} sets of tags was reached: they are in the whole, and in no part by tags",
-                units::counted(input.tally.tags_overflow(), "sample"),
+                loadstone_units::counted(input.tally.tags_overflow(), "sample"),
                 input.plan.options.series_max
             ),
             "Give tags a few values each, without ids, or raise `seriesMax`.",
         ),
-        0 => INFO.graded(Grade::Valid, format!("{} series", units::count(input.tally.series().len() as u64)), ""),
+        0 => INFO.graded(Grade::Valid, format!("{} series", loadstone_units::count(input.tally.series().len() as u64)), ""),
         over => INFO.graded(
             Grade::Suspect,
-            format!("{} times a new name came after the limit of {} series was reached", units::count(over), input.plan.options.series_max),
+            format!(
+                "{} times a new name came after the limit of {} series was reached",
+                loadstone_units::count(over),
+                input.plan.options.series_max
+            ),
             "Give requests a `name` without ids or other parts that change every time, or raise `seriesMax`.",
         ),
     }

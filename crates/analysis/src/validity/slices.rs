@@ -1,6 +1,6 @@
 //! Was every second of the run recorded?
 
-use metrics::{ErrorGroup, Outcome};
+use loadstone_metrics::{ErrorGroup, Outcome};
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
@@ -21,7 +21,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     }
     if missing > 0 {
         let share = missing as f64 / (there + missing) as f64;
-        let evidence = format!("{} of {} seconds are missing", units::count(missing), units::count(there + missing));
+        let evidence = format!("{} of {} seconds are missing", loadstone_units::count(missing), loadstone_units::count(there + missing));
         let is_stuck = |error: &ErrorGroup| error.outcome == Outcome::Script && error.message.contains(UNYIELDING);
         let advice = if input.tally.errors().iter().any(is_stuck) {
             "A script did not yield, so that nothing else was done or counted meanwhile: the errors of the report have its line."
@@ -33,9 +33,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     match input.stage {
         RunStage::Over(None) => INFO.graded(
             Grade::Suspect,
-            format!("the run was cut off after {}", units::seconds(input.tally.duration_seconds())),
+            format!("the run was cut off after {}", loadstone_units::seconds(input.tally.duration_seconds())),
             "The process was killed; what was in flight then is not counted. Read the numbers as those of a shorter run.",
         ),
-        _ => INFO.graded(Grade::Valid, format!("all {} seconds were recorded", units::count(there)), ""),
+        _ => INFO.graded(Grade::Valid, format!("all {} seconds were recorded", loadstone_units::count(there)), ""),
     }
 }

@@ -21,11 +21,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let evidence = format!(
         "{} stalls over 1 ms, the longest {}; the longest garbage collection took {}; for {} of the time, a request could be delayed \
          by more than a tenth of the {name} of {}",
-        units::count(stalls),
-        units::seconds(longest(|worker| worker.stalls.max())),
-        units::seconds(longest(|worker| worker.collections.max())),
-        units::share(delayed),
-        units::seconds(reported)
+        loadstone_units::count(stalls),
+        loadstone_units::seconds(longest(|worker| worker.stalls.max())),
+        loadstone_units::seconds(longest(|worker| worker.collections.max())),
+        loadstone_units::share(delayed),
+        loadstone_units::seconds(reported)
     );
     INFO.evidence(delayed > 0.25 * (1.0 - quantile), evidence, ADVICE)
 }

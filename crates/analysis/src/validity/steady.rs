@@ -39,7 +39,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let direction = if growth > 0.0 { "rose" } else { "fell" };
     let evidence = format!(
         "under constant load, response times {direction} by {} over the second half ({} s)",
-        units::share(growth.abs()),
+        loadstone_units::share(growth.abs()),
         times.len()
     );
     let advice =

@@ -18,7 +18,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     }
     let throttled_ns: u64 = workers.iter().map(|worker| worker.throttled_ns).sum();
     let share = throttled_ns as f64 / wall_ns as f64;
-    let evidence = format!("throttled for {} in all ({} of the time)", units::seconds(throttled_ns as f64 / 1e9), units::share(share));
+    let evidence = format!(
+        "throttled for {} in all ({} of the time)",
+        loadstone_units::seconds(throttled_ns as f64 / 1e9),
+        loadstone_units::share(share)
+    );
     let advice = "The container's CPU limit throttled the generator. Raise or remove the limit, or use fewer workers (--workers).";
     INFO.evidence(share > 0.001, evidence, advice)
 }

@@ -2,7 +2,7 @@
 
 use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::{Grade, ValidityCheck};
-use plan::{LoadProfile, ScenarioRun};
+use loadstone_plan::{LoadProfile, ScenarioRun};
 
 const OPEN: CheckInfo = CheckInfo {
     id: "users-max",
@@ -24,8 +24,8 @@ pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
             let evidence = format!(
                 "scenario \"{}\": all {} users were busy and up to {} arrivals waited for one",
                 input.scenario(leaf.leaf),
-                units::count(users_max),
-                units::count(leaf.waiting_max)
+                loadstone_units::count(users_max),
+                loadstone_units::count(leaf.waiting_max)
             );
             let advice = "The target responds more slowly than users arrive. If that is what you want to see, read the throughput, not \
              the percentiles; otherwise lower the rate, or raise the scenario's maximum number of users.";
@@ -57,7 +57,11 @@ pub(super) fn closed(input: &CheckInput<'_>) -> ValidityCheck {
         }
     }
     let Some((missing, asked, active, scenario)) = worst else { return CLOSED.nothing("no closed load") };
-    let evidence = format!("scenario \"{scenario}\": {} of {} users active on average", units::number(active), units::number(asked));
+    let evidence = format!(
+        "scenario \"{scenario}\": {} of {} users active on average",
+        loadstone_units::number(active),
+        loadstone_units::number(asked)
+    );
     let advice = "Users started late or stopped early. Look for script errors that end them, or give the generator more cores (--workers).";
     CLOSED.graded(grade_of(missing, 0.01, 0.05), evidence, advice)
 }

@@ -16,8 +16,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let evidence = format!(
         "{} was busy for {} of its busiest 10 s ({} over the run)",
         input.worker(worker.worker),
-        units::share(worker.busiest_share),
-        units::share(worker.busy_ns as f64 / worker.wall_ns as f64)
+        loadstone_units::share(worker.busiest_share),
+        loadstone_units::share(worker.busy_ns as f64 / worker.wall_ns as f64)
     );
     let advice = "A busy worker adds its own queueing to the response times. Use more workers (--workers) or machines, do less per \
      request in the script, or ask for less load.";

@@ -1,9 +1,9 @@
 //! A load that rises beside others that stay as they are: what is said of all of them, and which of them a database works for.
 
-use analysis::{Findings, conclude};
-use metrics::Role;
-use plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Findings, conclude};
+use loadstone_metrics::Role;
+use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
+use loadstone_run_directory::Run;
 
 use crate::made::{self, MS, SECOND, Slice, counter};
 

@@ -1,10 +1,10 @@
 //! Causes in pipelines whose faults are planted, and none in those that have none. Scored over many seeds: how often the planted cause comes first with its
 //! number, and how often anything at all is said of a healthy system.
 
-use analysis::{Findings, conclude};
-use metrics::Role;
-use plan::{ClosedStage, LoadProfile, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Findings, conclude};
+use loadstone_metrics::Role;
+use loadstone_plan::{ClosedStage, LoadProfile, Timing};
+use loadstone_run_directory::Run;
 
 use crate::made::{self, MS, MadeSignal, SECOND, Slice, counter, gauge};
 use crate::pipeline::{Order, Pipeline, healthy, simulate};

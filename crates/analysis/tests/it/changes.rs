@@ -1,9 +1,9 @@
 //! What changed in time and what failed: planted steps, drifts, pauses and failures, and as many systems in which nothing did.
 
-use analysis::{Confidence, Finding, Summary, conclude};
-use metrics::{Outcome, Role, SeriesKind};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, Summary, conclude};
+use loadstone_metrics::{Outcome, Role, SeriesKind};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::draws::Draws;
 use crate::made::{self, MS, SECOND, Slice, counter, gauge, open, plan};
@@ -241,7 +241,7 @@ fn scripts_that_throw_are_told() {
         let mut slice = Slice::new(second).arrivals(10).requests("Pay", 10, 3 * MS);
         (0..10).for_each(|_| slice.record(SeriesKind::Iteration, "Buy", 0, 4 * MS, Outcome::Script));
         let mut snapshot = slice.done();
-        snapshot.errors.push(metrics::ErrorGroup {
+        snapshot.errors.push(loadstone_metrics::ErrorGroup {
             key: made::key(SeriesKind::Iteration, "Buy"),
             outcome: Outcome::Script,
             message: "TypeError: not a function".into(),
@@ -383,7 +383,7 @@ fn a_hairs_breadth_of_a_core_is_not_said_to_have_moved() {
     let mut run = constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 1);
     let late = |second: u64| f64::from(u8::from(second >= 20));
     counter("host", "cpu").label("mode", "nice").role(Role::MachineCpu).each_second(&mut run, |second| 0.001 + 0.02 * late(second));
-    run.signals[0].signal.unit = metrics::unit::SECONDS.to_owned();
+    run.signals[0].signal.unit = loadstone_metrics::unit::SECONDS.to_owned();
     gauge("app", "unknown").each_second(&mut run, |second| 1.0 + 90.0 * late(second));
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| 1.0 + 9.0 * late(second));
     let found = findings(&run);

@@ -1,10 +1,10 @@
 //! What changed while the load changed, too: planted steps, stretches, drifts and slow parts under ramps, waves and steps of load, and as many systems whose
 //! times only follow their load.
 
-use analysis::{Confidence, Finding, conclude};
-use metrics::{Outcome, SeriesKind};
-use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, conclude};
+use loadstone_metrics::{Outcome, SeriesKind};
+use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::changes::noise;
 use crate::draws::Draws;

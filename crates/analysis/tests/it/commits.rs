@@ -1,8 +1,8 @@
 //! Sessions that wait at commit: many commits for each iteration are told from few, and from a database that computes or reads.
 
-use analysis::{Confidence, Finding, conclude};
-use metrics::Role;
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, conclude};
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
 
 use crate::made::{MadeSignal, counter, gauge};
 use crate::pipeline::{Pipeline, healthy, simulate};

@@ -1,12 +1,12 @@
 //! Two runs side by side: what must match, what may be said, and what a gate makes of it.
 
-use analysis::{
+use loadstone_analysis::{
     ComparedInput, ComparedMetric, ComparedRow, ComparisonGate, ComparisonVerdict, GateState, Grade, RowVerdict, RunComparison, Side,
     SubjectKind, compare, conclude,
 };
-use metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, Role, Tags, ValueHistogram};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, Role, Tags, ValueHistogram};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::made::{MS, SECOND, Slice, closed, counter, gauge, open, plan, run_of};
 
@@ -170,7 +170,8 @@ fn work_per_request_is_told_of_the_same_work_only() {
             counter(pod, "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| cores * (1.0 + (second % 5) as f64 / 100.0));
         }
         for slice in &mut run.slices {
-            let mut flow = metrics::FlowSlice { name: "Mail".into(), started: 100, finished, ..metrics::FlowSlice::default() };
+            let mut flow =
+                loadstone_metrics::FlowSlice { name: "Mail".into(), started: 100, finished, ..loadstone_metrics::FlowSlice::default() };
             flow.time.record_n(90 * MS, finished);
             slice.flows = vec![flow];
         }
@@ -195,7 +196,8 @@ fn journeys_that_do_not_end_are_slower_by_at_least_what_they_waited() {
         let mut run = run(1.0, 0);
         let last = run.slices.len() - 1;
         for (index, slice) in run.slices.iter_mut().enumerate() {
-            let mut flow = metrics::FlowSlice { name: "Mail".into(), started: 100, finished: 100 - hanging, ..Default::default() };
+            let mut flow =
+                loadstone_metrics::FlowSlice { name: "Mail".into(), started: 100, finished: 100 - hanging, ..Default::default() };
             (0..100 - hanging).for_each(|number| flow.time.record((80 + (number * 7 + index as u64 * 13) % 40) * MS));
             if index == last {
                 (1..=60).for_each(|age| flow.censored.record_n(age * SECOND, hanging));

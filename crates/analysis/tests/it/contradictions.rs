@@ -1,9 +1,9 @@
 //! No sentence says other than the numbers of the same report, whatever the run.
 
-use analysis::{Confidence, Finding, Summary, conclude};
-use metrics::{Histogram, Outcome, Role, SeriesKind};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, Summary, conclude};
+use loadstone_metrics::{Histogram, Outcome, Role, SeriesKind};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::changes::noise;
 use crate::draws::Draws;
@@ -113,7 +113,7 @@ fn number(text: &str) -> u64 {
 
 /// Seconds whose slowest request took four times that of the usual second, and 20 ms more.
 fn pauses(run: &Run) -> usize {
-    let longest = |slice: &metrics::Snapshot| {
+    let longest = |slice: &loadstone_metrics::Snapshot| {
         let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
         requests.map(|series| series.service.max()).max().filter(|most| *most > 0)
     };
@@ -129,18 +129,18 @@ fn beside_the_load(run: &Run, finding: &Finding) -> Option<String> {
     let name = finding.claim.split('"').nth(1).filter(|_| (is_more || is_sudden) && !finding.claim.contains("% of"))?;
     let (from, to) = (finding.evidence[0].from_seconds, finding.evidence[0].to_seconds);
     let inside = median(&times(run, name, from, to));
-    let load = |slice: &metrics::Snapshot| slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum::<u64>();
-    let is_inside = |slice: &&metrics::Snapshot| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to;
+    let load = |slice: &loadstone_metrics::Snapshot| slice.leaves.iter().map(|leaf| leaf.arrivals_due).sum::<u64>();
+    let is_inside = |slice: &&loadstone_metrics::Snapshot| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to;
     let mut loads: Vec<u64> = run.slices.iter().filter(is_inside).map(load).collect();
     loads.sort_unstable();
     let usual = *loads.get(loads.len() / 2)?;
     // Some second with as much load took less, or, of a sudden step, the seconds before it did.
-    let took_less = |slice: &metrics::Snapshot| {
+    let took_less = |slice: &loadstone_metrics::Snapshot| {
         let (start, end) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
         let times = times(run, name, start, end);
         times.count() > 0 && median(&times) < inside
     };
-    let is_outside = |slice: &&metrics::Snapshot| !is_inside(slice);
+    let is_outside = |slice: &&loadstone_metrics::Snapshot| !is_inside(slice);
     let holds = match is_more {
         true => run.slices.iter().filter(is_outside).any(|slice| load(slice) + 1 >= usual && took_less(slice)),
         false => median(&times(run, name, from - 10.0, from)) < inside,

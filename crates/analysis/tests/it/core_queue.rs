@@ -1,9 +1,9 @@
 //! Cores before which requests queue though they are idle at times, told apart from other things that requests wait for meanwhile.
 
-use analysis::Finding;
-use metrics::{Role, SeriesKind, Snapshot};
-use plan::Timing;
-use run_directory::Run;
+use loadstone_analysis::Finding;
+use loadstone_metrics::{Role, SeriesKind, Snapshot};
+use loadstone_plan::Timing;
+use loadstone_run_directory::Run;
 
 use crate::made::{counter, gauge};
 use crate::simulation::{Service, Target, ramp, simulate, step, users};

@@ -6,9 +6,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use analysis::{Summary, conclude};
 use flate2::read::GzDecoder;
-use run_directory::Reader;
+use loadstone_analysis::{Summary, conclude};
+use loadstone_run_directory::Reader;
 
 #[path = "../../../../xtask/src/diagnose/judging/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the benchmark itself uses all of it")]

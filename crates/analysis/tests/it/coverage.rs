@@ -1,8 +1,8 @@
 //! The 95 % intervals against a truth in closed form: the response time of an M/M/1 queue is exponential with rate μ − λ, so its
 //! quantile is −ln(1 − q) / (μ − λ).
 
-use analysis::{Percentile, conclude};
-use metrics::{Outcome, Phases, Recorder, Sample, SeriesKind, Snapshot};
+use loadstone_analysis::{Percentile, conclude};
+use loadstone_metrics::{Outcome, Phases, Recorder, Sample, SeriesKind, Snapshot};
 
 use crate::draws::Draws;
 use crate::made;

@@ -1,9 +1,9 @@
 //! Where nothing can be told, the load that would decide is named, as the line of script that makes it.
 
-use analysis::conclude;
-use metrics::{FlowSlice, Role, Snapshot};
-use plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
-use run_directory::RunEnd;
+use loadstone_analysis::conclude;
+use loadstone_metrics::{FlowSlice, Role, Snapshot};
+use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
+use loadstone_run_directory::RunEnd;
 
 use crate::made::{self, MS, SECOND, Slice, closed, gauge, open, plan};
 
@@ -122,12 +122,12 @@ fn what_only_prepared_the_load_does_not_keep_it_from_being_judged() {
             if number == cleared_at {
                 slice = Slice::new(number).requests("Buy", 25, 5 * MS).requests("Clear", 1, 300 * MS).done();
             }
-            let leaf = |leaf, arrivals| metrics::LeafSlice {
+            let leaf = |leaf, arrivals| loadstone_metrics::LeafSlice {
                 leaf,
                 arrivals_due: arrivals,
                 started: arrivals,
                 ended: arrivals,
-                ..metrics::LeafSlice::default()
+                ..loadstone_metrics::LeafSlice::default()
             };
             slice.leaves = vec![leaf(0, u64::from(number == 0)), leaf(1, 25)];
             slice

@@ -1,10 +1,10 @@
 //! What the generator may have added, against runs in which it is known what it did.
 
-use analysis::{Grade, Summary, ThresholdState, TimeStats, conclude};
-use metrics::{Outcome, Phases, Recorder, Sample, SeriesKind};
-use plan::{Aggregate, Comparison, LoadProfile, Metric, Selector, Threshold, Window};
+use loadstone_analysis::{Grade, Summary, ThresholdState, TimeStats, conclude};
+use loadstone_metrics::{Outcome, Phases, Recorder, Sample, SeriesKind};
+use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Selector, Threshold, Window};
+use loadstone_run_directory::Run;
 use proptest::prelude::*;
-use run_directory::Run;
 
 use crate::draws::Draws;
 use crate::made::{self, MS, SECOND, Slice, threshold};
@@ -206,7 +206,7 @@ fn a_number_that_stands_alone_in_its_doubt_is_marked_and_the_run_is_as_good_as_b
 fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_doubt() {
     let run = |users_max| {
         let mut plan = made::plan(made::open(100.0, 60));
-        if let plan::Load::Run(run) = &mut plan.load {
+        if let loadstone_plan::Load::Run(run) = &mut plan.load {
             run.users_max = Some(users_max);
         }
         let slices = (0..60).map(|second| {
@@ -475,7 +475,7 @@ fn a_flow_is_held_against_its_own_times() {
         let slices = (0..60).map(|number| {
             let slice = (0..20).fold(Slice::new(number).arrivals(20), |slice, _| slice.request("Pay", 10 * MS, 10 * MS, Outcome::Passed));
             let mut snapshot = slice.done();
-            let mut flow = metrics::FlowSlice { name: "Time to send".into(), started: 20, finished: 20, ..Default::default() };
+            let mut flow = loadstone_metrics::FlowSlice { name: "Time to send".into(), started: 20, finished: 20, ..Default::default() };
             flow.time.record_n(time, 20);
             snapshot.flows = vec![flow];
             snapshot

@@ -1,8 +1,8 @@
 //! What fills up while the load stays the same and every request is fast: told before requests wait for it, and when they do.
 
-use analysis::{Confidence, Finding};
-use metrics::Role;
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
 
 use crate::fluid::constant;
 use crate::made::{MS, SECOND, Slice, gauge};

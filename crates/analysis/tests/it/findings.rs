@@ -1,7 +1,7 @@
 //! Findings against targets whose limit is known, and against targets that have none. A false accusation counts as much as a miss.
 
-use analysis::{Confidence, Finding, Findings, conclude};
-use plan::{Aggregate, Comparison, LoadProfile, Metric, Timing};
+use loadstone_analysis::{Confidence, Finding, Findings, conclude};
+use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Timing};
 
 use crate::made::{self, SECOND, Slice};
 use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step, users};
@@ -261,12 +261,12 @@ fn a_little_lag_on_a_fast_target_accuses_nobody() {
     // 40 requests a second to a server that takes 2 ms; one in ten starts 315 µs late, and responses are read 60 µs late.
     let slices = (0..60).map(|second| {
         let slice = (0..40).fold(Slice::new(second).arrivals(40), |slice, n| {
-            slice.request("A", if n % 10 == 0 { 315_000 } else { 90_000 }, 2 * made::MS + n * 1_000, metrics::Outcome::Passed)
+            slice.request("A", if n % 10 == 0 { 315_000 } else { 90_000 }, 2 * made::MS + n * 1_000, loadstone_metrics::Outcome::Passed)
         });
         slice.generator(|generator| generator.read_lag.record_n(60_000, 40)).done()
     });
     let verdict = conclude(&made::run_of(made::plan(made::open(40.0, 60)), slices.collect())).verdict;
-    assert_eq!(verdict.validity.grade, analysis::Grade::Valid);
+    assert_eq!(verdict.validity.grade, loadstone_analysis::Grade::Valid);
     assert!(verdict.findings.findings.iter().all(|finding| finding.rule != "generator"), "{:?}", verdict.findings);
 }
 
@@ -277,7 +277,7 @@ fn a_generator_that_is_only_doubted_is_no_limit() {
     // A twentieth of the responses is read 40 ms late all along: much for a fast request, nothing beside waits of a second.
     for slice in &mut run.slices {
         let requests: u64 =
-            slice.series.iter().filter(|series| series.key.kind == metrics::SeriesKind::Request).map(|series| series.count).sum();
+            slice.series.iter().filter(|series| series.key.kind == loadstone_metrics::SeriesKind::Request).map(|series| series.count).sum();
         slice.generator[0].read_lag.record_n(20_000, requests - requests / 20);
         slice.generator[0].read_lag.record_n(40 * made::MS, requests / 20);
     }

@@ -1,9 +1,9 @@
 //! Flows: a queue whose times are known, and what is said of it.
 
-use analysis::{FlowRow, Summary, ThresholdState, conclude, samples_needed};
-use metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Snapshot};
-use plan::{Aggregate, Comparison, FlowSpec, Metric, Selector, Threshold};
-use run_directory::Run;
+use loadstone_analysis::{FlowRow, Summary, ThresholdState, conclude, samples_needed};
+use loadstone_metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Snapshot};
+use loadstone_plan::{Aggregate, Comparison, FlowSpec, Metric, Selector, Threshold};
+use loadstone_run_directory::Run;
 
 use crate::made::{MS, SECOND, open, plan, run_of, threshold};
 
@@ -30,7 +30,7 @@ fn queue(slower: u64, seconds: u64, thresholds: Vec<Threshold>, is_killed: bool)
     });
     let slices = slices.collect();
     let flow = FlowSpec { name: "Send".to_owned(), timeout_ns: None, drain_ns: SECOND, stages: vec!["picked".to_owned()] };
-    run_of(plan::TestPlan { flows: vec![flow], thresholds, ..plan(open(20.0, 60)) }, slices)
+    run_of(loadstone_plan::TestPlan { flows: vec![flow], thresholds, ..plan(open(20.0, 60)) }, slices)
 }
 
 fn row(summary: &Summary) -> &FlowRow {

@@ -1,9 +1,9 @@
 //! Systems whose limit is known in closed form: one place takes `1 / capacity` seconds for each request, and what comes in beyond that waits. A run of
 //! it under any shape of load, without chance, and the signals that such a system would show.
 
-use metrics::{Outcome, Snapshot};
-use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_metrics::{Outcome, Snapshot};
+use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::made::{self, MS, SECOND, Slice};
 

@@ -1,8 +1,8 @@
 //! What is held for good, asked for too often, or held back by a protocol: shapes that say what it is.
 
-use analysis::{Confidence, Finding, conclude};
-use metrics::{Outcome, Phases, Role};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, conclude};
+use loadstone_metrics::{Outcome, Phases, Role};
+use loadstone_run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::draws::Draws;
@@ -102,7 +102,7 @@ fn many_transactions_that_nobody_waits_for_are_not_held_against_a_system() {
     // A cost, all the same.
     assert!(remark.contains("transactions for each iteration of the load, 90 for each request: each is a round trip"), "{remark}");
     // Behind a flow they may be of work that no request waits for.
-    run.plan.flows = vec![plan::FlowSpec { name: "Time to send".to_owned(), timeout_ns: None, drain_ns: 0, stages: Vec::new() }];
+    run.plan.flows = vec![loadstone_plan::FlowSpec { name: "Time to send".to_owned(), timeout_ns: None, drain_ns: 0, stages: Vec::new() }];
     assert!(!verdict(&run).1.contains("transactions"), "{}", verdict(&run).1);
     run.plan.flows.clear();
     counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 20.0);

@@ -1,9 +1,9 @@
 //! What holds requests back, and what only looks so: chance, a machine that others use, what was cut off.
 
-use analysis::{Confidence, Finding, conclude};
-use metrics::{ErrorGroup, Outcome, Phases, Role, SeriesKind};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, conclude};
+use loadstone_metrics::{ErrorGroup, Outcome, Phases, Role, SeriesKind};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::draws::Draws;
 use crate::fluid::{Load, System, constant};

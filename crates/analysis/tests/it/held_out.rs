@@ -1,9 +1,9 @@
 //! How often changes are said to be where there are none, and missed where there are: on seeds and kinds of noise that no limit of the rules was chosen
 //! on. The numbers stand in docs/findings.md.
 
-use analysis::{Summary, conclude};
-use metrics::Outcome;
-use run_directory::Run;
+use loadstone_analysis::{Summary, conclude};
+use loadstone_metrics::Outcome;
+use loadstone_run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::changing_load::{under, waves};

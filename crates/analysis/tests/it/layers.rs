@@ -1,8 +1,8 @@
 //! A pipeline of three layers: which of them is named, and when none is.
 
-use metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Role, Snapshot};
-use plan::FlowSpec;
-use run_directory::Run;
+use loadstone_metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Role, Snapshot};
+use loadstone_plan::FlowSpec;
+use loadstone_run_directory::Run;
 
 use crate::made::{MS, SECOND, Slice, counter, open, plan, run_of};
 
@@ -36,11 +36,11 @@ fn pipeline(takes: [u64; 3]) -> Run {
     });
     let slices = slices.collect();
     let flow = FlowSpec { name: "E-mail".to_owned(), timeout_ns: None, drain_ns: SECOND, stages: stages.map(str::to_owned).to_vec() };
-    run_of(plan::TestPlan { flows: vec![flow], ..plan(open(1.0, 60)) }, slices)
+    run_of(loadstone_plan::TestPlan { flows: vec![flow], ..plan(open(1.0, 60)) }, slices)
 }
 
 fn slowest(takes: [u64; 3]) -> Option<String> {
-    let findings = analysis::conclude(&pipeline(takes)).verdict.findings.findings;
+    let findings = loadstone_analysis::conclude(&pipeline(takes)).verdict.findings.findings;
     findings.into_iter().find(|found| found.rule == "slow-stage").map(|found| found.claim)
 }
 
@@ -70,20 +70,20 @@ fn transactions_are_counted_for_the_journeys_that_follow_from_a_request() {
     let named = |rate: f64| {
         let mut run = pipeline([1, 80, 1]);
         counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| rate);
-        analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "many-transactions")
+        loadstone_analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "many-transactions")
     };
     assert!(!named(40.0));
     assert!(named(400.0));
 }
 
 /// One iteration a second begins, from whose journeys forty rows follow; `calls` are the executions of a statement per second of the load.
-fn statement_finding(statement: &str, calls: f64, seconds: f64) -> Option<analysis::Finding> {
+fn statement_finding(statement: &str, calls: f64, seconds: f64) -> Option<loadstone_analysis::Finding> {
     let mut run = pipeline([1, 1, 1]);
     let of = |metric: &str| counter("postgres", metric).label("statement", statement);
     let loaded = |second: u64, value: f64| if second < 60 { value } else { 0.0 };
     of("statement_calls").role(Role::StatementCalls).each_second(&mut run, |second| loaded(second, calls));
     of("statement_seconds").role(Role::StatementTime).each_second(&mut run, |second| loaded(second, seconds));
-    analysis::conclude(&run).verdict.findings.findings.into_iter().find(|found| found.rule == "statements")
+    loadstone_analysis::conclude(&run).verdict.findings.findings.into_iter().find(|found| found.rule == "statements")
 }
 
 const INSERT: &str = "INSERT INTO emails (change_id, subscriber_id) VALUES (?)";
@@ -113,7 +113,7 @@ fn inserts_that_do_not_come_with_the_load_are_not_counted() {
     let mut run = pipeline([1, 1, 1]);
     let calls = counter("postgres", "statement_calls").label("statement", INSERT).role(Role::StatementCalls);
     calls.each_second(&mut run, |second| if second == 30 { 2_400.0 } else { 0.0 });
-    assert!(!analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "statements"));
+    assert!(!loadstone_analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "statements"));
 }
 
 /// An iteration that buys twenty times inserts twenty rows, and no two of them together.
@@ -124,7 +124,7 @@ fn rows_of_many_requests_are_not_those_of_one() {
         let mut run = run_of(plan(open(1.0, 60)), (0..60).map(slice).collect());
         let calls = counter("postgres", "statement_calls").label("statement", INSERT).role(Role::StatementCalls);
         calls.each_second(&mut run, |_| 20.0);
-        analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "statements")
+        loadstone_analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "statements")
     };
     assert!(is_named(1) && !is_named(20));
 }

@@ -1,9 +1,9 @@
 //! Which resource is named as the limit, whatever the shape of the load, and that none is where none is at its limit.
 
-use analysis::{Confidence, Finding, ResourceKind, conclude};
-use metrics::{NoticeKind, Role, SignalNotice};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, ResourceKind, conclude};
+use loadstone_metrics::{NoticeKind, Role, SignalNotice};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::fluid::{FluidRun, Load, System, constant};
 use crate::made::{self, MS, SECOND, Slice, counter, gauge};

@@ -1,9 +1,9 @@
 //! The live view agrees with the final one, and findings come before the end.
 
-use analysis::{Grade, LiveAnalysis, Provisional, conclude};
-use metrics::{Outcome, Snapshot};
-use plan::{Aggregate, Comparison, Metric};
-use run_directory::{Run, RunEnd};
+use loadstone_analysis::{Grade, LiveAnalysis, Provisional, conclude};
+use loadstone_metrics::{Outcome, Snapshot};
+use loadstone_plan::{Aggregate, Comparison, Metric};
+use loadstone_run_directory::{Run, RunEnd};
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::made::{self, MS, Slice, threshold};

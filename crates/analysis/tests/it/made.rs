@@ -1,10 +1,12 @@
 //! Runs made up for tests.
 
-use metrics::{
+use loadstone_metrics::{
     GeneratorSlice, LeafSlice, Outcome, Phases, Recorder, Role, Sample, SeriesKey, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
 };
-use plan::{Aggregate, Bound, ClosedStage, Comparison, LoadProfile, Metric, OpenStage, Selector, TestPlan, Threshold, Timing, Window};
-use run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
+use loadstone_plan::{
+    Aggregate, Bound, ClosedStage, Comparison, LoadProfile, Metric, OpenStage, Selector, TestPlan, Threshold, Timing, Window,
+};
+use loadstone_run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MS: u64 = 1_000_000;

@@ -1,8 +1,10 @@
 //! Metrics of a test's own and tags: what thresholds and the summary make of them.
 
-use analysis::{ThresholdResult, ThresholdState, conclude, evaluate};
-use metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, SeriesKind, SeriesSlice, Snapshot, TaggedSlice, Tags, ValueHistogram};
-use plan::{Aggregate, Comparison, Metric, MetricKind, Threshold, Window};
+use loadstone_analysis::{ThresholdResult, ThresholdState, conclude, evaluate};
+use loadstone_metrics::{
+    GaugeValue, MetricSlice, MetricValue, Outcome, SeriesKind, SeriesSlice, Snapshot, TaggedSlice, Tags, ValueHistogram,
+};
+use loadstone_plan::{Aggregate, Comparison, Metric, MetricKind, Threshold, Window};
 
 use crate::made::{self, MS, Slice, threshold};
 use Aggregate::{Count, Last, Max, Mean, Min, Quantile, Rate};
@@ -145,6 +147,6 @@ fn tags_beyond_the_limit_make_a_run_suspect() {
     slices[3].tags_overflow = 7;
     let summary = conclude(&made::run_of(made::plan(made::open(2.0, 20)), slices));
     let check = summary.verdict.validity.checks.iter().find(|check| check.id == "series").unwrap();
-    assert_eq!(check.grade, Some(analysis::Grade::Suspect));
+    assert_eq!(check.grade, Some(loadstone_analysis::Grade::Suspect));
     assert!(check.evidence.starts_with("7 samples carried tags that came after the limit of 500"), "{}", check.evidence);
 }

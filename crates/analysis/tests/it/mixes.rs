@@ -1,7 +1,7 @@
 //! Requests that share what limits them, of which an iteration makes one: each of them may be too rare to show by itself where its throughput stops.
 
-use analysis::{Findings, conclude};
-use plan::{LoadProfile, Timing};
+use loadstone_analysis::{Findings, conclude};
+use loadstone_plan::{LoadProfile, Timing};
 
 use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step, users};
 

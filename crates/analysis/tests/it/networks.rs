@@ -1,8 +1,8 @@
 //! Random systems behind closed load, whose limit is known: what is said of them must hold. In a closed network all requests of an iteration stop together,
 //! whichever of them waits, and think times, requests that are rare and places that are held for a part of the time make the count harder to tell.
 
-use analysis::{Confidence, Finding, conclude};
-use plan::{LoadProfile, Timing};
+use loadstone_analysis::{Confidence, Finding, conclude};
+use loadstone_plan::{LoadProfile, Timing};
 
 use crate::draws::Draws;
 use crate::simulation::{Hop, Service, Step, Target, UNLIMITED, ramp, simulate, users};

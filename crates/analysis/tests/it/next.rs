@@ -1,9 +1,9 @@
 //! What comes after the limit, the limit that lies on the way of the bytes, and closed load that gets less done.
 
-use analysis::{Confidence, Finding};
-use metrics::{Role, SeriesKind};
-use plan::{ClosedStage, LoadProfile};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::{Role, SeriesKind};
+use loadstone_plan::{ClosedStage, LoadProfile};
+use loadstone_run_directory::Run;
 
 use crate::fluid::{FluidRun, Load, System};
 use crate::made::{self, MS, SECOND, Slice, closed, counter, gauge, plan};

@@ -1,9 +1,9 @@
 //! What was there before something changed is not why it changed.
 
-use analysis::{Confidence, Finding, conclude};
-use metrics::{ErrorGroup, FailureSample, Outcome, Role, SeriesKind};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding, conclude};
+use loadstone_metrics::{ErrorGroup, FailureSample, Outcome, Role, SeriesKind};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::draws::Draws;

@@ -1,8 +1,8 @@
 //! One resource means the same to all who read it: the limit that comes next, what a finding sets aside, the remark, the table beside them.
 
-use analysis::{Confidence, ResourceKind, conclude};
-use metrics::Role;
-use run_directory::Run;
+use loadstone_analysis::{Confidence, ResourceKind, conclude};
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
 
 use crate::fluid::{Load, System};
 use crate::made::{self, MS, Slice, counter, gauge, open, plan};

@@ -4,12 +4,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use metrics::{
+use loadstone_metrics::{
     FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Outcome, Phases, Recorder, Role, Sample, SeriesId, SeriesKind,
     Snapshot,
 };
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::{Run, SignalSeries};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::draws::Draws;
 use crate::made::{self, MS, MadeSignal, SECOND, counter, gauge};
@@ -341,8 +341,8 @@ pub(crate) fn simulate(system: &Pipeline, seed: u64) -> Run {
             break;
         }
     }
-    let flow = plan::FlowSpec { name: FLOW.to_owned(), timeout_ns: None, drain_ns: DRAIN_S * SECOND, stages: Vec::new() };
-    let mut run = made::run_of(plan::TestPlan { flows: vec![flow], ..made::plan(profile(system)) }, slices);
+    let flow = loadstone_plan::FlowSpec { name: FLOW.to_owned(), timeout_ns: None, drain_ns: DRAIN_S * SECOND, stages: Vec::new() };
+    let mut run = made::run_of(loadstone_plan::TestPlan { flows: vec![flow], ..made::plan(profile(system)) }, slices);
     run.signals = simulation.signals;
     run
 }

@@ -1,8 +1,8 @@
 //! What turns work away instead of making it wait: descriptors that are all open, a heap that is full, a quota.
 
-use analysis::{Confidence, conclude};
-use metrics::{ErrorGroup, Outcome, Role, SeriesKind};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, conclude};
+use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
+use loadstone_run_directory::Run;
 
 use crate::fluid::constant;
 use crate::made::{self, MS, Slice, counter, gauge, open, plan};

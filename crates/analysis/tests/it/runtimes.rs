@@ -1,8 +1,8 @@
 //! What a runtime says of itself while work waits: its event loop, its own threads, the stacks of a service's threads.
 
-use analysis::{Confidence, Finding};
-use metrics::Role;
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
 
 use crate::fluid::{Load, System};
 use crate::made::{counter, gauge};
@@ -49,7 +49,7 @@ fn cpu_time_of_a_request_is_told_by_function_while_work_waits_and_while_nothing_
     let fluid = LOOP.under(RAMP);
     let mut run = fluid.run.clone();
     observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.98);
-    let profiles = analysis::conclude(&run).profiles;
+    let profiles = loadstone_analysis::conclude(&run).profiles;
     let [profile] = &profiles[..] else { panic!("{profiles:?}") };
     let stacks: Vec<Vec<&str>> = profile.stacks.iter().map(|one| one.stack.iter().map(String::as_str).collect()).collect();
     let (handle, login) = ("handle shop.mjs:20", "login shop.mjs:9");
@@ -66,7 +66,7 @@ fn cpu_time_of_a_request_is_told_by_function_while_work_waits_and_while_nothing_
     let fluid = LOOP.under(Load::Ramp(10.0, 10.0, 40));
     let mut run = fluid.run.clone();
     observed_loop(&mut run, |second| fluid.ended[second as usize] * 0.04, 0.98);
-    let profiles = analysis::conclude(&run).profiles;
+    let profiles = loadstone_analysis::conclude(&run).profiles;
     let hash = &profiles[0].stacks[1];
     assert!((hash.seconds / 0.014 - 1.0).abs() < 0.05 && hash.held_seconds.is_none(), "{hash:?}");
 }

@@ -1,8 +1,8 @@
 //! Findings about a service that is fast enough, or short of connections: what its memory, its pool and the times of its requests show.
 
-use analysis::{Finding, conclude};
-use metrics::{Outcome, Role};
-use run_directory::Run;
+use loadstone_analysis::{Finding, conclude};
+use loadstone_metrics::{Outcome, Role};
+use loadstone_run_directory::Run;
 
 use crate::made::{self, MS, SECOND, Slice, counter, gauge, open, plan};
 

@@ -7,9 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use metrics::{Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind};
-use plan::{ClosedStage, LoadProfile, OpenStage, Timing};
-use run_directory::Run;
+use loadstone_metrics::{Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind};
+use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::Run;
 
 use crate::draws::Draws;
 use crate::made::{self, SECOND};

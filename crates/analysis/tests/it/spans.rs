@@ -1,10 +1,10 @@
 //! What spans say of a growth: made-up services whose times are known part by part.
 
-use analysis::{Confidence, Finding, conclude};
-use metrics::SeriesKind;
-use metrics::span::{RequestLabel, SpanKind, SpanPath, SpanSlice, TraceSlice};
-use plan::{LoadProfile, OpenStage, Timing};
-use run_directory::{Run, RunTraces};
+use loadstone_analysis::{Confidence, Finding, conclude};
+use loadstone_metrics::SeriesKind;
+use loadstone_metrics::span::{RequestLabel, SpanKind, SpanPath, SpanSlice, TraceSlice};
+use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_run_directory::{Run, RunTraces};
 
 use crate::changes::noise;
 use crate::draws::Draws;
@@ -106,7 +106,7 @@ fn run(profile: LoadProfile, rate: impl Fn(u32) -> u64, parts: impl Fn(u32) -> P
             number += 1;
             let mut unseen = spans.clone();
             let time = add(if number % sampled == 0 { &mut spans } else { &mut unseen }, wavering);
-            slice.record(SeriesKind::Request, "List", 20_000, (time * 1e9) as u64, metrics::Outcome::Passed);
+            slice.record(SeriesKind::Request, "List", 20_000, (time * 1e9) as u64, loadstone_metrics::Outcome::Passed);
         }
         traces.slices.push(TraceSlice { second, seconds: 1, spans });
         slice.done()

@@ -1,8 +1,8 @@
 //! The numbers of a summary against the samples they were made from.
 
-use analysis::conclude;
-use metrics::{LeafChange, Outcome, SeriesKind, Snapshot};
-use run_directory::RunEnd;
+use loadstone_analysis::conclude;
+use loadstone_metrics::{LeafChange, Outcome, SeriesKind, Snapshot};
+use loadstone_run_directory::RunEnd;
 
 use crate::made::{self, MS, SECOND, Slice};
 
@@ -24,7 +24,7 @@ fn totals_add_up_and_rows_keep_their_own() {
     assert_eq!((summary.requests.len(), summary.groups.len(), summary.scenarios.len(), summary.checks.len()), (2, 1, 1, 1));
     let b = &summary.requests[1];
     assert_eq!((b.response.max, b.service.max, b.lag.max, b.failed), (Some(0.032), Some(0.03), Some(0.002), 10));
-    let csv = run_directory::export::format("csv").unwrap().encode(&analysis::totals_table(&summary)).unwrap();
+    let csv = loadstone_run_directory::export::format("csv").unwrap().encode(&loadstone_analysis::totals_table(&summary)).unwrap();
     let csv = String::from_utf8(csv).unwrap();
     assert!(csv.contains("\nrequest,Buy,,A,90,0,9,0.01,0.01,"), "{csv}");
     assert_eq!(csv.lines().count(), 1 + 2 + 1 + 1);
@@ -83,7 +83,7 @@ fn the_same_run_gives_the_same_summary_and_it_survives_its_own_file() {
     assert_eq!(summary, conclude(&run));
     let text = serde_json::to_string(&summary).unwrap();
     assert!(text.starts_with("{\"schema\":1,"), "{}", &text[..20]);
-    assert_eq!(serde_json::from_str::<analysis::Summary>(&text).unwrap(), summary);
+    assert_eq!(serde_json::from_str::<loadstone_analysis::Summary>(&text).unwrap(), summary);
 }
 
 #[test]
@@ -92,5 +92,5 @@ fn a_run_without_anything_in_it_has_a_summary() {
     run.end = Some(RunEnd::Failed("no such host".to_owned()));
     let summary = conclude(&run);
     assert_eq!((summary.totals.requests, summary.response.count), (0, 0));
-    assert_eq!(summary.verdict.validity.grade, analysis::Grade::Invalid);
+    assert_eq!(summary.verdict.validity.grade, loadstone_analysis::Grade::Invalid);
 }

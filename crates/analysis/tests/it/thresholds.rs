@@ -1,9 +1,9 @@
 //! Thresholds judge what they say they judge.
 
-use analysis::{ThresholdResult, ThresholdState, Thresholds, evaluate};
-use metrics::{LeafChange, Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
-use plan::{Aggregate, Comparison, Metric, Selector, Threshold, Window};
-use run_directory::SignalSeries;
+use loadstone_analysis::{ThresholdResult, ThresholdState, Thresholds, evaluate};
+use loadstone_metrics::{LeafChange, Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
+use loadstone_plan::{Aggregate, Comparison, Metric, Selector, Threshold, Window};
+use loadstone_run_directory::SignalSeries;
 
 use crate::made::{self, MS, SECOND, Slice, threshold};
 use Aggregate::{Count, Max, Mean, Min, Quantile, Rate};

@@ -1,7 +1,7 @@
 //! What is found in a run, and how a failing test shows it.
 
-use analysis::{Finding, conclude};
-use run_directory::Run;
+use loadstone_analysis::{Finding, conclude};
+use loadstone_run_directory::Run;
 
 pub(crate) fn findings(run: &Run) -> Vec<Finding> {
     conclude(run).verdict.findings.findings

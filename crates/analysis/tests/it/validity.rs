@@ -1,9 +1,9 @@
 //! Every check against runs that break it by a known amount, and against runs that do not.
 
-use analysis::{Grade, ValidityCheck, conclude};
-use metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
-use plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
-use run_directory::{AgentInfo, Run};
+use loadstone_analysis::{Grade, ValidityCheck, conclude};
+use loadstone_metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
+use loadstone_plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
+use loadstone_run_directory::{AgentInfo, Run};
 
 use crate::made::{self, MS, SECOND, Slice, threshold};
 use Grade::{Invalid, Suspect, Valid};
@@ -219,7 +219,7 @@ fn a_run_whose_load_never_began_measured_nothing() {
     let set_up = Slice::new(0).request("Log in", 0, MS, Outcome::Status).arrivals(1).done();
     let mut begun = Slice::new(1).requests("A", 10, MS).arrivals(10).done();
     begun.leaves[0].leaf = 1;
-    let of = |slices: &[&metrics::Snapshot]| made::run_of(plan.clone(), slices.iter().map(|slice| (*slice).clone()).collect());
+    let of = |slices: &[&loadstone_metrics::Snapshot]| made::run_of(plan.clone(), slices.iter().map(|slice| (*slice).clone()).collect());
     assert!(check_of(&of(&[&set_up]), "requests").evidence.starts_with("only the set-up ran"));
     assert_grade(&of(&[&set_up]), "requests", Some(Invalid));
     assert_grade(&of(&[&set_up, &begun]), "requests", Some(Valid));
@@ -523,7 +523,7 @@ fn too_few_samples_behind_a_threshold_are_a_warning_and_no_grade() {
     for (after_seconds, warned) in [(50, false), (51, true)] {
         let mut plan = made::plan(made::open(100.0, 60));
         let p99 = threshold(Metric::ResponseTime, Aggregate::Quantile(0.99), Comparison::Below, 1.0);
-        plan.thresholds = vec![plan::Threshold { after_seconds, ..p99 }];
+        plan.thresholds = vec![loadstone_plan::Threshold { after_seconds, ..p99 }];
         let check = check_of(&run_with(plan, healthy), "samples");
         assert_eq!((check.grade, !check.advice.is_empty()), (Some(Valid), warned), "{}", check.evidence);
     }
@@ -539,7 +539,7 @@ fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
     run.slices.remove(30);
     assert_grade(&run, "slices", Some(Suspect));
     assert!(check_of(&run, "slices").advice.starts_with("The disk did not take them"));
-    let error = metrics::ErrorGroup {
+    let error = loadstone_metrics::ErrorGroup {
         key: made::key(SeriesKind::Iteration, "Buy"),
         outcome: Outcome::Script,
         message: "the script ran on without yielding and was interrupted".into(),

@@ -1,9 +1,9 @@
 //! What requests wait for where it is not what it looks like: connections that are not made, a limiter in the place of a pool, a cache that expires.
 
-use analysis::{Confidence, Finding};
-use metrics::{LeafSlice, Role};
-use plan::{Load, LoadProfile, ScenarioId, ScenarioRun, TestPlan};
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::{LeafSlice, Role};
+use loadstone_plan::{Load, LoadProfile, ScenarioId, ScenarioRun, TestPlan};
+use loadstone_run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
 use crate::draws::Draws;
@@ -61,7 +61,7 @@ fn turns(visits: impl Fn(u32) -> u64) -> Run {
         let slice = Slice::new(second).requests("List", done, 20 * MS + wait).requests("Buy", done, 5 * MS + wait);
         slice.leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, done)).done()
     };
-    let profile = LoadProfile::Closed { stages: vec![plan::ClosedStage { from: 1, to: 15, duration_ns: 60 * SECOND }] };
+    let profile = LoadProfile::Closed { stages: vec![loadstone_plan::ClosedStage { from: 1, to: 15, duration_ns: 60 * SECOND }] };
     let mut run = made::run_of(made::plan(profile), (0..60).map(slice).collect());
     counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.2);
     run
@@ -123,7 +123,8 @@ fn three_places(first: u64) -> Run {
         let slice = Slice::new(second).requests("Buy", done, (time * 1e9) as u64 + u64::from(second % 3) * MS);
         slice.leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, done)).done()
     };
-    let profile = LoadProfile::Closed { stages: vec![plan::ClosedStage { from: first, to: first + 40, duration_ns: 40 * SECOND }] };
+    let profile =
+        LoadProfile::Closed { stages: vec![loadstone_plan::ClosedStage { from: first, to: first + 40, duration_ns: 40 * SECOND }] };
     made::run_of(made::plan(profile), (0..40).map(slice).collect())
 }
 

@@ -1,8 +1,8 @@
 //! Other causes are weighed against the record: ruled out with its numbers, or said not to be, and then no finding is of high confidence.
 
-use analysis::{Confidence, Finding};
-use metrics::Role;
-use run_directory::Run;
+use loadstone_analysis::{Confidence, Finding};
+use loadstone_metrics::Role;
+use loadstone_run_directory::Run;
 
 use crate::fluid::{Load, System};
 use crate::made::{counter, gauge};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{Capacity, CapacitySettings};
 use anyhow::Context;
-use run_directory::{Reader, Writer, files};
+use loadstone_analysis::{Capacity, CapacitySettings};
+use loadstone_run_directory::{Reader, Writer, files};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::UsageError;
@@ -36,7 +36,7 @@ impl KeptSearch {
 
 /// The answer as a page, once the search has ended.
 pub(crate) fn write_page(folder: &Path, capacity: &Capacity) -> anyhow::Result<()> {
-    Writer::conclusion(folder, files::REPORT, report::capacity::html(capacity).as_bytes())?;
+    Writer::conclusion(folder, files::REPORT, loadstone_report::capacity::html(capacity).as_bytes())?;
     Ok(())
 }
 

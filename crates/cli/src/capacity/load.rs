@@ -1,7 +1,7 @@
 //! The load of a test at another level.
 
-use analysis::LoadUnit;
-use plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
+use loadstone_analysis::LoadUnit;
+use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan, Timing};
 
 use crate::exit::UsageError;
 
@@ -122,7 +122,7 @@ fn at(load: &Load, times: f64, duration_ns: u64) -> Load {
 
 #[cfg(test)]
 mod tests {
-    use plan::{IterationSplit, ScenarioId};
+    use loadstone_plan::{IterationSplit, ScenarioId};
 
     use super::*;
 

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use analysis::{CapacityProbe, ProbeReading, Summary};
-use metrics::clock::Monotonic;
-use plan::{Load, Metric, TestPlan, Threshold};
-use run_directory::{Reader, Run};
-use session::{LoadEnding, StopReason, Subscriber};
+use loadstone_analysis::{CapacityProbe, ProbeReading, Summary};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_plan::{Load, Metric, TestPlan, Threshold};
+use loadstone_run_directory::{Reader, Run};
+use loadstone_session::{LoadEnding, StopReason, Subscriber};
 
 use crate::conclusion_files::ConclusionFiles;
 use crate::exit::{Exit, UsageError};
@@ -66,7 +66,7 @@ impl ProbeSetting<'_> {
             _ => {}
         }
         let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = analysis::conclude(&run);
+        let summary = loadstone_analysis::conclude(&run);
         ConclusionFiles::of(&run, &summary).write(&directory)?;
         self.check_names(&summary)?;
         let probe = concluded(&directory, (&run, &summary), level, seconds);
@@ -88,7 +88,7 @@ impl ProbeSetting<'_> {
             return Err(UsageError(format!(
                 "{}: nothing was measured that is named \"{name}\"{}; the test's requests are {}",
                 objective.label,
-                units::did_you_mean(name, &known),
+                loadstone_units::did_you_mean(name, &known),
                 requests.join(", ")
             )));
         }

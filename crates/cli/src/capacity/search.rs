@@ -4,10 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use analysis::{Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, ProbeLean, ProbeReason, next_step};
-use metrics::clock::Monotonic;
-use plan::Threshold;
-use report::terminal::ColorChoice;
+use loadstone_analysis::{
+    Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, ProbeLean, ProbeReason, next_step,
+};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_plan::Threshold;
+use loadstone_report::terminal::ColorChoice;
 
 use super::kept::{self, KeptSearch};
 use super::load::TestLoad;
@@ -88,7 +90,7 @@ impl<'a> CapacitySearch<'a> {
             self.tell(load, seconds, reason, &mut lines);
             match self.probe(load, seconds, &interrupts)? {
                 ProbeEnd::Done(mut probe) => {
-                    self.say(&format!("  {}", report::capacity::probe_line(self.request.settings.unit, &probe)));
+                    self.say(&format!("  {}", loadstone_report::capacity::probe_line(self.request.settings.unit, &probe)));
                     probe.cost_seconds += self.drain(&probe, &interrupts);
                     self.probes.push(*probe);
                     self.keep(None)?;
@@ -152,9 +154,13 @@ impl<'a> CapacitySearch<'a> {
             "Searching for the highest load at which {} {}: about {}, at most {}.{}",
             self.request.labels().join(" and "),
             if self.request.objectives.len() == 1 { "holds" } else { "hold" },
-            units::seconds(left.round()),
-            units::seconds((settings.budget_seconds - spent).max(0.0).round()),
-            if self.probes.is_empty() { String::new() } else { format!(" {} so far.", units::counted(self.probes.len() as u64, "probe")) }
+            loadstone_units::seconds(left.round()),
+            loadstone_units::seconds((settings.budget_seconds - spent).max(0.0).round()),
+            if self.probes.is_empty() {
+                String::new()
+            } else {
+                format!(" {} so far.", loadstone_units::counted(self.probes.len() as u64, "probe"))
+            }
         ));
         self.say(&format!("Every probe is a run in {}; Ctrl-C keeps what was learnt, --resume goes on.\n", self.folder.display()));
     }
@@ -167,8 +173,8 @@ impl<'a> CapacitySearch<'a> {
             ProbeReason::Confirm => "confirming",
         };
         let words = self.request.settings.unit.words(load);
-        let what = format!("Probe {}, {why}: {words} for {}", self.probes.len() + 1, units::seconds(seconds));
-        self.say(&format!("{what}; at most {} left", units::seconds((self.request.settings.budget_seconds - spent).round())));
+        let what = format!("Probe {}, {why}: {words} for {}", self.probes.len() + 1, loadstone_units::seconds(seconds));
+        self.say(&format!("{what}; at most {} left", loadstone_units::seconds((self.request.settings.budget_seconds - spent).round())));
         lines.tell(&WorkProgress::of(what, (spent, left), &name_of(&self.folder)));
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fleet::{EndRequest, NatsServer};
+use loadstone_fleet::{EndRequest, NatsServer};
 
 use crate::context::CommandContext;
 use crate::exit::Exit;
@@ -66,7 +66,7 @@ impl AgentArgs {
         let settings = AgentSettings {
             server: NatsServer::new(&self.join, authorities("--ca", self.ca.as_deref())?),
             name: self.name.as_deref(),
-            workers: self.workers.unwrap_or_else(session::cores).max(1),
+            workers: self.workers.unwrap_or_else(loadstone_session::cores).max(1),
             labels: self.labels.iter().flatten().cloned().collect(),
             quiet: self.quiet,
         };

@@ -3,13 +3,13 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::{Capacity, CapacitySettings, LoadUnit};
 use anyhow::Context;
 use clap::Args;
-use plan::{Aggregate, Threshold};
-use report::terminal::Style;
-use script::Inputs;
-use stub::demo::{DemoOptions, DemoShop};
+use loadstone_analysis::{Capacity, CapacitySettings, LoadUnit};
+use loadstone_plan::{Aggregate, Threshold};
+use loadstone_report::terminal::Style;
+use loadstone_script::Inputs;
+use loadstone_stub::demo::{DemoOptions, DemoShop};
 
 use super::demo::TEST as DEMO_TEST;
 use super::run::UrlArgs;
@@ -132,7 +132,7 @@ impl CapacityArgs {
     }
 
     /// Whether it can be made with this test.
-    pub(crate) fn check(&self, plan: &plan::TestPlan) -> anyhow::Result<()> {
+    pub(crate) fn check(&self, plan: &loadstone_plan::TestPlan) -> anyhow::Result<()> {
         let objectives = self.objectives(&plan.thresholds)?;
         self.settings(&TestLoad::of(plan)?, &objectives, &SearchPace::USUAL)?;
         Ok(())
@@ -152,7 +152,7 @@ impl CapacityArgs {
     }
 
     fn workers(&self) -> u32 {
-        self.workers.unwrap_or_else(session::cores).max(1)
+        self.workers.unwrap_or_else(loadstone_session::cores).max(1)
     }
 
     /// What a run that is over says.
@@ -164,12 +164,14 @@ impl CapacityArgs {
         let (estimate, summary) = run.as_ramp();
         let mut out = std::io::stdout();
         let text = if self.json {
-            report::capacity::ramp_json(&estimate)
+            loadstone_report::capacity::ramp_json(&estimate)
         } else {
-            report::capacity::ramp(&estimate, summary, &Style::detect(context.color, out.is_terminal()))
+            loadstone_report::capacity::ramp(&estimate, summary, &Style::detect(context.color, out.is_terminal()))
         };
         out.write_all(text.as_bytes())?;
-        self.write_files(&report::capacity::ramp_markdown(&estimate, summary), || report::capacity::ramp_html(&estimate, summary))?;
+        self.write_files(&loadstone_report::capacity::ramp_markdown(&estimate, summary), || {
+            loadstone_report::capacity::ramp_html(&estimate, summary)
+        })?;
         Ok(Exit::Passed)
     }
 
@@ -180,7 +182,7 @@ impl CapacityArgs {
         let file = folder.path().join("demo.load.ts");
         std::fs::write(&file, DEMO_TEST).with_context(|| format!("cannot write {}", file.display()))?;
         let parameters = vec![("target".to_owned(), shop.url())];
-        let inputs = Inputs { parameters, check_observer: Some(session::check_observer), ..Inputs::default() };
+        let inputs = Inputs { parameters, check_observer: Some(loadstone_session::check_observer), ..Inputs::default() };
         self.search(self.of_script(&file, "demo.load.ts", inputs), &SearchPace::DEMO, context)
     }
 
@@ -189,7 +191,7 @@ impl CapacityArgs {
         let load = TestLoad::of(&plan)?;
         let objectives = self.objectives(&plan.thresholds)?;
         let settings = self.settings(&load, &objectives, pace)?;
-        let mut options = protocol::NetworkOptions::default();
+        let mut options = loadstone_protocol::NetworkOptions::default();
         self.network.apply(&mut options, plan.options.seed);
         check_network(&options)?;
         let request = CapacityRequest {
@@ -214,13 +216,13 @@ impl CapacityArgs {
     fn show(&self, capacity: &Capacity, folder: &Path, context: &CommandContext) -> anyhow::Result<()> {
         let mut out = std::io::stdout();
         let text = if self.json {
-            report::capacity::json(capacity)
+            loadstone_report::capacity::json(capacity)
         } else {
             let style = Style::detect(context.color, out.is_terminal());
-            format!("\n{}", report::capacity::terminal(capacity, &short_path(folder), &style))
+            format!("\n{}", loadstone_report::capacity::terminal(capacity, &short_path(folder), &style))
         };
         out.write_all(text.as_bytes())?;
-        self.write_files(&report::capacity::markdown(capacity), || report::capacity::html(capacity))
+        self.write_files(&loadstone_report::capacity::markdown(capacity), || loadstone_report::capacity::html(capacity))
     }
 
     /// Where flags and the environment ask for them.
@@ -232,7 +234,7 @@ impl CapacityArgs {
 
     /// As given, or else those of the test that a search can use.
     fn objectives(&self, of_test: &[Threshold]) -> Result<Vec<Threshold>, UsageError> {
-        let refused = |threshold: &Threshold| analysis::objective_problem(threshold);
+        let refused = |threshold: &Threshold| loadstone_analysis::objective_problem(threshold);
         if self.objectives.is_empty() {
             let usable: Vec<Threshold> = of_test.iter().filter(|threshold| refused(threshold).is_none()).cloned().collect();
             let none =
@@ -254,7 +256,7 @@ impl CapacityArgs {
             None => Ok(default),
             Some(text) => {
                 let read = if load.unit == LoadUnit::Arrivals {
-                    units::rate::parse(text).map_err(|error| error.to_string())
+                    loadstone_units::rate::parse(text).map_err(|error| error.to_string())
                 } else {
                     text.trim().parse::<f64>().map_err(|_| format!("\"{text}\" is not a number"))
                 };
@@ -268,10 +270,10 @@ impl CapacityArgs {
         let seconds = |flag: &str, text: &Option<String>, default: f64| match text {
             None => Ok(default),
             Some(text) => {
-                units::duration::parse(text).map(|ns| ns as f64 / 1e9).map_err(|problem| UsageError(format!("{flag}: {problem}")))
+                loadstone_units::duration::parse(text).map(|ns| ns as f64 / 1e9).map_err(|problem| UsageError(format!("{flag}: {problem}")))
             }
         };
-        let precision = units::share::parse(&self.precision).map_err(|problem| UsageError(format!("--precision: {problem}")))?;
+        let precision = loadstone_units::share::parse(&self.precision).map_err(|problem| UsageError(format!("--precision: {problem}")))?;
         if !(0.001..=0.5).contains(&precision) {
             return Err(UsageError("--precision: give a share from 0.1 % to 50 %".to_owned()));
         }
@@ -281,13 +283,13 @@ impl CapacityArgs {
         }
         let first = load.unit.rounded(level("--first", &self.first, load.level / 4.0)?);
         let needed = |threshold: &Threshold| match threshold.aggregate {
-            Aggregate::Quantile(quantile) => SAMPLES * analysis::samples_needed(quantile) as f64,
+            Aggregate::Quantile(quantile) => SAMPLES * loadstone_analysis::samples_needed(quantile) as f64,
             _ => 0.0,
         };
         let ladder_seconds = (probe_seconds * LADDER).max(6.0).round();
         let budget_seconds = seconds("--budget", &self.budget, pace.budget_seconds)?;
         if budget_seconds < ladder_seconds {
-            let (budget, ladder) = (units::seconds(budget_seconds), units::seconds(ladder_seconds));
+            let (budget, ladder) = (loadstone_units::seconds(budget_seconds), loadstone_units::seconds(ladder_seconds));
             return Err(UsageError(format!(
                 "--budget: {budget} is shorter than the first probe, {ladder}; give more, or a shorter --probe"
             )));

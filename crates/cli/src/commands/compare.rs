@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use report::terminal::Style;
+use loadstone_report::terminal::Style;
 
 use crate::comparison::{self, ConcludedRun};
 use crate::conclusion_files::write_if_asked;
@@ -56,14 +56,14 @@ impl CompareArgs {
         let compared = ConcludedRun::read(&baseline)?.compare_with(&candidate, effect, &gates);
         let mut out = std::io::stdout();
         let text = if self.json {
-            report::comparison::json(&compared)
+            loadstone_report::comparison::json(&compared)
         } else {
-            report::comparison::terminal(&compared, &Style::detect(context.color, out.is_terminal()))
+            loadstone_report::comparison::terminal(&compared, &Style::detect(context.color, out.is_terminal()))
         };
         out.write_all(text.as_bytes())?;
         comparison::write_markdown(&compared, self.markdown.as_deref())?;
-        write_if_asked(self.junit.as_deref(), || report::comparison::junit(&compared))?;
-        write_if_asked(self.html.as_deref(), || report::comparison::html(&compared))?;
+        write_if_asked(self.junit.as_deref(), || loadstone_report::comparison::junit(&compared))?;
+        write_if_asked(self.html.as_deref(), || loadstone_report::comparison::html(&compared))?;
         Ok(comparison::exit_of(&compared))
     }
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use clap::Args;
-use script::Inputs;
-use stub::demo::{DemoOptions, DemoShop};
+use loadstone_script::Inputs;
+use loadstone_stub::demo::{DemoOptions, DemoShop};
 
 use crate::command_run::scratch_folder;
 use crate::context::CommandContext;
@@ -37,7 +37,7 @@ impl DemoArgs {
         if let Some(listen) = self.serve {
             return serve(listen);
         }
-        units::duration::parse(&self.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
+        loadstone_units::duration::parse(&self.duration).map_err(|problem| UsageError(format!("--for: {problem}")))?;
         let shop = DemoShop::start(DemoOptions::default()).context("cannot start the demo shop")?;
         let folder = scratch_folder()?;
         let file = folder.path().join("demo.load.ts");
@@ -47,8 +47,8 @@ impl DemoArgs {
         let exit = ScriptRun {
             path: &file,
             shown: "demo.load.ts",
-            inputs: Inputs { parameters, check_observer: Some(session::check_observer), ..Inputs::default() },
-            workers: session::cores(),
+            inputs: Inputs { parameters, check_observer: Some(loadstone_session::check_observer), ..Inputs::default() },
+            workers: loadstone_session::cores(),
             tags: &["demo".to_owned()],
             network: &NetworkArgs::default(),
             fleet: None,

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use clap::Args;
-use report::DoctorGrade;
-use report::terminal::Style;
+use loadstone_report::DoctorGrade;
+use loadstone_report::terminal::Style;
 
 use crate::context::CommandContext;
 use crate::doctor::{IntendedLoad, examine, read_machine};
@@ -39,12 +39,17 @@ pub(crate) struct DoctorArgs {
 
 impl DoctorArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
-        let rate = self.rate.as_deref().map(units::rate::parse).transpose().map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+        let rate = self
+            .rate
+            .as_deref()
+            .map(loadstone_units::rate::parse)
+            .transpose()
+            .map_err(|problem| UsageError(format!("--rate: {problem}")))?;
         let target = self.target.as_deref().map(|target| given::url("", target)).transpose()?;
         let lines = examine(&read_machine(target.as_ref(), &self.folder.runs), IntendedLoad { rate, users: self.users });
         let mut out = std::io::stdout();
         let style = Style::detect(context.color, out.is_terminal());
-        let text = if self.json { report::doctor_json(&lines) } else { report::doctor_table(&lines, &style) };
+        let text = if self.json { loadstone_report::doctor_json(&lines) } else { loadstone_report::doctor_table(&lines, &style) };
         out.write_all(text.as_bytes())?;
         let is_in_the_way = lines.iter().any(|line| line.grade == DoctorGrade::TooLittle);
         Ok(if is_in_the_way { Exit::Invalid } else { Exit::Passed })

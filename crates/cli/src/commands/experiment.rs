@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use analysis::{ComparisonVerdict, Experiment, ExperimentStop, Finding};
 use anyhow::Context;
 use clap::Args;
-use report::terminal::Style;
-use script::{Inputs, Knob, Loaded};
-use stub::demo::{DemoOptions, DemoShop};
+use loadstone_analysis::{ComparisonVerdict, Experiment, ExperimentStop, Finding};
+use loadstone_report::terminal::Style;
+use loadstone_script::{Inputs, Knob, Loaded};
+use loadstone_stub::demo::{DemoOptions, DemoShop};
 
 use crate::command_run::scratch_folder;
 use crate::conclusion_files::{onto_job_page, short_path, write_if_asked};
@@ -130,7 +130,7 @@ impl ExperimentArgs {
             path,
             shown,
             inputs,
-            workers: self.workers.unwrap_or_else(session::cores).max(1),
+            workers: self.workers.unwrap_or_else(loadstone_session::cores).max(1),
             tags: &[],
             network: &self.network,
             fleet: None,
@@ -187,16 +187,19 @@ impl ExperimentArgs {
     fn about(&self, test: &str) -> anyhow::Result<Option<(PathBuf, Finding)>> {
         let Some(number) = self.finding else { return Ok(None) };
         let directory = flags::find(&self.folder.runs, &self.run)?;
-        let run = run_directory::Reader::open(&directory).and_then(run_directory::Reader::run)?;
+        let run = loadstone_run_directory::Reader::open(&directory).and_then(loadstone_run_directory::Reader::run)?;
         if run.plan.name != test {
             let problem =
                 format!("--finding: {} is a run of \"{}\", not of \"{test}\": name another with --run", directory.display(), run.plan.name);
             return Err(UsageError(problem).into());
         }
-        let mut findings = analysis::conclude(&run).verdict.findings.findings;
+        let mut findings = loadstone_analysis::conclude(&run).verdict.findings.findings;
         if number == 0 || number > findings.len() {
-            let problem =
-                format!("--finding {number}: the run {} has {}", directory.display(), units::counted(findings.len() as u64, "finding"));
+            let problem = format!(
+                "--finding {number}: the run {} has {}",
+                directory.display(),
+                loadstone_units::counted(findings.len() as u64, "finding")
+            );
             return Err(UsageError(problem).into());
         }
         Ok(Some((directory, findings.swap_remove(number - 1))))
@@ -212,11 +215,15 @@ impl ExperimentArgs {
         if let Some(name) = &self.knob {
             let known: Vec<&str> = loaded.knobs.iter().map(|knob| knob.name.as_str()).collect();
             return loaded.knobs.iter().find(|knob| knob.name == *name).ok_or_else(|| {
-                UsageError(format!("--knob: there is no knob \"{name}\"{}; the test has {}", units::did_you_mean(name, &known), names()))
+                UsageError(format!(
+                    "--knob: there is no knob \"{name}\"{}; the test has {}",
+                    loadstone_units::did_you_mean(name, &known),
+                    names()
+                ))
             });
         }
         if let Some(finding) = finding {
-            let named: Vec<&Knob> = loaded.knobs.iter().filter(|knob| analysis::names_knob(finding, &knob.name)).collect();
+            let named: Vec<&Knob> = loaded.knobs.iter().filter(|knob| loadstone_analysis::names_knob(finding, &knob.name)).collect();
             return match named[..] {
                 [knob] => Ok(knob),
                 _ => Err(UsageError(format!(
@@ -234,7 +241,7 @@ impl ExperimentArgs {
     }
 
     fn block_seconds(&self) -> Result<u64, UsageError> {
-        let ns = units::duration::parse(&self.block).map_err(|problem| UsageError(format!("--block: {problem}")))?;
+        let ns = loadstone_units::duration::parse(&self.block).map_err(|problem| UsageError(format!("--block: {problem}")))?;
         let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
         if rest > 0 || seconds < 4 {
             return Err(UsageError(format!("--block: {} is not a whole number of seconds of at least four", self.block)));
@@ -243,11 +250,11 @@ impl ExperimentArgs {
     }
 
     fn effect(&self) -> Result<f64, UsageError> {
-        let share = units::share::parse(&self.effect).map_err(|problem| UsageError(format!("--effect: {problem}")))?;
+        let share = loadstone_units::share::parse(&self.effect).map_err(|problem| UsageError(format!("--effect: {problem}")))?;
         if share > 0.0 && share < 1.0 { Ok(share) } else { Err(UsageError("--effect: give a share above 0 % and below 100 %".to_owned())) }
     }
 
-    fn measure(&self) -> Result<Option<(analysis::ComparedMetric, Option<String>)>, UsageError> {
+    fn measure(&self) -> Result<Option<(loadstone_analysis::ComparedMetric, Option<String>)>, UsageError> {
         let Some(text) = &self.measure else { return Ok(None) };
         let known = ["rate", "failures", "mean", "p50", "p95", "p99"];
         // The language of --fail-if, without what is worse.
@@ -260,15 +267,15 @@ impl ExperimentArgs {
     fn show(&self, experiment: &Experiment, directory: &Path, context: &CommandContext) -> anyhow::Result<()> {
         let mut out = std::io::stdout();
         if self.json {
-            out.write_all(report::experiment::json(experiment).as_bytes())?;
+            out.write_all(loadstone_report::experiment::json(experiment).as_bytes())?;
         } else {
             let style = Style::detect(context.color, out.is_terminal());
-            write!(out, "{}\nRecord  {}\n", report::experiment::terminal(experiment, &style), short_path(directory))?;
+            write!(out, "{}\nRecord  {}\n", loadstone_report::experiment::terminal(experiment, &style), short_path(directory))?;
         }
-        let markdown = report::experiment::markdown(experiment);
+        let markdown = loadstone_report::experiment::markdown(experiment);
         write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
         onto_job_page(&markdown)?;
-        write_if_asked(self.html.as_deref(), || report::experiment::html(experiment))
+        write_if_asked(self.html.as_deref(), || loadstone_report::experiment::html(experiment))
     }
 }
 

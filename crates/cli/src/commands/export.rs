@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use run_directory::export::{self, TableFormat, flows, metrics, per_second, signals};
+use loadstone_run_directory::export::{self, TableFormat, flows, metrics, per_second, signals};
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
@@ -54,7 +54,7 @@ impl ExportArgs {
             ExportTable::Folded => return self.write_profile(export::folded(&self.run.as_kept()?.signals).into_bytes(), true),
             ExportTable::Pprof => return self.write_profile(export::pprof(&self.run.as_kept()?.signals)?.unwrap_or_default(), false),
             ExportTable::Seconds => per_second(&self.run.as_kept()?),
-            ExportTable::Totals => analysis::totals_table(&self.run.read()?.2),
+            ExportTable::Totals => loadstone_analysis::totals_table(&self.run.read()?.2),
             ExportTable::Flows => flows(&self.run.as_kept()?),
             ExportTable::Metrics => metrics(&self.run.as_kept()?),
             ExportTable::Signals => signals(&self.run.as_kept()?),

@@ -184,7 +184,7 @@ impl UpArgs {
         let (kubectl, agents) = (self.cluster.kubectl().shown(), self.agents);
         let status = format!("When `{}` says that all are ready:\n\n", self.cluster.hint("status"));
         if let Some(nats) = &fleet.nats {
-            let address = ::fleet::without_password(&nats.address);
+            let address = loadstone_fleet::without_password(&nats.address);
             return format!("{status}  loadstone run TEST.load.ts --fleet {address} --agents {agents}\n");
         }
         let (secret, service) = (fleet.secret_name(), fleet.nats_name());

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use import::{Choices, Format, ImportedTest, Input, NoteKind};
+use loadstone_import::{Choices, Format, ImportedTest, Input, NoteKind};
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
@@ -80,7 +80,7 @@ impl ImportArgs {
             read: &read,
             choices: Choices { pauses: !self.no_pauses, assets: !self.no_assets, all_hosts: self.all_hosts },
         };
-        let imported = import::import(self.format.into(), &input).map_err(|error| UsageError(error.to_string()))?;
+        let imported = loadstone_import::import(self.format.into(), &input).map_err(|error| UsageError(error.to_string()))?;
         let mut written = Vec::new();
         if to_stdout {
             write!(std::io::stdout(), "{}", imported.text)?;

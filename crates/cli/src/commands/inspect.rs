@@ -22,9 +22,9 @@ pub(crate) struct InspectArgs {
 impl InspectArgs {
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
         given::check_test(&self.file)?;
-        let plan = script::load(&self.file, &self.params.inputs()?)?.plan;
+        let plan = loadstone_script::load(&self.file, &self.params.inputs()?)?.plan;
         let secrets = plan.all_secrets();
-        session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
+        loadstone_session::observers(&plan).map_err(|problem| UsageError(secrets.hide(&problem.to_string()).into_owned()))?;
         // Written at once: an error of JSON's writer would hide that the reader has left (`| head`).
         let text = serde_json::to_string_pretty(&plan.hiding(&secrets))?;
         writeln!(std::io::stdout(), "{text}")?;

@@ -26,7 +26,7 @@ impl ReportArgs {
         let files = ConclusionFiles::of(&run, &summary);
         let path = match &self.output {
             Some(path) => {
-                std::fs::write(path, files.text(run_directory::files::REPORT))
+                std::fs::write(path, files.text(loadstone_run_directory::files::REPORT))
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 path.clone()
             }

@@ -5,7 +5,7 @@ mod url_load;
 use std::path::Path;
 
 use clap::Args;
-use session::Session;
+use loadstone_session::Session;
 
 use crate::command_run::{CommandRun, check_network};
 use crate::context::CommandContext;
@@ -103,6 +103,6 @@ impl RunArgs {
     }
 
     fn workers(&self) -> u32 {
-        self.workers.unwrap_or_else(session::cores).max(1)
+        self.workers.unwrap_or_else(loadstone_session::cores).max(1)
     }
 }

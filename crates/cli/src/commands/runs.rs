@@ -5,9 +5,9 @@ mod prune;
 use std::io::{IsTerminal, Write};
 
 use clap::{Args, Subcommand};
-use report::RunRow;
-use report::terminal::Style;
-use run_directory::{History, RunError};
+use loadstone_report::RunRow;
+use loadstone_report::terminal::Style;
+use loadstone_run_directory::{History, RunError};
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};
@@ -45,9 +45,9 @@ impl RunsArgs {
         // What reads a pipe needs whole ids.
         let style = if is_terminal { style } else { style.as_wide_as_needed() };
         let text = match rows.as_slice() {
-            _ if self.json => report::runs_json(&rows),
+            _ if self.json => loadstone_report::runs_json(&rows),
             [] => format!("No runs yet in {}.\n", self.folder.runs.display()),
-            rows => report::runs_table(rows, &style),
+            rows => loadstone_report::runs_table(rows, &style),
         };
         out.write_all(text.as_bytes())?;
         Ok(Exit::Passed)

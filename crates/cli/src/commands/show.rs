@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use clap::Args;
-use report::RunState;
-use report::terminal::{Closing, Style, TimeColumns};
+use loadstone_report::RunState;
+use loadstone_report::terminal::{Closing, Style, TimeColumns};
 
 use crate::conclusion_files::short_path;
 use crate::context::CommandContext;
@@ -28,14 +28,14 @@ impl ShowArgs {
         let (directory, run, summary) = self.run.read()?;
         let mut out = std::io::stdout();
         if self.json {
-            out.write_all(report::summary_json(&summary).as_bytes())?;
+            out.write_all(loadstone_report::summary_json(&summary).as_bytes())?;
             return Ok(Exit::Passed);
         }
         let style = Style::detect(context.color, out.is_terminal());
         let (state, state_detail) = RunState::of(run.end.as_ref());
         let places = [("Run", short_path(&directory))];
         let closing = Closing { state, state_detail, places: &places, columns: self.columns.clone().unwrap_or_default() };
-        out.write_all(report::terminal::summary(&summary, &closing, &style).as_bytes())?;
+        out.write_all(loadstone_report::terminal::summary(&summary, &closing, &style).as_bytes())?;
         Ok(Exit::Passed)
     }
 }

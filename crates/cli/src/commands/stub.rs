@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
-use stub::{SecondCounts, now_ns};
+use loadstone_stub::{SecondCounts, now_ns};
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError};

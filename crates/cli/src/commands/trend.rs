@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use report::terminal::Style;
+use loadstone_report::terminal::Style;
 
 use crate::conclusion_files::{onto_job_page, write_if_asked};
 use crate::context::CommandContext;
@@ -43,18 +43,18 @@ impl TrendArgs {
         let trend = history.trend();
         let mut out = std::io::stdout();
         let text = if self.json {
-            report::trend::json(&trend)
+            loadstone_report::trend::json(&trend)
         } else {
-            report::trend::terminal(&trend, &Style::detect(context.color, out.is_terminal()))
+            loadstone_report::trend::terminal(&trend, &Style::detect(context.color, out.is_terminal()))
         };
         out.write_all(text.as_bytes())?;
         if let Some(left_out) = history.left_out() {
             // A convenience; a closed standard error is no reason to stop.
             let _ = writeln!(std::io::stderr(), "Left out: {left_out}.");
         }
-        let markdown = report::trend::markdown(&trend);
+        let markdown = loadstone_report::trend::markdown(&trend);
         write_if_asked(self.markdown.as_deref(), || markdown.clone())?;
-        write_if_asked(self.html.as_deref(), || report::trend::html(&trend))?;
+        write_if_asked(self.html.as_deref(), || loadstone_report::trend::html(&trend))?;
         onto_job_page(&markdown)?;
         Ok(Exit::Passed)
     }

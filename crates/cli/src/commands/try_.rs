@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, StopReason, WorkerContext};
-use metrics::{Outcome, SeriesKind, Snapshot};
-use plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
-use report::terminal::{ColorChoice, Style};
-use report::{ExchangeView, ExpectationView, MessageView, ResponseView};
-use script::{
+use loadstone_engine::{Coordinator, LoadControl, LoadEnding, LoadEvent, StopReason, WorkerContext};
+use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
+use loadstone_plan::{IterationSplit, Load, LoadProfile, ScenarioRun, TestPlan};
+use loadstone_report::terminal::{ColorChoice, Style};
+use loadstone_report::{ExchangeView, ExpectationView, MessageView, ResponseView};
+use loadstone_script::{
     Loaded, MessageDirection, ScriptError, ScriptUsers, Sinks, StubConsole, Stubs, TracedCheck, TracedExchange, TracedExpectation,
     TracedMessage, TracedResponse,
 };
-use secrets::Secrets;
+use loadstone_secrets::Secrets;
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, UsageError, hiding, unreachable};
@@ -50,7 +50,7 @@ pub(crate) struct TryArgs {
 impl TryArgs {
     pub(crate) fn perform(&self, context: &CommandContext) -> anyhow::Result<Exit> {
         given::check_test(&self.file)?;
-        let mut loaded = script::load(&self.file, &self.params.inputs()?)?;
+        let mut loaded = loadstone_script::load(&self.file, &self.params.inputs()?)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
         let secrets = loaded.plan.all_secrets();
         try_loaded(self, context.color, loaded, &secrets).map_err(|error| hiding(&secrets, error))
@@ -64,7 +64,7 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     let stub_secrets = secrets.clone();
     let print: StubConsole = Box::new(move |line| say(&stub_secrets.hide(&format!("[stub] {}", line.text))));
     let stubs = loaded.has_stubs().then(|| Stubs::start(&loaded, print)).transpose()?.map(Rc::new);
-    if let Err(problem) = session::reach(&plan, &loaded.network) {
+    if let Err(problem) = loadstone_session::reach(&plan, &loaded.network) {
         return unreachable(&problem, secrets);
     }
     let style = Style::detect(color, std::io::stdout().is_terminal());
@@ -104,8 +104,8 @@ fn try_loaded(args: &TryArgs, color: ColorChoice, loaded: Loaded, secrets: &Secr
     }
     aftermath.lines().iter().for_each(|line| say(&secrets.hide(line)));
     let TryCounts { iterations, iterations_failed, checks_failed, .. } = counts;
-    let checks = if checks_failed > 0 { format!(", {} failed", units::counted(checks_failed, "check")) } else { String::new() };
-    say(&format!("{} ran, {iterations_failed} failed{checks}. Nothing was recorded.", units::counted(iterations, "iteration")));
+    let checks = if checks_failed > 0 { format!(", {} failed", loadstone_units::counted(checks_failed, "check")) } else { String::new() };
+    say(&format!("{} ran, {iterations_failed} failed{checks}. Nothing was recorded.", loadstone_units::counted(iterations, "iteration")));
     match ending {
         LoadEnding::Stopped(StopReason::SetUp(_)) => {
             say("The set-up failed, so what comes after it did not run.");
@@ -185,18 +185,18 @@ fn showing(style: Style, secrets: &Secrets, misused: &Arc<AtomicBool>) -> Sinks 
         errors: Some(Rc::new(move |error: &ScriptError| say(&of_errors.hide(&format!("{}\n", error.render()))))),
         exchanges: Some(Rc::new(move |traced: &TracedExchange<'_>| {
             // Before, so that no cut or wrapped line splits a secret; and after, for what reads otherwise once it is laid out.
-            let shown = report::exchange(&masked(view(traced), &secrets), &style);
+            let shown = loadstone_report::exchange(&masked(view(traced), &secrets), &style);
             say(secrets.hide(&shown).trim_end_matches('\n'));
             say("");
         })),
         messages: Some(Rc::new(move |traced: &TracedMessage<'_>| {
-            say(of_messages.hide(&report::message(&message_view(traced, &of_messages), &style)).trim_end_matches('\n'));
+            say(of_messages.hide(&loadstone_report::message(&message_view(traced, &of_messages), &style)).trim_end_matches('\n'));
             say("");
         })),
         checks: Some(Rc::new(move |traced: &TracedCheck<'_>| {
             say(&format!(
                 "{}\n",
-                of_checks.hide(&report::check(&of_checks.hide(traced.name), traced.holds, &style)).trim_end_matches('\n')
+                of_checks.hide(&loadstone_report::check(&of_checks.hide(traced.name), traced.holds, &style)).trim_end_matches('\n')
             ));
         })),
     }

@@ -25,7 +25,7 @@ pub(crate) struct TypesArgs {
 impl TypesArgs {
     /// Writes the file; one that exists already belongs to the same services, and is replaced.
     pub(crate) fn perform(&self, _context: &CommandContext) -> anyhow::Result<Exit> {
-        let types = script::grpc_types(&self.path, &self.imports)?;
+        let types = loadstone_script::grpc_types(&self.path, &self.imports)?;
         let named = || PathBuf::from(self.path.file_stem().unwrap_or(self.path.as_os_str())).with_extension("d.ts");
         let file = self.out.clone().unwrap_or_else(named);
         std::fs::write(&file, types).with_context(|| format!("cannot write {}", file.display()))?;

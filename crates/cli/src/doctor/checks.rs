@@ -1,7 +1,7 @@
 //! What readings mean for the load that is asked for. Pure: no I/O.
 
-use report::{DoctorGrade, DoctorLine};
-use units::{count, memory, rate, share};
+use loadstone_report::{DoctorGrade, DoctorLine};
+use loadstone_units::{count, memory, rate, share};
 
 use super::readings::MachineReadings;
 
@@ -145,7 +145,7 @@ fn cpu_limit(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     let Some(limit) = readings.cpu_limit else {
         return line("CPU limit", DoctorGrade::Good, "none", "no control group throttles the generator");
     };
-    let found = format!("{} cores", units::number(limit));
+    let found = format!("{} cores", loadstone_units::number(limit));
     let raise = "raise cpu.max (docker run --cpus, resources.limits.cpu), or remove it";
     match asked.rate {
         Some(asked) if asked > limit * CORE_RATE_MAX => {
@@ -231,7 +231,7 @@ fn names(readings: &MachineReadings) -> DoctorLine {
     match &readings.lookup {
         Some(lookup) => match &lookup.found {
             Ok(addresses) => {
-                let took = units::seconds(lookup.seconds);
+                let took = loadstone_units::seconds(lookup.seconds);
                 let plural = if *addresses == 1 { "address" } else { "addresses" };
                 let means = format!("{} has {addresses} {plural} (found in {took})", lookup.host);
                 line("names", DoctorGrade::Good, found, means)

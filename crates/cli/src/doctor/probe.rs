@@ -5,7 +5,7 @@ use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
+use loadstone_metrics::clock::Monotonic;
 use rustix::process::{Resource, getrlimit, getuid};
 use url::Url;
 
@@ -28,7 +28,7 @@ pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings
             .and_then(|(first, last)| Some((first.try_into().ok()?, last.try_into().ok()?))),
         port_reuse: number("/proc/sys/net/ipv4/tcp_tw_reuse"),
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count").zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
-        cores: (machine_cores(), session::cores()),
+        cores: (machine_cores(), loadstone_session::cores()),
         cpu_limit,
         memory: text("/proc/meminfo").and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:").map(str::to_owned))?;

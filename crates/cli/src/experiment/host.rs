@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use loadstone_script::KnobTarget;
 use rustix::process::{Pid, Signal, kill_process};
-use script::KnobTarget;
 
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// The kernel's own period. µs.
@@ -84,7 +84,7 @@ fn pids(of: &KnobTarget) -> anyhow::Result<Vec<u32>> {
     let own = std::process::id();
     let found = match of {
         KnobTarget::Pid(pid) => vec![*pid],
-        KnobTarget::Port(port) => session::processes_on(*port),
+        KnobTarget::Port(port) => loadstone_session::processes_on(*port),
         KnobTarget::Cgroup(path) => {
             let group = if Path::new(path).starts_with(CGROUPS) { PathBuf::from(path) } else { existing(path)? };
             let text = std::fs::read_to_string(group.join("cgroup.procs")).with_context(|| format!("cannot read {}", group.display()))?;

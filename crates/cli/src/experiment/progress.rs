@@ -2,9 +2,9 @@
 
 use std::io::{IsTerminal, Write};
 
-use analysis::{KnobContrast, KnobTrial, NextBlock};
-use metrics::{Nanos, clock::Monotonic};
-use session::{RunEvent, RunRequests, Subscriber, SubscriberError};
+use loadstone_analysis::{KnobContrast, KnobTrial, NextBlock};
+use loadstone_metrics::{Nanos, clock::Monotonic};
+use loadstone_session::{RunEvent, RunRequests, Subscriber, SubscriberError};
 
 /// Ignores errors: an experiment does not depend on its terminal.
 pub(super) struct ExperimentProgress {
@@ -86,7 +86,7 @@ impl ExperimentProgress {
 
 /// To ten seconds: nobody knows better.
 pub(super) fn rough(seconds: f64) -> String {
-    units::duration::format((seconds / 10.0).ceil() as u64 * 10_000_000_000)
+    loadstone_units::duration::format((seconds / 10.0).ceil() as u64 * 10_000_000_000)
 }
 
 impl Subscriber for ExperimentProgress {

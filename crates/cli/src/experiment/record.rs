@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::{Experiment, FindingProof};
 use anyhow::Context;
-use run_directory::files;
+use loadstone_analysis::{Experiment, FindingProof};
+use loadstone_run_directory::files;
 
 /// Below the folder of runs: lists of runs do not look deeper, so that no block is taken for a run of its test.
 const FOLDER: &str = "experiments";
@@ -31,7 +31,7 @@ pub(crate) fn folder(runs: &Path) -> PathBuf {
 
 /// What an experiment's folder says; `None`: it is none.
 pub(crate) fn answer(folder: &Path) -> anyhow::Result<Option<Experiment>> {
-    let Some(bytes) = run_directory::Reader::conclusion(folder, FILE)? else { return Ok(None) };
+    let Some(bytes) = loadstone_run_directory::Reader::conclusion(folder, FILE)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).with_context(|| format!("cannot read {}", folder.join(FILE).display()))
 }
 
@@ -42,7 +42,8 @@ pub(crate) struct ExperimentRecord {
 impl ExperimentRecord {
     /// Makes `experiments/TIME-TEST-KNOB` in the folder of runs.
     pub(crate) fn create(runs: &Path, test: &str, knob: &str) -> anyhow::Result<Self> {
-        let time: String = session::now().chars().take("2026-11-20T18:30:05".len()).map(|c| if c == ':' { '-' } else { c }).collect();
+        let time: String =
+            loadstone_session::now().chars().take("2026-11-20T18:30:05".len()).map(|c| if c == ':' { '-' } else { c }).collect();
         let plain =
             |text: &str| -> String { text.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect() };
         let directory = runs.join(FOLDER).join(format!("{time}-{}-{}", plain(test), plain(knob)));
@@ -65,14 +66,20 @@ impl ExperimentRecord {
 
     /// The page, once it is over.
     pub(crate) fn write_page(&self, experiment: &Experiment) -> anyhow::Result<()> {
-        run_directory::Writer::conclusion(&self.directory, files::REPORT, report::experiment::html(experiment).as_bytes())?;
+        loadstone_run_directory::Writer::conclusion(
+            &self.directory,
+            files::REPORT,
+            loadstone_report::experiment::html(experiment).as_bytes(),
+        )?;
         Ok(())
     }
 
     /// What is known so far, in place of what was.
     pub(crate) fn write(&self, experiment: &Experiment) -> anyhow::Result<()> {
-        for (file, text) in [(FILE, report::experiment::json(experiment)), (MARKDOWN, report::experiment::markdown(experiment))] {
-            run_directory::Writer::conclusion(&self.directory, file, text.as_bytes())?;
+        for (file, text) in
+            [(FILE, loadstone_report::experiment::json(experiment)), (MARKDOWN, loadstone_report::experiment::markdown(experiment))]
+        {
+            loadstone_run_directory::Writer::conclusion(&self.directory, file, text.as_bytes())?;
         }
         Ok(())
     }
@@ -82,7 +89,7 @@ impl ExperimentRecord {
         let mut proofs = proofs(run)?;
         proofs.retain(|known| (&known.rule, &known.claim, &known.knob) != (&proof.rule, &proof.claim, &proof.knob));
         proofs.push(FindingProof { experiment: self.id(), ..proof.clone() });
-        run_directory::Writer::conclusion(run, files::PROOFS, &serde_json::to_vec_pretty(&proofs)?)?;
+        loadstone_run_directory::Writer::conclusion(run, files::PROOFS, &serde_json::to_vec_pretty(&proofs)?)?;
         Ok(())
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use analysis::{ExperimentStop, Finding, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
-use metrics::clock::Monotonic;
-use plan::TestPlan;
-use run_directory::Reader;
-use script::{Knob, KnobChange, Loaded};
-use session::{LoadEnding, StopReason};
+use loadstone_analysis::{ExperimentStop, Finding, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_plan::TestPlan;
+use loadstone_run_directory::Reader;
+use loadstone_script::{Knob, KnobChange, Loaded};
+use loadstone_session::{LoadEnding, StopReason};
 
 use super::guardian::Guardian;
 use super::progress::{ExperimentProgress, rough};
@@ -28,7 +28,7 @@ pub(crate) struct ExperimentRun<'a> {
     pub(crate) block_seconds: u64,
     pub(crate) rounds_max: usize,
     pub(crate) effect: f64,
-    pub(crate) measure: Option<(analysis::ComparedMetric, Option<String>)>,
+    pub(crate) measure: Option<(loadstone_analysis::ComparedMetric, Option<String>)>,
     pub(crate) finding: Option<Finding>,
     /// Folder of run directories.
     pub(crate) runs: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) struct ExperimentRun<'a> {
 
 /// How it went.
 pub(crate) struct ExperimentEnd {
-    pub(crate) experiment: analysis::Experiment,
+    pub(crate) experiment: loadstone_analysis::Experiment,
     pub(crate) record: ExperimentRecord,
     /// What broke it; what was learnt until then is kept.
     pub(crate) failure: Option<anyhow::Error>,
@@ -111,7 +111,7 @@ impl ExperimentRun<'_> {
 }
 
 /// Only of a delay that Loadstone itself adds is it known that it is one.
-fn scale(value: &script::KnobValue) -> KnobScale {
+fn scale(value: &loadstone_script::KnobValue) -> KnobScale {
     let delays = value.changes.iter().map(|change| match change {
         KnobChange::Proxy { delay_ns, bytes_per_second: None, resets, .. } if *resets == 0.0 => Some(*delay_ns as f64 / 1e9),
         _ => None,
@@ -214,7 +214,7 @@ impl Blocks<'_> {
             LoadEnding::Broke(problem) => anyhow::bail!(problem),
         }
         let run = Reader::open(&directory).and_then(Reader::run)?;
-        let validity = analysis::conclude(&run).verdict.validity;
+        let validity = loadstone_analysis::conclude(&run).verdict.validity;
         if let Some(why) = validity.invalid_because() {
             self.progress
                 .line(&format!("round {}  the measurement with {label} is INVALID, the round does not count: {why}", next.round + 1));

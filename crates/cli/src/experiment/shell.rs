@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use metrics::clock::Monotonic;
+use loadstone_metrics::clock::Monotonic;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How often it is looked whether the command has ended.
@@ -33,7 +33,7 @@ pub(super) fn run(line: &str, folder: &Path, within_ns: u64) -> anyhow::Result<(
             None if clock.now() > within_ns => {
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 let _ = child.wait();
-                bail!("`{line}` did not end within {}", units::duration::format(within_ns));
+                bail!("`{line}` did not end within {}", loadstone_units::duration::format(within_ns));
             }
             None => std::thread::sleep(LOOK),
         }

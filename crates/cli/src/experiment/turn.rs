@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use http_client::{HttpTarget, Method, within};
-use metrics::clock::Monotonic;
-use script::{Knob, KnobChange};
-use secrets::Secrets;
-use stub::{ProxyEffects, TcpProxy};
+use loadstone_http_client::{HttpTarget, Method, within};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_script::{Knob, KnobChange};
+use loadstone_secrets::Secrets;
+use loadstone_stub::{ProxyEffects, TcpProxy};
 use tokio::runtime::Runtime;
 use url::Url;
 
@@ -113,7 +113,7 @@ impl TurnedKnob {
         let target = HttpTarget::of(&Url::parse(url)?)?;
         let mut request = target.request(Method::from_bytes(method.as_bytes())?, body.to_owned());
         for (name, value) in headers {
-            request.headers_mut().append(http_client::header::HeaderName::try_from(name.as_str())?, value.parse()?);
+            request.headers_mut().append(loadstone_http_client::header::HeaderName::try_from(name.as_str())?, value.parse()?);
         }
         let limit = Duration::from_nanos(self.knob.within_ns);
         let answer = within(limit, async {
@@ -139,7 +139,7 @@ impl TurnedKnob {
                 return Ok(());
             }
             if clock.now() > self.knob.within_ns {
-                let waited = units::duration::format(self.knob.within_ns);
+                let waited = loadstone_units::duration::format(self.knob.within_ns);
                 bail!("the system is not ready after {waited}: GET {}: {problem}", self.secrets.hide(url));
             }
             std::thread::sleep(ASK_AGAIN);
@@ -160,7 +160,7 @@ impl Drop for TurnedKnob {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use script::KnobValue;
+    use loadstone_script::KnobValue;
 
     use super::*;
 
@@ -224,7 +224,8 @@ mod tests {
             })
         };
         let folder = tempfile::tempdir().unwrap();
-        let mut turned = turned(folder.path(), |label| KnobChange::Paused { paused: label == "on", of: script::KnobTarget::Pid(pid) });
+        let mut turned =
+            turned(folder.path(), |label| KnobChange::Paused { paused: label == "on", of: loadstone_script::KnobTarget::Pid(pid) });
         turned.turn(1, &|| false).unwrap();
         assert!(becomes(&['T']), "{}", state());
         drop(turned);

@@ -23,14 +23,14 @@ pub(crate) struct ComparisonArgs {
 impl ComparisonArgs {
     /// # Errors
     /// [`UsageError`]: a condition that is not understood.
-    pub(crate) fn gates(&self) -> Result<Vec<analysis::ComparisonGate>, UsageError> {
+    pub(crate) fn gates(&self) -> Result<Vec<loadstone_analysis::ComparisonGate>, UsageError> {
         self.fail_if.iter().map(|text| gate::parse(text)).collect()
     }
 
     /// # Errors
     /// [`UsageError`]: not a share between 0 and 1.
     pub(crate) fn effect(&self) -> Result<f64, UsageError> {
-        let share = units::share::parse(&self.effect).map_err(|problem| UsageError(format!("--effect: {problem}")))?;
+        let share = loadstone_units::share::parse(&self.effect).map_err(|problem| UsageError(format!("--effect: {problem}")))?;
         if share > 0.0 && share < 1.0 { Ok(share) } else { Err(UsageError("--effect: give a share above 0 % and below 100 %".to_owned())) }
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use protocol::http::{HttpOptions, TraceSeed, Versions};
-use protocol::{NetworkOptions, NetworkRoute, Proxy, SourceRange};
+use loadstone_protocol::http::{HttpOptions, TraceSeed, Versions};
+use loadstone_protocol::{NetworkOptions, NetworkRoute, Proxy, SourceRange};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http2Flag {
@@ -14,7 +14,7 @@ pub(crate) enum Http2Flag {
 }
 
 fn connection_rate(text: &str) -> Result<f64, String> {
-    let rate = units::rate::parse(text).map_err(|error| error.to_string())?;
+    let rate = loadstone_units::rate::parse(text).map_err(|error| error.to_string())?;
     if rate > 0.0 { Ok(rate) } else { Err("must be above 0".to_owned()) }
 }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use outputs::Destination;
-use report::terminal::TimeColumns;
-use session::OutputSettings;
+use loadstone_outputs::Destination;
+use loadstone_report::terminal::TimeColumns;
+use loadstone_session::OutputSettings;
 
 use super::AgainstArgs;
 use crate::exit::UsageError;

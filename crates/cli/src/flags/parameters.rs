@@ -1,7 +1,7 @@
 //! Parameters of a test.
 
 use clap::Args;
-use script::{Inputs, ScriptError};
+use loadstone_script::{Inputs, ScriptError};
 
 /// Parameters of a script, for every command that takes one.
 #[derive(Debug, Args)]
@@ -26,5 +26,5 @@ impl ParameterArgs {
 /// # Errors
 /// A parameter without a name or a value.
 pub(crate) fn inputs(parameters: &[String]) -> Result<Inputs, ScriptError> {
-    Ok(Inputs { check_observer: Some(session::check_observer), ..Inputs::from_process(parameters)? })
+    Ok(Inputs { check_observer: Some(loadstone_session::check_observer), ..Inputs::from_process(parameters)? })
 }

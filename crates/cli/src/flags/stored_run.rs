@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::Summary;
 use clap::Args;
-use run_directory::{History, Reader, Run};
+use loadstone_analysis::Summary;
+use loadstone_run_directory::{History, Reader, Run};
 
 use crate::answers;
 use crate::exit::UsageError;
@@ -30,7 +30,7 @@ impl StoredRunArgs {
     pub(crate) fn read(&self) -> anyhow::Result<(PathBuf, Run, Summary)> {
         let directory = self.directory()?;
         let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = Summary { proofs: crate::experiment::proofs(&directory)?, ..analysis::conclude(&run) };
+        let summary = Summary { proofs: crate::experiment::proofs(&directory)?, ..loadstone_analysis::conclude(&run) };
         Ok((directory, run, summary))
     }
 
@@ -47,7 +47,7 @@ impl StoredRunArgs {
 /// The directory of the run that is meant, which may lie outside the folder, or in that of an experiment or a search.
 pub(crate) fn find(runs: &Path, asked: &str) -> Result<PathBuf, UsageError> {
     let path = Path::new(asked);
-    if path.join(run_directory::files::RUN).is_file() {
+    if path.join(loadstone_run_directory::files::RUN).is_file() {
         return Ok(path.to_owned());
     }
     match History::of(runs).and_then(|history| history.find(asked)) {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, TestHost, WrittenSeconds, without_password};
-use run_directory::AgentInfo;
-use script::{CommonData, Inputs, Loaded};
-use session::{FinishedRun, FleetOfRun, LineSender, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError};
+use loadstone_fleet::{AgentFacts, GatheredFleet, LabelShare, LossPolicy, NatsServer, TestHost, WrittenSeconds, without_password};
+use loadstone_run_directory::AgentInfo;
+use loadstone_script::{CommonData, Inputs, Loaded};
+use loadstone_session::{FinishedRun, FleetOfRun, LineSender, RunEvent, RunRequests, Session, SessionError, Subscriber, SubscriberError};
 
 use super::local::LocalFleet;
 use super::said::AgentSaid;
@@ -100,7 +100,7 @@ impl FleetArgs {
                 return Err(UsageError("--fleet-share goes by labels, and the agents of local:N have none".to_owned()));
             }
             (Some(FleetPlace::Local(agents)), None, workers) => {
-                let workers = workers.unwrap_or(session::cores() / agents).max(1);
+                let workers = workers.unwrap_or(loadstone_session::cores() / agents).max(1);
                 Some(FleetRun { place: FleetPlace::Local(*agents), agents: *agents, workers, policy, authorities: None, shares })
             }
             (Some(FleetPlace::Server(_)), None, _) => {

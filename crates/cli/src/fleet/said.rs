@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AgentSaid {
-    /// To [`script::CommonData::take`].
+    /// To [`loadstone_script::CommonData::take`].
     Common(String),
     /// The test does what cannot be meant: the run is to end as failed. Why.
     Misuse(String),

@@ -6,11 +6,11 @@ use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use engine::{AgentReport, AgentWorkers, SharedIterations, WorkerContext};
-use fleet::{AgentFacts, AgentLink, AgentNumbers, Assignment, EndRequest, HostListeners, NatsServer, NumberSource};
-use metrics::Snapshot;
-use script::{CallLeases, CommonHome, ConsoleLine, LeasedCalls, ScriptError, ScriptUsers, Sinks};
-use secrets::Secrets;
+use loadstone_engine::{AgentReport, AgentWorkers, SharedIterations, WorkerContext};
+use loadstone_fleet::{AgentFacts, AgentLink, AgentNumbers, Assignment, EndRequest, HostListeners, NatsServer, NumberSource};
+use loadstone_metrics::Snapshot;
+use loadstone_script::{CallLeases, CommonHome, ConsoleLine, LeasedCalls, ScriptError, ScriptUsers, Sinks};
+use loadstone_secrets::Secrets;
 
 use super::said::AgentSaid;
 use super::test::FleetTest;
@@ -32,12 +32,12 @@ pub(crate) struct AgentSettings<'a> {
 /// # Errors
 /// The NATS server refuses, or is not there for too long at the start.
 pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::Result<()> {
-    let hostname = session::hostname();
+    let hostname = loadstone_session::hostname();
     let name = settings.name.map_or_else(|| format!("{hostname}/{}", std::process::id()), str::to_owned);
     let facts = AgentFacts {
         name: name.clone(),
         hostname,
-        cores: session::cores(),
+        cores: loadstone_session::cores(),
         workers: settings.workers,
         labels: settings.labels.clone(),
         ..AgentFacts::default()
@@ -53,7 +53,7 @@ pub(crate) fn serve(settings: &AgentSettings<'_>, end: &EndRequest) -> anyhow::R
             link.report(AgentReport::Broke(format!("{error:#}")));
         }
     });
-    fleet::serve(&settings.server, unique_id(), facts, run_test, end, &say)?;
+    loadstone_fleet::serve(&settings.server, unique_id(), facts, run_test, end, &say)?;
     Ok(())
 }
 
@@ -101,7 +101,7 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
     let set_up = link.clone();
     loaded.share(Arc::new(ByWayOf(link.clone())), Arc::new(ByWayOf(link.clone())), move |json| set_up.set_up(json.to_owned()));
     let loaded = Arc::new(loaded);
-    let tables = session::descriptor_tables(&loaded.plan.load, assignment.workers_of_all)?;
+    let tables = loadstone_session::descriptor_tables(&loaded.plan.load, assignment.workers_of_all)?;
     let (numbers, secrets) = (link.clone(), loaded.plan.all_secrets());
     let iterations = Box::new(move |leaf, count| -> Box<dyn SharedIterations> {
         Box::new(NumbersOverAgents(numbers.numbers(NumberSource::Leaf(leaf), Some(count))))

@@ -1,6 +1,6 @@
 //! `--fleet-share`: which part of the load agents with a label make.
 
-use fleet::LabelShare;
+use loadstone_fleet::LabelShare;
 
 use super::parse_label;
 use crate::exit::UsageError;

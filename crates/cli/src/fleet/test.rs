@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use script::{Inputs, Loaded};
+use loadstone_script::{Inputs, Loaded};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::UsageError;
@@ -56,7 +56,7 @@ impl FleetTest {
             sent.push(SentFile { path: file.strip_prefix(&root)?.to_owned(), base64: STANDARD.encode(content) });
         }
         let declared: Vec<String> =
-            loaded.plan.parameters.iter().map(|parameter| plan::Parameter::environment_name(&parameter.name)).collect();
+            loaded.plan.parameters.iter().map(|parameter| loadstone_plan::Parameter::environment_name(&parameter.name)).collect();
         Ok(Self {
             entry: loaded.entry().strip_prefix(&root)?.to_owned(),
             files: sent,
@@ -99,10 +99,10 @@ impl FleetTest {
             environment: self.environment.clone(),
             seed: Some(self.seed),
             stub_urls: Some(self.stub_urls.clone()),
-            check_observer: Some(session::check_observer),
+            check_observer: Some(loadstone_session::check_observer),
             ..Inputs::default()
         };
-        let loaded = script::load(&folder.join(&self.entry), &inputs)?;
+        let loaded = loadstone_script::load(&folder.join(&self.entry), &inputs)?;
         if loaded.digest() != self.digest {
             bail!(
                 "the test's modules are others here than on the controller: import files by relative paths, or packages from node_modules"
@@ -156,7 +156,7 @@ mod tests {
                export default test({ target: "http://127.0.0.1:1", load: buy.run(arrivals(rate).for("1s")) });"#,
         );
         let inputs = Inputs { parameters: vec![("rate".to_owned(), "7".to_owned())], ..Inputs::default() };
-        let loaded = script::load(&here.path().join("tests/shop.load.ts"), &inputs).unwrap();
+        let loaded = loadstone_script::load(&here.path().join("tests/shop.load.ts"), &inputs).unwrap();
         let sent = FleetTest::of(&loaded, &inputs).unwrap();
         let mut paths: Vec<String> = sent.files.iter().map(|file| file.path.display().to_string()).collect();
         paths.sort();

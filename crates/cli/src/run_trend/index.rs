@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use analysis::{Grade, LoadShape, Summary, TrendNumbers, TrendRun};
-use run_directory::{History, Reader, RunEnd, Writer, files};
+use loadstone_analysis::{Grade, LoadShape, Summary, TrendNumbers, TrendRun};
+use loadstone_run_directory::{History, Reader, RunEnd, Writer, files};
 use serde::{Deserialize, Serialize};
 
 const FILE: &str = "trend-index.json";

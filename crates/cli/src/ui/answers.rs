@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use report::capacity::{CapacityView, RampView};
-use report::experiment::ExperimentView;
-use report::trend::TrendView;
-use report::{AnswerSource, Tone};
-use run_directory::History;
+use loadstone_report::capacity::{CapacityView, RampView};
+use loadstone_report::experiment::ExperimentView;
+use loadstone_report::trend::TrendView;
+use loadstone_report::{AnswerSource, Tone};
+use loadstone_run_directory::History;
 use serde::Serialize;
 
 use super::archive::ArchiveError;
@@ -88,7 +88,7 @@ impl AnswerArchive {
             let run = ConcludedRun::read(&history.named(name)?);
             run.map_err(|problem| ArchiveError::Wrong(format!("{problem:#}")))
         };
-        let compared = read(baseline)?.compare_with(&read(candidate)?, analysis::EFFECT, &[]);
+        let compared = read(baseline)?.compare_with(&read(candidate)?, loadstone_analysis::EFFECT, &[]);
         json("comparison", &compared)
     }
 

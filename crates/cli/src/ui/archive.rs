@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use report::{ReportView, RunRow, RunState};
-use run_directory::{History, Notes, Reader, RunError};
-use secrets::Secrets;
+use loadstone_report::{ReportView, RunRow, RunState};
+use loadstone_run_directory::{History, Notes, Reader, RunError};
+use loadstone_secrets::Secrets;
 use serde::Deserialize;
 
 /// Views kept ready: readers compare two, and go back and forth.
@@ -85,7 +85,7 @@ impl RunArchive {
         }
         let goes_on = goes_on(&History::entry(&directory)?);
         let run = Reader::open(&directory).and_then(Reader::run)?;
-        let summary = analysis::conclude(&run);
+        let summary = loadstone_analysis::conclude(&run);
         let (state, detail) = if goes_on { (RunState::Running, "") } else { RunState::of(run.end.as_ref()) };
         let view = ReportView::build_in_state(&run, &summary, state, detail);
         let json = Bytes::from(serde_json::to_vec(&view).map_err(|problem| ArchiveError::Wrong(problem.to_string()))?);
@@ -148,8 +148,8 @@ fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
     }
 }
 
-fn goes_on(entry: &run_directory::HistoryEntry) -> bool {
-    let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(metrics::clock::wall_ns());
+fn goes_on(entry: &loadstone_run_directory::HistoryEntry) -> bool {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(loadstone_metrics::clock::wall_ns());
     let silent = |written: SystemTime| now.duration_since(written).is_ok_and(|silence| silence > SILENCE);
     entry.end.is_none() && entry.written.is_some_and(|written| !silent(written))
 }

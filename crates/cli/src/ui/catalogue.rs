@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use plan::{ParameterKind, ParameterOrigin};
-use script::{Inputs, Missing, ScriptError};
-use secrets::Secrets;
+use loadstone_plan::{ParameterKind, ParameterOrigin};
+use loadstone_script::{Inputs, Missing, ScriptError};
+use loadstone_secrets::Secrets;
 use serde::Serialize;
 
 /// The most files below the folder that are watched for changes; a folder with more is not one of tests.
@@ -164,10 +164,10 @@ impl TestCatalogue {
         // Only a parameter on the command line can be written wrongly, and there is none.
         let inputs = Inputs {
             missing: Missing::StoodIn,
-            check_observer: Some(session::check_observer),
+            check_observer: Some(loadstone_session::check_observer),
             ..Inputs::from_process(&[]).unwrap_or_default()
         };
-        match script::load(path, &inputs) {
+        match loadstone_script::load(path, &inputs) {
             Err(problem) => {
                 let (load, parameters, knobs, objectives) = Default::default();
                 TestFile { name: file.clone(), file, error: Some(in_words(&problem)), load, parameters, knobs, objectives }
@@ -175,9 +175,9 @@ impl TestCatalogue {
             Ok(loaded) => {
                 self.hide(&loaded.plan.secrets);
                 let plan = loaded.plan.hiding(&loaded.plan.all_secrets());
-                let load = report::load_in_words(&plan);
+                let load = loadstone_report::load_in_words(&plan);
                 let knobs = loaded.knobs.iter().map(knob).collect();
-                let usable = plan.thresholds.iter().filter(|threshold| analysis::objective_problem(threshold).is_none());
+                let usable = plan.thresholds.iter().filter(|threshold| loadstone_analysis::objective_problem(threshold).is_none());
                 let objectives = usable.map(|threshold| threshold.label.clone()).collect();
                 let parameters = plan.parameters.into_iter().map(field).collect();
                 TestFile { file, name: plan.name, error: None, load, parameters, knobs, objectives }
@@ -190,11 +190,11 @@ fn same(a: &Path, b: &Path) -> bool {
     a.file_name() == b.file_name() && a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
-fn knob(knob: &script::Knob) -> KnobField {
+fn knob(knob: &loadstone_script::Knob) -> KnobField {
     KnobField { name: knob.name.clone(), values: knob.values.iter().map(|value| value.label.clone()).collect() }
 }
 
-fn field(parameter: plan::Parameter) -> ParameterField {
+fn field(parameter: loadstone_plan::Parameter) -> ParameterField {
     let default = if parameter.origin == ParameterOrigin::Environment { Some(parameter.value) } else { parameter.default };
     ParameterField { name: parameter.name, kind: parameter.kind, help: parameter.help, default, secret: parameter.secret }
 }
@@ -206,7 +206,7 @@ impl TestFile {
     /// [`CatalogueError::Fields`], where any is.
     pub(crate) fn check(&self, values: &BTreeMap<String, String>) -> Result<(), CatalogueError> {
         let problem = |field: &ParameterField| {
-            let problem = script::value_problem(&field.kind, values.get(&field.name)?)?;
+            let problem = loadstone_script::value_problem(&field.kind, values.get(&field.name)?)?;
             Some((field.name.clone(), if field.secret { "this value is not accepted".to_owned() } else { problem }))
         };
         let problems: BTreeMap<String, String> = self.parameters.iter().filter_map(problem).collect();

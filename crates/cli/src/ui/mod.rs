@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use report::access::{Loopback, Token};
+use loadstone_report::access::{Loopback, Token};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Exit, UsageError};

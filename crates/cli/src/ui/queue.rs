@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use metrics::clock::Monotonic;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_secrets::MASK;
 use rustix::process::{Pid, Signal, kill_process};
-use secrets::MASK;
 use serde::Serialize;
 
 use super::run_process::{Announced, LaunchOptions, LivePageAddress, RunOrder, RunProcess, broke, hear, listen, start, told};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
-use http_client::{HttpTarget, Request, RequestBody, Response};
+use loadstone_http_client::{HttpTarget, Request, RequestBody, Response};
 use url::Url;
 
 /// What a live page's requests are answered with. Anything else would be shown, or run, under the address of `loadstone ui`.

@@ -12,9 +12,9 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
-use http_client::{Request as HttpRequest, RequestBody};
-use report::access::{Loopback, Token, guard};
-use run_directory::RunError;
+use loadstone_http_client::{Request as HttpRequest, RequestBody};
+use loadstone_report::access::{Loopback, Token, guard};
+use loadstone_run_directory::RunError;
 use serde::{Deserialize, Serialize};
 
 use super::answers::AnswerArchive;
@@ -118,7 +118,7 @@ impl UiState {
 }
 
 async fn page(State(shared): State<UiState>, Query(query): Query<TokenQuery>) -> Html<String> {
-    Html(report::history_page("/api", shared.token_for(&query)))
+    Html(loadstone_report::history_page("/api", shared.token_for(&query)))
 }
 
 async fn tests(State(shared): State<UiState>) -> Result<Response, ErrorResponse> {
@@ -167,7 +167,7 @@ fn take(catalogue: &TestCatalogue, form: OrderForm) -> Result<RunOrder, Catalogu
     test.check(&form.parameters)?;
     let mut inputs = inputs(&[])?;
     inputs.parameters = form.parameters.clone().into_iter().collect();
-    let loaded = script::load(&path, &inputs)?;
+    let loaded = loadstone_script::load(&path, &inputs)?;
     catalogue.hide(&loaded.plan.secrets);
     form.work.check(&form.file, &loaded).map_err(CatalogueError::Refused)?;
     let secret = loaded.plan.parameters.into_iter().filter(|parameter| parameter.secret).map(|parameter| parameter.name).collect();
@@ -249,7 +249,9 @@ async fn live(State(shared): State<UiState>, Path(id): Path<String>, Query(query
     let token = shared.token_for(&query);
     let home = if token.is_empty() { "/".to_owned() } else { format!("/?token={token}") };
     match shared.queue.live(&id) {
-        Some(_) => Html(report::live_page(&format!("/live/{id}/events"), &format!("/live/{id}/control"), token, &home)).into_response(),
+        Some(_) => {
+            Html(loadstone_report::live_page(&format!("/live/{id}/events"), &format!("/live/{id}/control"), token, &home)).into_response()
+        }
         None => Redirect::to(&home).into_response(),
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use plan::Parameter;
+use loadstone_plan::Parameter;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::work::OrderedWork;

@@ -1,7 +1,7 @@
 //! What a form of the page starts: a run, an experiment, a search. Read [`OrderedWork`].
 
 use clap::{Args, Parser};
-use script::Loaded;
+use loadstone_script::Loaded;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::capacity::CapacityArgs;

@@ -180,8 +180,8 @@ fn requests_in_parallel_share_one_moment() {
 #[test]
 fn the_wait_for_a_connection_is_part_of_a_requests_time() {
     const HELD_S: f64 = 0.05;
-    let wait = stub::Wait::fixed_ns((HELD_S * 1e9) as u64);
-    let server = stub::Server::builder().route("GET /", stub::Behaviour::new().wait(wait)).start().expect("a server");
+    let wait = loadstone_stub::Wait::fixed_ns((HELD_S * 1e9) as u64);
+    let server = loadstone_stub::Server::builder().route("GET /", loadstone_stub::Behaviour::new().wait(wait)).start().expect("a server");
     let script = format!(
         r#"import {{ iterations, scenario, test }} from "loadstone";
 const burst = scenario("Burst", (user) => Promise.all([...Array(12)].map(() => user.get("/"))));

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
+use loadstone_stub::demo::{DemoOptions, DemoShop};
+use loadstone_stub::{Behaviour, Fault, Server, Wait};
 use rustix::process::Signal;
 use serde_json::Value;
-use stub::demo::{DemoOptions, DemoShop};
-use stub::{Behaviour, Fault, Server, Wait};
 
 use crate::harness::{Folder, fairly, server};
 

@@ -6,16 +6,16 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use loadstone_stub::{Behaviour, Server, StubResponse};
 use rustix::process::Signal;
 use serde_json::Value;
-use stub::{Behaviour, Server, StubResponse};
 
 use crate::harness::{Ended, Folder, server};
 
 /// A system that takes payments, and calls `hook` for each `after` its answer; the share of every `lost`-th never.
 fn system(hook: String, after: Duration, lost: u64) -> Server {
     let hook: Arc<str> = hook.into();
-    let pay = move |request: &stub::StubRequest| {
+    let pay = move |request: &loadstone_stub::StubRequest| {
         let (hook, id) = (Arc::clone(&hook), request.sequence);
         if lost == 0 || id % lost != 0 {
             std::thread::spawn(move || {
@@ -168,7 +168,7 @@ fn a_stub_answers_what_it_holds_when_the_run_ends() {
     let hook = free();
     let (tell, answered) = std::sync::mpsc::sync_channel(1);
     let (place, tell) = (hook.clone(), std::sync::Mutex::new(Some(tell)));
-    let begin = move |_: &stub::StubRequest| {
+    let begin = move |_: &loadstone_stub::StubRequest| {
         let mut socket = TcpStream::connect(&*place).expect("the stub listens");
         let head = "POST /webhook HTTP/1.1\r\nHost: hook\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n";
         socket.write_all(head.as_bytes()).expect("the stub reads");

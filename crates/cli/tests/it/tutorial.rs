@@ -1,6 +1,6 @@
 //! The tutorial's test, as it stands in docs/tutorial.md, against the shop that it speaks of.
 
-use stub::demo::{DemoOptions, DemoShop};
+use loadstone_stub::demo::{DemoOptions, DemoShop};
 
 use crate::harness::Folder;
 

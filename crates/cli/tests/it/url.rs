@@ -28,13 +28,13 @@ fn users_keep_one_connection_each() {
 /// Every reset that the target makes is a failure of the run, on kept connections too.
 #[test]
 fn resets_are_failures_and_are_not_sent_again() {
-    let behaviour = stub::Behaviour::new().fault(0.1, stub::Fault::Reset);
-    let target = stub::Server::builder().route("* /", behaviour).start().expect("a server");
+    let behaviour = loadstone_stub::Behaviour::new().fault(0.1, loadstone_stub::Fault::Reset);
+    let target = loadstone_stub::Server::builder().route("* /", behaviour).start().expect("a server");
     for method in ["GET", "PUT"] {
         let before = target.recording().routes[0].clone();
         let ended = Folder::new().run(&["run", &target.url("/"), "-X", method, "--rate", "250", "--for", "2s"]).passes();
         let seen = target.recording().routes[0].clone();
-        let resets = |seen: &stub::RouteCounts| seen.statuses.get(&0).copied().unwrap_or(0);
+        let resets = |seen: &loadstone_stub::RouteCounts| seen.statuses.get(&0).copied().unwrap_or(0);
         let reset = resets(&seen) - resets(&before);
         assert!(reset > 0);
         assert_eq!((seen.requests - before.requests, ended.outcomes("reset")), (500, reset), "{}", ended.everything());

@@ -7,9 +7,9 @@ use super::*;
 use crate::control::{LoadControl, LoadEnding, LoadEvent};
 use crate::coordinator::Coordinator;
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
-use metrics::clock::Clock;
-use metrics::{GeneratorSlice, Outcome, Snapshot};
-use plan::{Load, RunRole, ScenarioId, ScenarioRun};
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{GeneratorSlice, Outcome, Snapshot};
+use loadstone_plan::{Load, RunRole, ScenarioId, ScenarioRun};
 
 const MS: u64 = 1_000_000;
 

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use super::*;
 use crate::control::{LoadEvent, StopReason};
 use crate::user::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser};
-use metrics::{GeneratorSlice, Outcome, Snapshot};
-use plan::{Load, LoadProfile, RunRole, ScenarioId, ScenarioRun};
+use loadstone_metrics::{GeneratorSlice, Outcome, Snapshot};
+use loadstone_plan::{Load, LoadProfile, RunRole, ScenarioId, ScenarioRun};
 
 const SET_UP: ScenarioId = ScenarioId(0);
 const LOAD: ScenarioId = ScenarioId(1);

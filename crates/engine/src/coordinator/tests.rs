@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use super::*;
 use crate::control::{LoadEvent, WorkerError};
 use crate::user::{Iteration, IterationEnd, UserError, UserFactory, VirtualUser};
-use metrics::clock::Clock;
-use metrics::{GeneratorSlice, Outcome};
-use plan::{ClosedStage, Load, LoadProfile, ScenarioId, ScenarioRun};
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{GeneratorSlice, Outcome};
+use loadstone_plan::{ClosedStage, Load, LoadProfile, ScenarioId, ScenarioRun};
 
 const MS: u64 = 1_000_000;
 
@@ -72,7 +72,7 @@ fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
     let stages = vec![ClosedStage { from: 0, to: 4, duration_ns: 80 * MS }, ClosedStage { from: 4, to: 4, duration_ns: 80 * MS }];
     let load = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::Closed { stages }));
     let coordinator = Coordinator::new(Arc::new(TestPlan::new("t", ["s"], load)), 2);
-    let mut total = metrics::Snapshot::default();
+    let mut total = loadstone_metrics::Snapshot::default();
     let mut has_last = false;
     let ending = coordinator.run(
         |context| {

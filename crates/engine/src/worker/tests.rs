@@ -12,8 +12,8 @@ use crate::event_loop::on_virtual_time;
 use crate::messages::{CoordinatorInput, IterationNumbers};
 use crate::user::{Iteration, IterationEnd, UserError, VirtualUser};
 use futures_util::future::join_all;
-use metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
-use plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timing};
+use loadstone_metrics::{GeneratorSlice, Nanos, Outcome, SeriesSlice, Snapshot};
+use loadstone_plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timing};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;

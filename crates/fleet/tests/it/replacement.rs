@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{ArrivalShare, Arrivals, LoadEnding};
-use metrics::Nanos;
-use plan::LoadProfile;
+use loadstone_engine::{ArrivalShare, Arrivals, LoadEnding};
+use loadstone_metrics::Nanos;
+use loadstone_plan::LoadProfile;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -65,7 +65,7 @@ fn check_replacement(simulated: &Simulated, outcome: &Outcome) -> Result<(), Str
     // Of the simulation, which begins at 1 s of its clock.
     let first_fault = S + simulated.faults.iter().map(at).min().unwrap_or(0);
     // Whoever is left hears of it before it would be lost itself.
-    let last_heard = outcome.ledger.handovers.iter().map(|(_, from)| from + fleet::SILENCE_MAX_NS + S).max().unwrap_or(0);
+    let last_heard = outcome.ledger.handovers.iter().map(|(_, from)| from + loadstone_fleet::SILENCE_MAX_NS + S).max().unwrap_or(0);
     // An agent's clock is known to half of a way there and back, and time goes in steps.
     let first_fault = first_fault.saturating_sub(outcome.ledger.zero + simulated.weather.delay_max + 20 * MS);
     let stray = missing.iter().find(|(_, at)| *at < first_fault || *at > last_heard);
@@ -122,7 +122,10 @@ fn the_others_make_all_of_a_lost_agents_part_but_what_was_due_meanwhile() {
     let [(lost, from), (_, again)] = outcome.ledger.handovers[..] else { panic!("two are told of one: {:?}", outcome.ledger.handovers) };
     assert_eq!(from, again);
     let (gone, until) = (S + crash - outcome.ledger.zero, from);
-    assert!((gone + fleet::SILENCE_MAX_NS..=gone + fleet::SILENCE_MAX_NS + 2 * LEAD).contains(&until), "{gone} to {until} ns");
+    assert!(
+        (gone + loadstone_fleet::SILENCE_MAX_NS..=gone + loadstone_fleet::SILENCE_MAX_NS + 2 * LEAD).contains(&until),
+        "{gone} to {until} ns"
+    );
     // The agents came in their order, so its workers are the last three of six.
     assert_eq!(lost, 2);
     let of_lost = due(&outcome).into_iter().filter(|((_, number), at)| number % 6 >= 3 && (gone..until).contains(at));
@@ -150,7 +153,7 @@ fn an_agent_that_wakes_when_others_make_its_part_starts_nothing_any_more() {
         check(&simulated, &outcome, &asked(true)).and_then(|()| check_replacement(&simulated, &outcome)).unwrap();
         let wakes = S + 4 * S + lasts - outcome.ledger.zero;
         let after = outcome.ledger.started.iter().filter(|started| started.agent == 0 && started.at >= wakes).count();
-        let is_lost = lasts > fleet::SILENCE_MAX_NS;
+        let is_lost = lasts > loadstone_fleet::SILENCE_MAX_NS;
         assert_eq!((after == 0, outcome.ledger.handovers.len()), (is_lost, usize::from(is_lost)), "after {lasts} ns: {after}");
         let missing = missing(&outcome).len();
         assert_eq!(missing > 150, is_lost, "{missing} are missing; one that was not lost makes up for all");

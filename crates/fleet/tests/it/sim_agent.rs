@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{AgentCommand, AgentReport, ArrivalShare, Arrivals, Due, Handover, WorkerShare};
-use fleet::{Agent, AgentFacts, AgentTask, Assignment, LentHere, NumberSource, TakenNumber, exchange};
-use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot};
-use plan::{LoadProfile, OpenStage, TestPlan};
+use loadstone_engine::{AgentCommand, AgentReport, ArrivalShare, Arrivals, Due, Handover, WorkerShare};
+use loadstone_fleet::{Agent, AgentFacts, AgentTask, Assignment, LentHere, NumberSource, TakenNumber, exchange};
+use loadstone_metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot};
+use loadstone_plan::{LoadProfile, OpenStage, TestPlan};
 
 use crate::sim_bus::{MS, SimBus, SimPort};
 

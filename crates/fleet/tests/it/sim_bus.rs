@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fleet::{Bus, Outgoing};
-use metrics::Nanos;
+use loadstone_fleet::{Bus, Outgoing};
+use loadstone_metrics::Nanos;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 

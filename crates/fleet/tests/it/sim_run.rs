@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{AgentCommand, LoadControl, LoadEnding, LoadEvent, SteppedLoad};
-use fleet::{AgentFacts, CollectedSeconds, Collector, Controller, FleetNews, LabelShare, exchange, workers_by_share};
-use metrics::clock::{Clock, Monotonic};
-use metrics::{Nanos, Snapshot};
-use plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
+use loadstone_engine::{AgentCommand, LoadControl, LoadEnding, LoadEvent, SteppedLoad};
+use loadstone_fleet::{AgentFacts, CollectedSeconds, Collector, Controller, FleetNews, LabelShare, exchange, workers_by_share};
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_metrics::{Nanos, Snapshot};
+use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
 
 use crate::sim_agent::{Ledger, SimAgent, SimTest};
 use crate::sim_bus::{MS, SimBus, SimPort, Weather};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use engine::LoadEnding;
-use fleet::LabelShare;
-use metrics::{Nanos, Snapshot};
+use loadstone_engine::LoadEnding;
+use loadstone_fleet::LabelShare;
+use loadstone_metrics::{Nanos, Snapshot};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -155,7 +155,7 @@ pub(crate) fn check(simulated: &Simulated, outcome: &Outcome, asked: &BTreeSet<(
     ensure(outcome.agents_stopped_after.is_some(), "agents went on after the end".to_owned())?;
     let stopped_after = outcome.agents_stopped_after.unwrap_or(0);
     let frozen: Nanos = simulated.faults.iter().map(|fault| if let Fault::Freeze { lasts, .. } = fault { *lasts } else { 0 }).sum();
-    ensure(stopped_after <= fleet::SILENCE_MAX_NS + S + frozen, format!("agents went on for {stopped_after} ns"))?;
+    ensure(stopped_after <= loadstone_fleet::SILENCE_MAX_NS + S + frozen, format!("agents went on for {stopped_after} ns"))?;
     let mut slices: Vec<u32> = outcome.seconds.iter().map(|second| second.slice).collect();
     let in_order = slices.is_sorted();
     slices.dedup();
@@ -303,5 +303,5 @@ fn agents_stop_when_their_controller_is_killed() {
     let killed = Fault::ControllerKilled { at: 5 * S };
     let outcome = simulate(&Simulated { faults: vec![killed], ..fair(&[1, 1, 1]) });
     let after = outcome.agents_stopped_after.expect("they stop");
-    assert!(after <= fleet::SILENCE_MAX_NS + S && outcome.ending.is_none(), "{after} ns");
+    assert!(after <= loadstone_fleet::SILENCE_MAX_NS + S && outcome.ending.is_none(), "{after} ns");
 }

@@ -1,9 +1,9 @@
 //! How much an agent puts on the wire: the packets of the real protocol, for seconds as workers hand them over.
 
-use engine::{AgentCommand, AgentReport};
-use fleet::{Agent, AgentFacts, AgentTask, Controller, FleetNews};
-use metrics::clock::Monotonic;
-use metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
+use loadstone_engine::{AgentCommand, AgentReport};
+use loadstone_fleet::{Agent, AgentFacts, AgentTask, Controller, FleetNews};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use http_client::{HttpError, HttpTarget, within};
 use hyper::Method;
+use loadstone_http_client::{HttpError, HttpTarget, within};
 use url::Url;
 
 /// A server that sends `response` to one request and then keeps the connection open for as long as `hold` lives; its target, and the

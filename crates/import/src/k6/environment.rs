@@ -106,7 +106,7 @@ impl Environment {
 
 impl Variable {
     fn declaration(&self, name: &str, param: &str) -> String {
-        let secret = if secrets::is_credential(name) { ", secret: true" } else { "" };
+        let secret = if loadstone_secrets::is_credential(name) { ", secret: true" } else { "" };
         let (kind, default) = match &self.default {
             Default::Number(number) => ("number", number.clone()),
             Default::Text(text) => {

@@ -1,6 +1,6 @@
 //! Values that answers gave and later requests send.
 
-use import::Format;
+use loadstone_import::Format;
 use serde_json::{Value, json};
 
 use crate::written;

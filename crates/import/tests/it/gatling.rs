@@ -1,6 +1,6 @@
 //! What Gatling's recorder writes, in each of its languages.
 
-use import::{Choices, Format, Input, NoteKind};
+use loadstone_import::{Choices, Format, Input, NoteKind};
 
 use crate::{import, written};
 
@@ -131,7 +131,7 @@ fn no_text_stops_the_reader() {
     let choices = Choices { pauses: true, assets: true, all_hosts: false };
     for end in (0..whole.len()).filter(|&end| whole.is_char_boundary(end)) {
         let input = Input { name: "part", text: &whole[..end], folder: "", read: &|_| None, choices };
-        let _an_error_or_a_test = import::import(Format::GatlingRecorder, &input);
+        let _an_error_or_a_test = loadstone_import::import(Format::GatlingRecorder, &input);
     }
     let deep = simulation(&format!(".exec({}", "f(".repeat(100_000)));
     assert!(import(Format::GatlingRecorder, &deep).is_err());

@@ -1,6 +1,6 @@
 //! Scripts of k6, line by line: what stands there, and what becomes of it.
 
-use import::{Choices, Format, Input, NoteKind};
+use loadstone_import::{Choices, Format, Input, NoteKind};
 
 use crate::{import, written};
 
@@ -183,7 +183,8 @@ fn what_is_left_out_of_the_scripts_own_files_is_told() {
         })
     };
     let choices = Choices { pauses: true, assets: true, all_hosts: false };
-    let imported = import::import(Format::K6, &Input { name: "main.js", text: script, folder: "", read: &read, choices }).unwrap();
+    let imported =
+        loadstone_import::import(Format::K6, &Input { name: "main.js", text: script, folder: "", read: &read, choices }).unwrap();
     let told: Vec<&str> = imported.notes.iter().filter(|note| note.kind == NoteKind::LeftOut).map(|note| note.text.as_str()).collect();
     assert!(told.iter().any(|text| text.starts_with("lib/page.js:3: `const page") && text.contains("drives no browser")), "{told:?}");
     assert!(told.contains(&"scenario \"lookers\": nothing of it could be kept"), "{told:?}");

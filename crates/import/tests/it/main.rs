@@ -5,12 +5,12 @@ mod gatling;
 mod k6;
 mod sources;
 
-use import::{Choices, Format, ImportError, ImportedTest, Input};
+use loadstone_import::{Choices, Format, ImportError, ImportedTest, Input};
 
 /// Imports a text that needs no other file.
 fn import(format: Format, text: &str) -> Result<ImportedTest, ImportError> {
     let choices = Choices { pauses: true, assets: true, all_hosts: false };
-    import::import(format, &Input { name: "source", text, folder: "", read: &|_| None, choices })
+    loadstone_import::import(format, &Input { name: "source", text, folder: "", read: &|_| None, choices })
 }
 
 /// What is written, without its head.

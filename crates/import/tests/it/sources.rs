@@ -1,6 +1,6 @@
 //! Command lines, collections and descriptions.
 
-use import::Format;
+use loadstone_import::Format;
 
 use crate::{import, written};
 

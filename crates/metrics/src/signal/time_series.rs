@@ -21,7 +21,7 @@ pub enum SignalKind {
 /// What a time series is. Make one with [`Signal::new`], which builds the name: `observer/metric{label=value}`, unique within a run.
 ///
 /// ```
-/// use metrics::{Role, Signal, SignalKind, unit};
+/// use loadstone_metrics::{Role, Signal, SignalKind, unit};
 ///
 /// let signal = Signal::new("host", "disk_busy", SignalKind::Counter, unit::SECONDS)
 ///     .help("Time with at least one request at the device")

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use super::statement::normalise;
 use crate::collector::{MetricSpec, SignalCollector};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use super::statement::normalise;
 use crate::collector::{MetricSpec, SignalCollector};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::kind::ObserverKind;

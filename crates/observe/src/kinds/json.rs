@@ -1,6 +1,6 @@
 //! Metrics as JSON over HTTP: every number of a document, by its path. Made for Dropwizard, which sorts its metrics by type, and good for any other.
 
-use metrics::{SignalKind, unit};
+use loadstone_metrics::{SignalKind, unit};
 use serde_json::Value;
 
 use super::prometheus::matches;
@@ -124,7 +124,7 @@ impl Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metrics::Role;
+    use loadstone_metrics::Role;
 
     fn read(text: &str, only: &[&str], totals: &[&str]) -> Vec<(String, SignalKind, Option<Role>, f64)> {
         let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 use redis::RedisError;
 use redis::aio::MultiplexedConnection;
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
-use metrics::{FlowEvent, FlowKey, FlowStep, Nanos, unit};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{FlowEvent, FlowKey, FlowStep, Nanos, unit};
 use tokio_postgres::{SimpleQueryMessage, SimpleQueryRow};
 
 use super::postgres::connection::{PostgresConnection, PostgresError};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 
-use metrics::{SignalKind, unit};
+use loadstone_metrics::{SignalKind, unit};
 
 use crate::collector::{MetricSpec, SERIES_MAX, SignalCollector, label};
 use crate::description::ObserverDescription;
@@ -214,7 +214,7 @@ fn put(out: &mut SignalCollector, kind: SignalKind, name: &str, tags: &str, help
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metrics::Role;
+    use loadstone_metrics::Role;
     use proptest::prelude::*;
     use serde_json::json;
     use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use super::position::{Frame, Position};
 use crate::collector::{MetricSpec, SignalCollector, label};

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use metrics::{NoticeKind, Role};
+use loadstone_metrics::{NoticeKind, Role};
 use serde_json::json;
 
 use crate::watching::Watch;

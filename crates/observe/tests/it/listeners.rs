@@ -2,8 +2,8 @@
 
 use std::net::UdpSocket;
 
-use metrics::NoticeKind;
-use metrics::SignalKind;
+use loadstone_metrics::NoticeKind;
+use loadstone_metrics::SignalKind;
 use serde_json::json;
 
 use crate::watching::Watch;

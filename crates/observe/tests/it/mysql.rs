@@ -1,6 +1,6 @@
 //! MariaDB: planted waits, locks and totals, read back as signals.
 
-use metrics::{NoticeKind, Role};
+use loadstone_metrics::{NoticeKind, Role};
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use serde_json::json;

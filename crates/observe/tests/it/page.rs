@@ -11,7 +11,7 @@ fn the_page_shows_every_kind_and_its_options() {
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the mark where the tables begin");
     let (tables, after) = rest.split_once(END).expect("the mark where they end");
-    let wanted = observe::reference();
+    let wanted = loadstone_observe::reference();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
         return;

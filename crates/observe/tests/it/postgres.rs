@@ -1,8 +1,8 @@
 //! PostgreSQL: planted waits, locks and totals, read back as signals.
 
-use metrics::clock::Monotonic;
-use metrics::{FlowEvent, FlowKey, FlowStep, NoticeKind, Role};
-use observe::{Observation, Observer};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{FlowEvent, FlowKey, FlowStep, NoticeKind, Role};
+use loadstone_observe::{Observation, Observer};
 use serde_json::json;
 use tokio_postgres::{Client, NoTls};
 

@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use metrics::Role;
+use loadstone_metrics::Role;
 use serde_json::json;
 
 use crate::servers;

@@ -1,6 +1,6 @@
 //! Redis, and what an observer says when its server goes away and comes back.
 
-use metrics::{NoticeKind, Role};
+use loadstone_metrics::{NoticeKind, Role};
 use serde_json::json;
 
 use crate::servers;

@@ -28,7 +28,7 @@ impl ServerProcess {
     pub(crate) fn kill(&mut self) {
         let Ok(None) = self.child.try_wait() else { return };
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::QUIT);
-        let clock = metrics::clock::Monotonic::start();
+        let clock = loadstone_metrics::clock::Monotonic::start();
         while let Ok(None) = self.child.try_wait() {
             if clock.now() > 10_000_000_000 {
                 let _ = self.child.kill();
@@ -50,7 +50,7 @@ fn free_port() -> u16 {
 
 /// Waits until `ready` holds; fails with what the server wrote when it ends or takes too long.
 fn await_start(child: &mut Child, log: &Path, ready: impl Fn() -> bool) -> Result<(), String> {
-    let clock = metrics::clock::Monotonic::start();
+    let clock = loadstone_metrics::clock::Monotonic::start();
     while !ready() {
         let ended = child.try_wait().unwrap();
         if ended.is_some() || clock.now() > START_LIMIT.as_nanos() as u64 {
@@ -250,7 +250,7 @@ pub(crate) fn http_get(port: u16, path: &str) -> String {
 
 /// Waits for something that must happen.
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
-    let clock = metrics::clock::Monotonic::start();
+    let clock = loadstone_metrics::clock::Monotonic::start();
     while !holds() {
         assert!(clock.now() < START_LIMIT.as_nanos() as u64, "{what}: never seen");
         std::thread::sleep(Duration::from_millis(20));

@@ -9,9 +9,9 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use metrics::NoticeKind;
-use metrics::clock::wall_ns;
-use metrics::span::{KeptFor, RequestLabel, SpanKind, TraceBatch};
+use loadstone_metrics::NoticeKind;
+use loadstone_metrics::clock::wall_ns;
+use loadstone_metrics::span::{KeptFor, RequestLabel, SpanKind, TraceBatch};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::resource::v1::Resource;
@@ -173,7 +173,7 @@ fn spans_are_taken_over_http_and_grpc_and_joined_by_trace() {
         ]
     );
     assert_eq!(batch.paths[0].label, RequestLabel::of("Shop", "List"));
-    let sum = |path: u32, of: fn(&metrics::span::SpanSlice) -> u64| {
+    let sum = |path: u32, of: fn(&loadstone_metrics::span::SpanSlice) -> u64| {
         let spans = batch.slices.iter().flat_map(|slice| &slice.spans).filter(|span| span.path == path);
         spans.map(of).sum::<u64>()
     };

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
-use metrics::span::TraceBatch;
-use metrics::{NoticeKind, Signal, SignalBatch};
-use observe::{Observation, Observer};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::span::TraceBatch;
+use loadstone_metrics::{NoticeKind, Signal, SignalBatch};
+use loadstone_observe::{Observation, Observer};
 use serde_json::Value;
 
 /// How long something that must happen may take.

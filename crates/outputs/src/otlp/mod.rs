@@ -2,7 +2,7 @@
 
 mod proto;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 use prost::Message;
 use url::Url;
 

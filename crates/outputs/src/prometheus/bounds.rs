@@ -9,7 +9,7 @@ pub(super) fn bounds() -> impl Iterator<Item = f64> {
 }
 
 /// How many values are not above a bound in seconds.
-pub(super) fn below(histogram: &metrics::Histogram, bound: f64) -> u64 {
+pub(super) fn below(histogram: &loadstone_metrics::Histogram, bound: f64) -> u64 {
     histogram.count_at_or_below((bound * 1e9) as u64)
 }
 

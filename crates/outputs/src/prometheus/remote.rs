@@ -3,7 +3,7 @@
 use prost::Message;
 use url::Url;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use super::bounds::{below, bound_text, bounds};
 use super::proto::{Label, Metadata, MetricType, NativeHistogram, Span, TimeSeries, WriteRequest, WrittenSample};

@@ -1,6 +1,6 @@
 //! The Grafana dashboard: every query of it is answered by a Prometheus that our outputs wrote to.
 
-use outputs::Outputs;
+use loadstone_outputs::Outputs;
 use serde_json::Value;
 
 use crate::made;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use metrics::{
+use loadstone_metrics::{
     FlowSlice, Histogram, LeafSlice, MetricSlice, MetricValue, Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Signal,
     SignalKind, SignalPoint, Snapshot, Tags, ValueHistogram,
 };
-use outputs::{Destination, Outputs, RunLabels};
-use plan::{LoadProfile, TestPlan};
+use loadstone_outputs::{Destination, Outputs, RunLabels};
+use loadstone_plan::{LoadProfile, TestPlan};
 
 /// Requests per second. The n-th takes n milliseconds; the last one of a second fails.
 pub(crate) const REQUESTS: u64 = 100;
@@ -97,7 +97,7 @@ pub(crate) fn push(outputs: &mut Outputs, number: u32) {
 }
 
 /// Sends these seconds to one destination and says how that went.
-pub(crate) fn send(destination: &str, id: &str, seconds: u32) -> outputs::OutputDelivery {
+pub(crate) fn send(destination: &str, id: &str, seconds: u32) -> loadstone_outputs::OutputDelivery {
     let to: Destination = destination.parse().expect("a destination");
     let mut outputs = Outputs::start(&[to], &[], None, &plan(), &run(id)).expect("it starts");
     (0..seconds).for_each(|number| push(&mut outputs, number));

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use outputs::Outputs;
+use loadstone_outputs::Outputs;
 use serde_json::Value;
 
 use crate::made::{self, REQUESTS};

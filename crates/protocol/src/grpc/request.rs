@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::span::RequestLabel;
+use loadstone_metrics::span::RequestLabel;
 
 use crate::http::{BodyUse, Http2Head, Http2Request, Origin, Request};
 

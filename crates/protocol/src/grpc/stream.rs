@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ::h2::client::ResponseFuture;
 use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 
 use super::frame::{FrameReader, framed};
 use super::request::PreparedGrpcCall;
@@ -40,7 +40,7 @@ pub struct GrpcSender {
 pub struct GrpcReceiver {
     network: Rc<Network>,
     /// The time limit of the whole call.
-    limit: metrics::clock::Timer,
+    limit: loadstone_metrics::clock::Timer,
     state: Receiving,
     headers: Headers,
     http_status: u16,

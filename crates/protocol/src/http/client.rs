@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 
 use super::carried::Carried;
 use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::{Nanos, Outcome, Phases};
+use loadstone_metrics::{Nanos, Outcome, Phases};
 
 use super::content;
 use super::headers::Headers;

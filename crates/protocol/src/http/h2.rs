@@ -14,8 +14,8 @@ use ::http::StatusCode;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use metrics::Outcome;
-use metrics::clock::Timer;
+use loadstone_metrics::Outcome;
+use loadstone_metrics::clock::Timer;
 
 use super::carried::Carried;
 use super::content;

@@ -3,7 +3,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use metrics::{LATE_READ_MAX_NS, Nanos};
+use loadstone_metrics::{LATE_READ_MAX_NS, Nanos};
 
 use crate::connection::Connection;
 use crate::failure::Failure;

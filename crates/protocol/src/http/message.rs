@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::span::RequestLabel;
-use metrics::{Nanos, Phases};
+use loadstone_metrics::span::RequestLabel;
+use loadstone_metrics::{Nanos, Phases};
 
 use super::headers::Headers;
 use super::trace::TraceParent;

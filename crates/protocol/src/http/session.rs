@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::span::RequestLabel;
+use loadstone_metrics::span::RequestLabel;
 use url::Url;
 
 use super::address::path_of;

@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use metrics::TraceId;
-use metrics::span::RequestLabel;
+use loadstone_metrics::TraceId;
+use loadstone_metrics::span::RequestLabel;
 
 use crate::random::{STEP, mix};
 

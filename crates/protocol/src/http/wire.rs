@@ -228,7 +228,7 @@ fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use metrics::span::RequestLabel;
+    use loadstone_metrics::span::RequestLabel;
 
     use super::*;
 

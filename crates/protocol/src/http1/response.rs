@@ -4,7 +4,7 @@
 //! that arrives whole is parsed where it lies; only the head of one that does not is gathered in a buffer.
 
 use bytes::Bytes;
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 use super::chunked::Chunked;
 use super::head::{self, Framing, HEAD_BYTES_MAX, ResponseHead};

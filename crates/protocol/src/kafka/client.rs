@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use super::address::KafkaAddress;
 use super::brokers::{KafkaBroker, KafkaBrokers, TopicLayout};

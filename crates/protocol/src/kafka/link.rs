@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::{Buf, Bytes};
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use super::address::KafkaAddress;
 use super::calls::{KafkaCall, read_sasl_authenticate, read_sasl_handshake, sasl_authenticate, sasl_handshake};

@@ -1,6 +1,6 @@
 //! What brokers refuse, by the codes of Kafka's protocol.
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 use crate::failure::Failure;
 

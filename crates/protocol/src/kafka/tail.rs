@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures_util::future::{LocalBoxFuture, select_all};
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 use tokio::sync::mpsc;
 
 use super::address::KafkaAddress;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 
 use super::framing::{AnswerFraming, ReadUntil, UntilSearch};
 use super::times::RawTimes;

@@ -1,6 +1,6 @@
 //! Instants and bytes of one step on a raw connection.
 
-use metrics::{Nanos, Phases};
+use loadstone_metrics::{Nanos, Phases};
 
 /// What one step took; instants are zero until they happen.
 #[derive(Debug, Clone, Copy, Default)]

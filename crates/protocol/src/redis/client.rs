@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 use tokio::sync::Mutex;
 
 use super::address::RedisAddress;

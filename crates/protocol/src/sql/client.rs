@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::address::SqlAddress;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use super::address::{SqlAddress, SqlDialect};
 use super::answer::SqlAnswer;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -101,7 +101,7 @@ fn lost(error: &io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use metrics::clock::{Clock, Monotonic};
+    use loadstone_metrics::clock::{Clock, Monotonic};
 
     use super::*;
     use crate::options::NetworkOptions;

@@ -1,7 +1,7 @@
 //! What a WebSocket carries, and what its caller learns of it.
 
 use bytes::Bytes;
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// A message's content.
 #[derive(Debug, Clone, PartialEq, Eq)]

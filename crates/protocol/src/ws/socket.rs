@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use super::deflate::SharedDeflate;
 use super::frame::Opcode;

@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 
 use super::deflate::SharedDeflate;
 use super::frame::{self, Opcode};

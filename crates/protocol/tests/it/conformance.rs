@@ -5,9 +5,9 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use metrics::Outcome;
-use protocol::Network;
-use protocol::ws::{Payload, ReceivedItem, SocketOptions, WebSocket, WebSocketOpening, open};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::Network;
+use loadstone_protocol::ws::{Payload, ReceivedItem, SocketOptions, WebSocket, WebSocketOpening, open};
 use tokio::io::AsyncReadExt;
 
 use super::support::{Peer, get, passed, run, serve, shared};

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use metrics::Outcome;
-use protocol::http::{Client, ClientOptions, Origin, Request};
-use protocol::{Network, NetworkOptions};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::{Client, ClientOptions, Origin, Request};
+use loadstone_protocol::{Network, NetworkOptions};
 
 use super::support::{Peer, client, failed, get, passed, request, run, run_with, serve, serve_at, shared};
 

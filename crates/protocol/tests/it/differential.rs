@@ -82,7 +82,7 @@ fn answers() -> impl Strategy<Value = Answer> {
 /// Status, header lines, body; or nothing where the answer was refused.
 type Read = Option<(u16, Vec<(String, String)>, Bytes)>;
 
-async fn by_us(address: SocketAddr, network: &std::rc::Rc<protocol::Network>) -> Read {
+async fn by_us(address: SocketAddr, network: &std::rc::Rc<loadstone_protocol::Network>) -> Read {
     let exchange = client(network).send(&get(address, "/")).await;
     let response = exchange.result.ok()?;
     let headers = response.headers.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -1,8 +1,8 @@
 //! Server-sent events from a server scripted byte by byte.
 
-use metrics::Outcome;
-use protocol::http::Request;
-use protocol::sse::{EventStreamOpening, open};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::Request;
+use loadstone_protocol::sse::{EventStreamOpening, open};
 
 use super::support::{failed, get, passed, run, serve, serve_bytes};
 

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::Outcome;
-use protocol::http::{BodyUse, Client, ClientOptions, PreparedRequest, Request};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, PreparedRequest, Request};
 
 use super::support::{client, failed, get, passed, request, run, serve, serve_bytes};
 

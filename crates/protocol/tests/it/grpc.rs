@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use metrics::Outcome;
-use metrics::span::RequestLabel;
-use protocol::Network;
-use protocol::grpc::{GrpcClient, GrpcRequest, PreparedGrpcCall, ReceivedGrpc, UnaryCall};
-use protocol::http::{ClientOptions, Origin};
+use loadstone_metrics::Outcome;
+use loadstone_metrics::span::RequestLabel;
+use loadstone_protocol::Network;
+use loadstone_protocol::grpc::{GrpcClient, GrpcRequest, PreparedGrpcCall, ReceivedGrpc, UnaryCall};
+use loadstone_protocol::http::{ClientOptions, Origin};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use metrics::{Nanos, Outcome};
-use protocol::http::{BodyUse, Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
-use protocol::{Network, NetworkOptions, ProtocolOptions};
+use loadstone_metrics::{Nanos, Outcome};
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, HttpOptions, PreparedRequest, Request, TraceSeed, Versions};
+use loadstone_protocol::{Network, NetworkOptions, ProtocolOptions};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 

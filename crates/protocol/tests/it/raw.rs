@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use metrics::Outcome;
-use protocol::raw::{RawConnection, RawTarget, RawTimes, ReadUntil};
-use protocol::redis::{RedisAddress, RedisClient, RedisPart, RedisReplies};
-use protocol::{Failure, Network};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::raw::{RawConnection, RawTarget, RawTimes, ReadUntil};
+use loadstone_protocol::redis::{RedisAddress, RedisClient, RedisPart, RedisReplies};
+use loadstone_protocol::{Failure, Network};
 use tokio::io::AsyncReadExt;
 use tokio::task::yield_now;
 

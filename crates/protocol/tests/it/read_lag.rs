@@ -8,10 +8,10 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use metrics::clock::Clock;
-use metrics::{GeneratorSlice, Histogram};
-use protocol::http::PreparedRequest;
-use protocol::{Network, NetworkOptions};
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{GeneratorSlice, Histogram};
+use loadstone_protocol::http::PreparedRequest;
+use loadstone_protocol::{Network, NetworkOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::{Peer, client, get, passed, request, run, run_on, serve, shared};

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use metrics::Outcome;
-use metrics::clock::{Clock, Monotonic};
-use protocol::http::{Origin, PreparedRequest, Request, resolve};
-use protocol::ws::{SocketOptions, open};
-use protocol::{Network, NetworkOptions, NetworkRoute, Proxy};
+use loadstone_metrics::Outcome;
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_protocol::http::{Origin, PreparedRequest, Request, resolve};
+use loadstone_protocol::ws::{SocketOptions, open};
+use loadstone_protocol::{Network, NetworkOptions, NetworkRoute, Proxy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpStream, UnixListener};
 

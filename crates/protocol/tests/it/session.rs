@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use metrics::Outcome;
-use protocol::http::{Client, ClientOptions, Hops, HttpSession, SessionOptions, resolve};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::{Client, ClientOptions, Hops, HttpSession, SessionOptions, resolve};
 use url::Url;
 
 use super::support::{failed, passed, run, serve};
@@ -31,7 +31,7 @@ fn url(address: SocketAddr, path: &str) -> Url {
     resolve(None, &format!("http://{address}{path}")).unwrap()
 }
 
-fn session(network: &std::rc::Rc<protocol::Network>) -> HttpSession {
+fn session(network: &std::rc::Rc<loadstone_protocol::Network>) -> HttpSession {
     HttpSession::new(Client::new(std::rc::Rc::clone(network), ClientOptions::default()), SessionOptions::default())
 }
 

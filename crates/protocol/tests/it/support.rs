@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use metrics::Outcome;
-use metrics::clock::{Clock, Monotonic};
-use protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, Request, Response};
-use protocol::{Network, NetworkOptions};
+use loadstone_metrics::Outcome;
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, Request, Response};
+use loadstone_protocol::{Network, NetworkOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
@@ -127,7 +127,7 @@ pub(crate) fn request(method: &str, address: SocketAddr, path: &str, body: impl 
         timeout_ns: 20_000_000_000,
         body_use: BodyUse::Keep,
         body_bytes_max: 64 << 20,
-        label: metrics::span::RequestLabel::default(),
+        label: loadstone_metrics::span::RequestLabel::default(),
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::Outcome;
-use protocol::NetworkOptions;
-use protocol::http::{Origin, Request};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::NetworkOptions;
+use loadstone_protocol::http::{Origin, Request};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -229,10 +229,10 @@ fn tls_and_plain_text_mistaken_for_each_other_are_named() {
 fn files_that_cannot_be_used_are_named_at_once() {
     let authority = Authority::new("Known");
     let empty = authority.file("empty.pem", "nothing here");
-    let clock = metrics::clock::Clock::virtual_time();
+    let clock = loadstone_metrics::clock::Clock::virtual_time();
     for roots in [vec![empty], vec![PathBuf::from("/no/such/file.pem")]] {
         let path = roots[0].display().to_string();
-        let error = protocol::Network::new(clock.clone(), NetworkOptions { roots, ..NetworkOptions::default() }).unwrap_err();
+        let error = loadstone_protocol::Network::new(clock.clone(), NetworkOptions { roots, ..NetworkOptions::default() }).unwrap_err();
         assert!(error.to_string().starts_with(&path), "{error}");
     }
 }

@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use metrics::Outcome;
-use protocol::Network;
-use protocol::http::{Client, ClientOptions, HttpSession, SessionOptions, resolve};
-use protocol::ws::{Close, Payload, ReceivedItem, SocketOptions, WebSocket, WebSocketOpening, open};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::Network;
+use loadstone_protocol::http::{Client, ClientOptions, HttpSession, SessionOptions, resolve};
+use loadstone_protocol::ws::{Close, Payload, ReceivedItem, SocketOptions, WebSocket, WebSocketOpening, open};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message as Theirs;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;

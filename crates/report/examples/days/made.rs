@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use metrics::{
+use loadstone_metrics::{
     FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, LeafChange, MarkKind, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey,
     SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
 };
-use plan::{FlowSpec, LoadProfile, TestPlan};
-use run_directory::{HostFacts, RunInfo, SignalSeries};
+use loadstone_plan::{FlowSpec, LoadProfile, TestPlan};
+use loadstone_run_directory::{HostFacts, RunInfo, SignalSeries};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const REQUESTS: usize = 50;

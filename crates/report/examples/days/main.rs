@@ -9,17 +9,17 @@ mod made;
 use std::error::Error;
 use std::path::Path;
 
-use analysis::LiveAnalysis;
+use loadstone_analysis::LiveAnalysis;
+use loadstone_report::ViewBuilder;
+use loadstone_run_directory::{RunEnd, Writer};
 use made::{FlowLoad, MadeRun};
-use report::ViewBuilder;
-use run_directory::{RunEnd, Writer};
 
 /// The one of the program, since what it keeps to itself is memory as well.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const HOUR_S: u32 = 3600;
-/// Within the first hour, as many are open and as many remembered that are over as a book holds of those (`metrics::FlowLimits`).
+/// Within the first hour, as many are open and as many remembered that are over as a book holds of those (`loadstone_metrics::FlowLimits`).
 const FLOW: FlowLoad = FlowLoad { backlog: 1_000_000, within_s: 1800, per_second: 300 };
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,6 @@
 //! What every form of a capacity writes alike.
 
-use analysis::{Capacity, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean};
+use loadstone_analysis::{Capacity, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean};
 
 use crate::terminal::Paint;
 
@@ -26,7 +26,7 @@ pub(super) fn lean(probe: &CapacityProbe) -> (&'static str, &'static str, Paint)
 /// `212 ms (198 ms to 230 ms)`.
 pub(super) fn reading(reading: &ObjectiveReading) -> String {
     let value = |value: f64| value_of(reading, value);
-    let Some(measured) = reading.measured else { return units::NONE.to_owned() };
+    let Some(measured) = reading.measured else { return loadstone_units::NONE.to_owned() };
     match (reading.low, reading.high) {
         (Some(low), Some(high)) => format!("{} ({} to {})", value(measured), value(low), value(high)),
         (Some(low), None) => format!("{} (above {})", value(measured), value(low)),
@@ -37,11 +37,11 @@ pub(super) fn reading(reading: &ObjectiveReading) -> String {
 /// As the objective's values are written. What is no time is a share where the bound is one.
 pub(super) fn value_of(reading: &ObjectiveReading, value: f64) -> String {
     if reading.is_time {
-        units::seconds(value)
+        loadstone_units::seconds(value)
     } else if reading.bound <= 1.0 {
-        units::share(value)
+        loadstone_units::share(value)
     } else {
-        units::number(value)
+        loadstone_units::number(value)
     }
 }
 
@@ -62,7 +62,11 @@ pub(super) fn by_load(capacity: &Capacity) -> Vec<&CapacityProbe> {
 }
 
 pub(super) fn cost(capacity: &Capacity) -> String {
-    format!("{} in {}", units::counted(capacity.probes.len() as u64, "probe"), units::seconds(capacity.cost_seconds.round()))
+    format!(
+        "{} in {}",
+        loadstone_units::counted(capacity.probes.len() as u64, "probe"),
+        loadstone_units::seconds(capacity.cost_seconds.round())
+    )
 }
 
 /// What gives way, what limits there, and what would next, each with its title.

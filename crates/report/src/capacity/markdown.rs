@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{Capacity, CapacityVerdict};
+use loadstone_analysis::{Capacity, CapacityVerdict};
 
 use super::cells;
 use crate::markdown::text;
@@ -36,7 +36,7 @@ pub fn markdown(capacity: &Capacity) -> String {
             capacity.unit.words(probe.load),
             cells::lean(probe).1,
             read.join("<br>"),
-            units::seconds(probe.seconds),
+            loadstone_units::seconds(probe.seconds),
             text(&probe.run)
         );
     }

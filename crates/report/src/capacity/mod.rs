@@ -1,6 +1,6 @@
 //! A capacity for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
 //!
-//! Deliberately absent: anything concluded. What it means stands in `analysis::Capacity`.
+//! Deliberately absent: anything concluded. What it means stands in `loadstone_analysis::Capacity`.
 
 mod cells;
 mod markdown;
@@ -8,7 +8,7 @@ mod ramp;
 mod terminal;
 mod view;
 
-use analysis::Capacity;
+use loadstone_analysis::Capacity;
 
 pub use cells::probe_line;
 pub use markdown::markdown;

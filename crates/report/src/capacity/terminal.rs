@@ -1,6 +1,6 @@
 //! The capacity on a terminal: the answer, what limits there, then the probes by load.
 
-use analysis::Capacity;
+use loadstone_analysis::Capacity;
 
 use super::cells;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
@@ -36,7 +36,7 @@ fn table(capacity: &Capacity, style: &Style) -> String {
                 first(capacity.unit.words(probe.load)),
                 TextCell { text: if index == 0 { format!("{sign} {word}") } else { String::new() }, paint: Some(paint) },
                 measured.into(),
-                first(units::seconds(probe.seconds)),
+                first(loadstone_units::seconds(probe.seconds)),
                 first(probe.run.clone()),
             ]));
         }

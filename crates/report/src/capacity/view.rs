@@ -1,6 +1,6 @@
 //! The capacity as a page draws it: every text written, every value in its place.
 
-use analysis::{Capacity, CapacityProbe, ObjectiveReading, ProbeLean};
+use loadstone_analysis::{Capacity, CapacityProbe, ObjectiveReading, ProbeLean};
 use serde::Serialize;
 
 use super::cells;
@@ -93,7 +93,7 @@ fn probe(capacity: &Capacity, axis: &PlotAxis, of: &CapacityProbe) -> ProbeView 
         x: axis.place(of.load),
         word: word.to_owned(),
         tone: paint.into(),
-        length: units::seconds(of.seconds),
+        length: loadstone_units::seconds(of.seconds),
         run: of.run.clone(),
         measured: of.reading.objectives.iter().map(cells::reading).collect(),
         findings: of.findings.clone(),

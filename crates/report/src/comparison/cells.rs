@@ -1,6 +1,6 @@
 //! What every form of a comparison writes alike: values, changes, verdicts, and which rows are worth a place.
 
-use analysis::{
+use loadstone_analysis::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonVerdict, FindingMove, FindingState, GateState, RowVerdict,
     RunComparison, RunDifference, Side, SubjectKind,
 };
@@ -13,22 +13,22 @@ pub(super) fn value(row: &ComparedRow, side: Side) -> String {
         Side::Baseline => row.baseline,
         Side::Candidate => row.candidate,
     };
-    let Some(value) = value else { return units::NONE.to_owned() };
+    let Some(value) = value else { return loadstone_units::NONE.to_owned() };
     let least = if row.at_least.contains(&side) { "≥ " } else { "" };
     format!("{least}{}", known(row, value))
 }
 
 fn known(row: &ComparedRow, value: f64) -> String {
     match row.metric {
-        ComparedMetric::Rate => units::rate(value),
-        ComparedMetric::Failures => units::share(value),
-        ComparedMetric::Memory => units::in_unit(value, "bytes"),
+        ComparedMetric::Rate => loadstone_units::rate(value),
+        ComparedMetric::Failures => loadstone_units::share(value),
+        ComparedMetric::Memory => loadstone_units::in_unit(value, "bytes"),
         ComparedMetric::Value | ComparedMetric::ValueP50 | ComparedMetric::ValueP95 | ComparedMetric::ValueP99 => {
-            units::in_unit(value, &row.unit)
+            loadstone_units::in_unit(value, &row.unit)
         }
-        ComparedMetric::AddedRate => format!("{}/s", analysis::in_unit(value, &row.unit)),
-        ComparedMetric::Share => units::share(value),
-        _ => units::seconds(value),
+        ComparedMetric::AddedRate => format!("{}/s", loadstone_analysis::in_unit(value, &row.unit)),
+        ComparedMetric::Share => loadstone_units::share(value),
+        _ => loadstone_units::seconds(value),
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn change(row: &ComparedRow) -> String {
         Some(Side::Candidate) => "≥ ",
         None => "",
     };
-    row.change.map_or_else(|| units::NONE.to_owned(), |change| format!("{bound}{}", signed(row, change)))
+    row.change.map_or_else(|| loadstone_units::NONE.to_owned(), |change| format!("{bound}{}", signed(row, change)))
 }
 
 /// `+3.0 to +7.1 %`; with one end `above +3.0 %`, and `within ±0.1 %` where both ends round to nothing.
@@ -57,18 +57,18 @@ pub(super) fn interval(row: &ComparedRow) -> String {
         (Some(low), Some(high)) => format!("{} to {} {unit}", end(low), end(high)),
         (Some(low), None) => format!("above {} {unit}", end(low)),
         (None, Some(high)) => format!("below {} {unit}", end(high)),
-        (None, None) => units::NONE.to_owned(),
+        (None, None) => loadstone_units::NONE.to_owned(),
     }
 }
 
 /// A round share, as somebody set it: `3 %`.
 fn round(share: f64) -> String {
-    format!("{} %", units::number((share * 1e6).round() / 1e4))
+    format!("{} %", loadstone_units::number((share * 1e6).round() / 1e4))
 }
 
 fn signed(row: &ComparedRow, change: f64) -> String {
     let (part, unit) = if row.metric.is_difference() { (change, " points") } else { (change - 1.0, "") };
-    let text = units::share(part.abs());
+    let text = loadstone_units::share(part.abs());
     let text = if unit.is_empty() { text } else { format!("{}{unit}", text.trim_end_matches(" %")) };
     match part {
         // What is that small has no sign that anyone can read.
@@ -88,7 +88,7 @@ pub(super) fn verdict(row: &ComparedRow, effect: f64) -> String {
         RowVerdict::Same if row.metric.is_difference() => "same (±0.1 points)".to_owned(),
         RowVerdict::Same => format!("same (±{})", round(effect)),
         RowVerdict::CannotTell => match row.minutes_needed {
-            Some(minutes) => format!("cannot tell (needs {})", units::seconds(60.0 * minutes.ceil())),
+            Some(minutes) => format!("cannot tell (needs {})", loadstone_units::seconds(60.0 * minutes.ceil())),
             None => "cannot tell".to_owned(),
         },
     }
@@ -212,7 +212,7 @@ pub(super) fn finding(found: &FindingMove) -> (&'static str, String) {
 
 pub(super) fn run(run: &ComparedRun) -> String {
     let tags = if run.tags.is_empty() { String::new() } else { format!(" [{}]", run.tags.join(", ")) };
-    format!("{}{tags}, {}, {}", run.id, units::seconds(run.duration_seconds), units::counted(run.requests, "request"))
+    format!("{}{tags}, {}, {}", run.id, loadstone_units::seconds(run.duration_seconds), loadstone_units::counted(run.requests, "request"))
 }
 
 /// What all these numbers together promise.
@@ -220,7 +220,7 @@ pub(super) fn promise(comparison: &RunComparison) -> String {
     let compared = comparison.rows().filter(|(subject, row)| subject.kind != SubjectKind::Signal && row.p.is_some()).count();
     format!(
         "{} compared; of those called different at most {} are expected to be so by chance (Benjamini–Hochberg). Intervals are of 95 %.",
-        units::counted(compared as u64, "number"),
+        loadstone_units::counted(compared as u64, "number"),
         round(comparison.false_share),
     )
 }

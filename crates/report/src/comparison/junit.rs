@@ -1,6 +1,6 @@
 //! The comparison as test cases: what was allowed to become worse, and whether the two can be compared at all.
 
-use analysis::{ComparisonVerdict, GateResult, GateState, RunComparison};
+use loadstone_analysis::{ComparisonVerdict, GateResult, GateState, RunComparison};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::cells;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{ComparedRow, ComparedSubject, ComparisonVerdict, GateState, RowVerdict, RunComparison, Side};
+use loadstone_analysis::{ComparedRow, ComparedSubject, ComparisonVerdict, GateState, RowVerdict, RunComparison, Side};
 
 use super::cells;
 use crate::markdown::text;

@@ -1,13 +1,13 @@
 //! A comparison of two runs for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
 //!
-//! Deliberately absent: anything concluded. What a row means stands in `analysis::RunComparison`.
+//! Deliberately absent: anything concluded. What a row means stands in `loadstone_analysis::RunComparison`.
 
 pub(crate) mod cells;
 mod junit;
 mod markdown;
 mod terminal;
 
-use analysis::RunComparison;
+use loadstone_analysis::RunComparison;
 
 pub use junit::junit;
 pub use markdown::markdown;

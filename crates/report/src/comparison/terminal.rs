@@ -1,6 +1,6 @@
 //! The comparison on a terminal: what differs beforehand, the verdict, then the rows.
 
-use analysis::{RowVerdict, RunComparison, Side};
+use loadstone_analysis::{RowVerdict, RunComparison, Side};
 
 use super::cells;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
@@ -41,7 +41,7 @@ fn head(comparison: &RunComparison, style: &Style) -> String {
 }
 
 fn gates(comparison: &RunComparison, style: &Style) -> String {
-    let line = |result: &analysis::GateResult| {
+    let line = |result: &loadstone_analysis::GateResult| {
         let (sign, word, paint) = cells::gate_sign(result.state);
         hang(&style.paint(paint, &format!("{sign} ")), 2, &format!("fail if {}: {word}: {}", result.gate.label, result.detail), style.width)
     };
@@ -49,7 +49,7 @@ fn gates(comparison: &RunComparison, style: &Style) -> String {
 }
 
 fn findings(comparison: &RunComparison, style: &Style) -> String {
-    let line = |found: &analysis::FindingMove| {
+    let line = |found: &loadstone_analysis::FindingMove| {
         let (state, text) = cells::finding(found);
         hang(&style.paint(Paint::Bold, &format!("{state:<6}")), 6, &text, style.width)
     };
@@ -61,7 +61,7 @@ fn table(comparison: &RunComparison, style: &Style) -> String {
     let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 || index == 5 });
     let mut table = TextTable { heads: heads.collect(), rows: Vec::new() };
     let shown = cells::shown(comparison);
-    let row = |name: String, row: &analysis::ComparedRow| {
+    let row = |name: String, row: &loadstone_analysis::ComparedRow| {
         let cell = |text: String| TextCell { text, paint: None };
         Row::Cells(vec![
             cell(name),

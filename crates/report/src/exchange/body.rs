@@ -1,6 +1,6 @@
 //! A body as people can read it: JSON indented, text as it is, anything else as its size.
 
-use secrets::exchange as mask;
+use loadstone_secrets::exchange as mask;
 
 use crate::terminal::{Paint, Style, tame};
 
@@ -15,7 +15,7 @@ pub(super) fn render(body: &[u8], headers: &[(String, String)], style: &Style) -
     if body.is_empty() {
         return String::new();
     }
-    let size = units::bytes(body.len() as u64);
+    let size = loadstone_units::bytes(body.len() as u64);
     let Some(text) = readable(body, headers) else {
         return format!("\n  {}\n\n", style.paint(Paint::Dim, &format!("({size} of binary data)")));
     };
@@ -31,7 +31,7 @@ pub(super) fn render(body: &[u8], headers: &[(String, String)], style: &Style) -
     if left > 0 {
         out.push_str(&format!(
             "  {}\n",
-            style.paint(Paint::Dim, &format!("… {} more ({size} in all)", units::counted(left as u64, "line")))
+            style.paint(Paint::Dim, &format!("… {} more ({size} in all)", loadstone_units::counted(left as u64, "line")))
         ));
     }
     out.push('\n');

@@ -27,7 +27,7 @@ pub fn message(view: &MessageView, style: &Style) -> String {
     if let Some(id) = view.id.as_deref().filter(|id| !id.is_empty()) {
         head.push_str(&format!(" · id {}", tame(id)));
     }
-    let size = units::bytes(view.body.len() as u64);
+    let size = loadstone_units::bytes(view.body.len() as u64);
     let body = body::render(&view.body, &[], style);
     let title = rule(&format!("{} › {}", view.scenario, view.name), style);
     format!("{title}\n{} · {size}\n{}\n", style.paint(Paint::Bold, &head), body.trim_end_matches('\n').trim_start_matches('\n'))

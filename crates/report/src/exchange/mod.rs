@@ -1,14 +1,14 @@
 //! One request and its response, shown whole: what `loadstone try` prints.
 //!
-//! Read [`ExchangeView`] first. What looks like a secret is masked before it is shown, see [`secrets::exchange`].
+//! Read [`ExchangeView`] first. What looks like a secret is masked before it is shown, see [`loadstone_secrets::exchange`].
 
 mod body;
 mod message;
 
 pub use message::{MessageView, message};
 
-use metrics::{Outcome, Phases};
-use secrets::exchange as mask;
+use loadstone_metrics::{Outcome, Phases};
+use loadstone_secrets::exchange as mask;
 
 use crate::terminal::{Paint, Style, hang, shorten, tame, width_of};
 
@@ -79,7 +79,11 @@ fn responded(view: &ExchangeView, response: &ResponseView, style: &Style, out: &
         status => (status < 400, status.to_string()),
     };
     let status = style.paint(if good { Paint::Good } else { Paint::Bad }, &format!("← {status}"));
-    out.push_str(&format!("{status} · {} · {}\n", units::seconds(view.response_ns as f64 / 1e9), units::bytes(response.bytes_received)));
+    out.push_str(&format!(
+        "{status} · {} · {}\n",
+        loadstone_units::seconds(view.response_ns as f64 / 1e9),
+        loadstone_units::bytes(response.bytes_received)
+    ));
     headers(&response.headers, style, out);
     out.push_str(&body::render(&response.body, &response.headers, style));
     for expectation in &view.expectations {
@@ -127,7 +131,7 @@ fn phases(view: &ExchangeView, style: &Style) -> String {
         ("body", p.body),
     ];
     let mut parts: Vec<String> =
-        all.iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| format!("{name} {}", units::seconds(*ns as f64 / 1e9))).collect();
+        all.iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| format!("{name} {}", loadstone_units::seconds(*ns as f64 / 1e9))).collect();
     if !view.connected && view.response.is_some() {
         parts.push("connection reused".to_owned());
     }

@@ -1,6 +1,6 @@
 //! What every form of an experiment writes alike.
 
-use analysis::{
+use loadstone_analysis::{
     ComparedMetric, ComparisonVerdict, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, ProofState, RowVerdict,
     SubjectKind,
 };
@@ -26,26 +26,26 @@ pub(super) fn proof(state: ProofState) -> (&'static str, Paint) {
 }
 
 pub(super) fn value(row: &ExperimentRow, value: Option<f64>) -> String {
-    value.map_or_else(|| units::NONE.to_owned(), |value| number(row.metric, value))
+    value.map_or_else(|| loadstone_units::NONE.to_owned(), |value| number(row.metric, value))
 }
 
 pub(super) fn number(metric: ComparedMetric, value: f64) -> String {
     match metric {
-        ComparedMetric::Rate => units::rate(value),
-        ComparedMetric::Failures => units::share(value),
-        _ => units::seconds(value),
+        ComparedMetric::Rate => loadstone_units::rate(value),
+        ComparedMetric::Failures => loadstone_units::share(value),
+        _ => loadstone_units::seconds(value),
     }
 }
 
 /// `×0.34`, of shares `+1.2 points`.
 pub(super) fn change(row: &ExperimentRow) -> String {
-    row.change.map_or_else(|| units::NONE.to_owned(), |change| end(row, change))
+    row.change.map_or_else(|| loadstone_units::NONE.to_owned(), |change| end(row, change))
 }
 
 pub(super) fn interval(row: &ExperimentRow) -> String {
     match row.low.zip(row.high) {
         Some((low, high)) => format!("{} to {}", end(row, low), end(row, high)),
-        None => units::NONE.to_owned(),
+        None => loadstone_units::NONE.to_owned(),
     }
 }
 
@@ -70,14 +70,14 @@ pub(super) fn verdict(row: &ExperimentRow, effect: f64) -> String {
         RowVerdict::Same if row.metric.is_difference() => "same (±0.5 points)".to_owned(),
         RowVerdict::Same => format!("same (±{})", percent(effect)),
         RowVerdict::CannotTell => match row.rounds_needed {
-            Some(rounds) if row.change.is_some() => format!("cannot tell (needs {})", units::counted(rounds as u64, "round")),
+            Some(rounds) if row.change.is_some() => format!("cannot tell (needs {})", loadstone_units::counted(rounds as u64, "round")),
             _ => "cannot tell".to_owned(),
         },
     }
 }
 
 pub(super) fn percent(share: f64) -> String {
-    format!("{} %", units::number((share * 1e6).round() / 1e4))
+    format!("{} %", loadstone_units::number((share * 1e6).round() / 1e4))
 }
 
 pub(super) fn title(subject: &ExperimentSubject) -> String {
@@ -104,7 +104,7 @@ pub(super) fn shown(contrast: &KnobContrast) -> Vec<(&ExperimentSubject, Vec<&Ex
 
 /// How it was done, and why it ended.
 pub(super) fn how(experiment: &Experiment) -> String {
-    let rounds = units::counted(experiment.rounds as u64, "round");
+    let rounds = loadstone_units::counted(experiment.rounds as u64, "round");
     let why = match &experiment.stop {
         ExperimentStop::Running => "still running".to_owned(),
         ExperimentStop::Decided => "decided".to_owned(),

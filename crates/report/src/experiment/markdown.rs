@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{ComparisonVerdict, Experiment, KnobContrast, ProofState};
+use loadstone_analysis::{ComparisonVerdict, Experiment, KnobContrast, ProofState};
 
 use super::cells;
 use crate::markdown::text;

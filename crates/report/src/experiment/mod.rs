@@ -1,13 +1,13 @@
 //! An experiment for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
 //!
-//! Deliberately absent: anything concluded. What a row means stands in `analysis::Experiment`.
+//! Deliberately absent: anything concluded. What a row means stands in `loadstone_analysis::Experiment`.
 
 mod cells;
 mod markdown;
 mod terminal;
 mod view;
 
-use analysis::Experiment;
+use loadstone_analysis::Experiment;
 
 pub use markdown::markdown;
 pub use terminal::terminal;

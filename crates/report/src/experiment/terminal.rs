@@ -1,6 +1,6 @@
 //! The experiment on a terminal: what was turned, what came of it, then the rows.
 
-use analysis::{Experiment, KnobContrast, RowVerdict};
+use loadstone_analysis::{Experiment, KnobContrast, RowVerdict};
 
 use super::cells;
 use crate::comparison::cells::paint as paint_of;

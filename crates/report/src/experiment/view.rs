@@ -1,6 +1,6 @@
 //! The experiment as a page draws it: every text written, every value in its place.
 
-use analysis::{BlockNumber, ComparedMetric, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast};
+use loadstone_analysis::{BlockNumber, ComparedMetric, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast};
 use serde::Serialize;
 
 use super::cells;
@@ -124,7 +124,7 @@ impl ExperimentView {
                 ProofView { word: word.to_owned(), tone: paint.into(), claim: proof.claim.clone(), because: proof.because.clone() }
             }),
             contrasts: experiment.contrasts.iter().map(|one| contrast(experiment, one, &axis)).collect(),
-            ratios: axis.ticks(|ratio| format!("×{}", units::number(ratio))),
+            ratios: axis.ticks(|ratio| format!("×{}", loadstone_units::number(ratio))),
             same: axis.interval(Some(1.0 / effect), 1.0, Some(effect)),
             sensitivities: experiment.sensitivities.iter().map(|of| of.sentence.clone()).filter(|sentence| !sentence.is_empty()).collect(),
             blocks: blocks(experiment),
@@ -185,9 +185,10 @@ fn row(experiment: &Experiment, of: &ExperimentRow, axis: &PlotAxis) -> Experime
 
 fn blocks(experiment: &Experiment) -> Vec<BlockView> {
     let count = experiment.blocks.len().max(1) as f64;
-    let block = |(at, of): (usize, &analysis::BlockRecord)| {
+    let block = |(at, of): (usize, &loadstone_analysis::BlockRecord)| {
         let why = of.invalid_because.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-        let invalid = if of.grade == analysis::Grade::Invalid { format!(", its measurement is INVALID{why}") } else { String::new() };
+        let invalid =
+            if of.grade == loadstone_analysis::Grade::Invalid { format!(", its measurement is INVALID{why}") } else { String::new() };
         BlockView {
             value: experiment.values.iter().position(|value| *value == of.value).unwrap_or(0),
             round: of.round + 1,

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use analysis::{LISTED, TimeStats};
+use loadstone_analysis::{LISTED, TimeStats};
 
 /// A number of a request, group or scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,7 +25,7 @@ pub struct TimeColumns(Vec<(TimeColumn, u8)>);
 
 /// The column does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no column \"{0}\"{near}; name some of: {names}", near = units::did_you_mean(.0, &NAMES), names = NAMES.join(", "))]
+#[error("there is no column \"{0}\"{near}; name some of: {names}", near = loadstone_units::did_you_mean(.0, &NAMES), names = NAMES.join(", "))]
 pub struct UnknownColumn(String);
 
 /// As people name them, and as they stand at the head.

@@ -1,6 +1,6 @@
 //! The flows of a run: a table, and what must be said of each in words.
 
-use analysis::{FlowRow, Summary, TimeStats};
+use loadstone_analysis::{FlowRow, Summary, TimeStats};
 
 use super::style::{Paint, Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
@@ -31,9 +31,13 @@ pub(crate) fn flows(summary: &Summary, style: &Style) -> String {
         table.rows.push(Row::Cells(cells(flow)));
         table.rows.extend(flow.stages.iter().map(|stage| {
             let mut cells: Vec<TextCell> = vec![format!("  until {}", stage.name).into(), String::new().into()];
-            cells.extend([units::count(stage.reached).into(), String::new().into(), units::count(stage.backlog).into()]);
+            cells.extend([
+                loadstone_units::count(stage.reached).into(),
+                String::new().into(),
+                loadstone_units::count(stage.backlog).into(),
+            ]);
             cells.extend(times(&stage.time));
-            cells.push(units::count(stage.backlog_max).into());
+            cells.push(loadstone_units::count(stage.backlog_max).into());
             Row::Cells(cells)
         }));
     }
@@ -47,16 +51,17 @@ pub(crate) fn flows(summary: &Summary, style: &Style) -> String {
 }
 
 fn cells(flow: &FlowRow) -> Vec<TextCell> {
-    let bad = |count: u64, paint: Paint| TextCell { text: units::count(count), paint: (count > 0).then_some(paint) };
-    let mut cells: Vec<TextCell> = vec![flow.name.clone().into(), units::count(flow.started).into(), units::count(flow.finished).into()];
+    let bad = |count: u64, paint: Paint| TextCell { text: loadstone_units::count(count), paint: (count > 0).then_some(paint) };
+    let mut cells: Vec<TextCell> =
+        vec![flow.name.clone().into(), loadstone_units::count(flow.started).into(), loadstone_units::count(flow.finished).into()];
     cells.extend([bad(flow.timed_out, Paint::Bad), bad(flow.open, Paint::Doubt)]);
     cells.extend(times(&flow.time));
-    cells.push(units::count(flow.backlog_max).into());
+    cells.push(loadstone_units::count(flow.backlog_max).into());
     cells
 }
 
 /// p50, p95, p99 and maximum; `≥ 3 s` where a percentile lies among journeys that did not finish.
 fn times(times: &TimeStats) -> Vec<TextCell> {
     let at = |quantile| TextCell::from(words::percentile(times, quantile));
-    vec![at(0.5), at(0.95), at(0.99), units::seconds_or_none(times.max).into()]
+    vec![at(0.5), at(0.95), at(0.99), loadstone_units::seconds_or_none(times.max).into()]
 }

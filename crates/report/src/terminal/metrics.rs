@@ -1,7 +1,7 @@
 //! Metrics of the test's own: a table with the columns that any of them has.
 
-use analysis::{MetricRow, Summary};
-use plan::MetricKind;
+use loadstone_analysis::{MetricRow, Summary};
+use loadstone_plan::MetricKind;
 
 use super::style::Style;
 use super::table::{ColumnHead, Row, TextCell, TextTable};
@@ -36,22 +36,22 @@ pub(crate) fn metrics(summary: &Summary, style: &Style) -> String {
     let picked = |row: &Vec<String>| Row::Cells(shown.iter().map(|column| TextCell::from(row[*column].clone())).collect());
     let mut out = TextTable { heads, rows: rows.iter().map(picked).collect() }.render(style);
     if summary.metrics.len() > ROWS_MAX {
-        out.push_str(&format!("… and {} more in the report\n", units::count((summary.metrics.len() - ROWS_MAX) as u64)));
+        out.push_str(&format!("… and {} more in the report\n", loadstone_units::count((summary.metrics.len() - ROWS_MAX) as u64)));
     }
     out
 }
 
 /// One for each head; empty where the kind has none.
 fn cells(row: &MetricRow) -> Vec<String> {
-    let value = |value: Option<f64>| value.map_or_else(String::new, units::number);
+    let value = |value: Option<f64>| value.map_or_else(String::new, loadstone_units::number);
     let at = |quantile| match row.kind {
-        MetricKind::Trend => row.at(quantile).map_or_else(|| units::NONE.to_owned(), units::number),
+        MetricKind::Trend => row.at(quantile).map_or_else(|| loadstone_units::NONE.to_owned(), loadstone_units::number),
         _ => String::new(),
     };
     let name = if row.tags.is_empty() { words::metric(row) } else { format!("  {}", row.tags) };
-    let rate = row.rate.map_or_else(String::new, |rate| format!("{}/s", units::number(rate)));
-    let share = row.share.map_or_else(String::new, units::share);
-    let mut cells = vec![name, units::count(row.count), value(row.sum), rate, share, value(row.last), value(row.mean)];
+    let rate = row.rate.map_or_else(String::new, |rate| format!("{}/s", loadstone_units::number(rate)));
+    let share = row.share.map_or_else(String::new, loadstone_units::share);
+    let mut cells = vec![name, loadstone_units::count(row.count), value(row.sum), rate, share, value(row.last), value(row.mean)];
     cells.extend([at(0.5), at(0.95), at(0.99), value(row.min), value(row.max)]);
     cells
 }

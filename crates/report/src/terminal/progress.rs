@@ -4,9 +4,9 @@
 
 use std::collections::VecDeque;
 
-use analysis::{Grade, ThresholdResult, ThresholdState, Validity};
-use metrics::{Histogram, MarkKind, Nanos, Snapshot};
-use plan::TestPlan;
+use loadstone_analysis::{Grade, ThresholdResult, ThresholdState, Validity};
+use loadstone_metrics::{Histogram, MarkKind, Nanos, Snapshot};
+use loadstone_plan::TestPlan;
 
 use super::grade_sign;
 use super::style::{Paint, Style, cut, shorten, width_of};
@@ -126,7 +126,7 @@ impl Progress {
         for (stands, word) in [(ThresholdStanding::Failed, "failed"), (ThresholdStanding::Failing, "failing so far")] {
             let count = self.thresholds.iter().filter(|threshold| threshold.stands == stands).count();
             if count > 0 {
-                parts.push(format!("{} {word}", units::counted(count as u64, "threshold")));
+                parts.push(format!("{} {word}", loadstone_units::counted(count as u64, "threshold")));
             }
         }
         parts.join(" · ")
@@ -162,7 +162,7 @@ impl Progress {
     }
 
     fn rates(&self, window: &TimelineStep) -> String {
-        let rate = |count: u64| window.rate(count).map_or_else(|| units::NONE.to_owned(), units::rate);
+        let rate = |count: u64| window.rate(count).map_or_else(|| loadstone_units::NONE.to_owned(), loadstone_units::rate);
         let requests = format!("{} requests", rate(window.requests()));
         // Of a sequence, the part that runs now may be closed load.
         let is_closed = !self.recent.is_empty() && window.arrivals_due + window.arrivals_started == 0;
@@ -174,13 +174,13 @@ impl Progress {
 
     fn users(&self) -> String {
         let users = self.recent.back().map(|step| step.users).unwrap_or_default();
-        let mut text = units::counted(users.active, "user");
+        let mut text = loadstone_units::counted(users.active, "user");
         // With open load beside it, the active users are not only those that the closed profile asks for.
         if !self.open.contains(&true) && users.asked != users.active {
-            text.push_str(&format!(" of {} asked", units::count(users.asked)));
+            text.push_str(&format!(" of {} asked", loadstone_units::count(users.asked)));
         }
         if users.waiting > 0 {
-            text.push_str(&format!(" · {} waiting", units::counted(users.waiting, "arrival")));
+            text.push_str(&format!(" · {} waiting", loadstone_units::counted(users.waiting, "arrival")));
         }
         text
     }
@@ -190,16 +190,17 @@ impl Progress {
         let last = self.recent.back();
         let flow = |flow: &TimelineFlow| {
             let now = last.and_then(|step| step.flows.iter().find(|now| now.name == flow.name)).unwrap_or(flow);
-            let oldest = if now.backlog > 0 { format!(", oldest {}", units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
-            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", finishing {}", units::rate(rate)));
-            format!("{}: {} open{oldest}{rate}", flow.name, units::count(now.backlog))
+            let oldest =
+                if now.backlog > 0 { format!(", oldest {}", loadstone_units::seconds(now.oldest_ns as f64 / 1e9)) } else { String::new() };
+            let rate = window.rate(flow.finished).map_or_else(String::new, |rate| format!(", finishing {}", loadstone_units::rate(rate)));
+            format!("{}: {} open{oldest}{rate}", flow.name, loadstone_units::count(now.backlog))
         };
         window.flows.iter().map(flow).collect()
     }
 
     fn failures(&self) -> String {
         let share = if self.requests == 0 { 0.0 } else { self.failed as f64 / self.requests as f64 };
-        format!("{} failed ({})", units::count(self.failed), units::share(share))
+        format!("{} failed ({})", loadstone_units::count(self.failed), loadstone_units::share(share))
     }
 
     fn threshold_line(&self, style: &Style) -> String {
@@ -270,7 +271,7 @@ fn labelled(name: &str, text: &str, style: &Style) -> String {
 
 /// The percentiles that have a value beyond them to be expected.
 fn percentiles(times: &Histogram) -> String {
-    let at = |quantile| units::seconds_or_none(percentile(times, quantile));
+    let at = |quantile| loadstone_units::seconds_or_none(percentile(times, quantile));
     format!("p50 {} · p95 {} · p99 {}", at(0.5), at(0.95), at(0.99))
 }
 

@@ -1,6 +1,6 @@
 //! Findings that come while the run goes on, as lines between those of its progress.
 
-use analysis::Provisional;
+use loadstone_analysis::Provisional;
 
 use super::progress::clock;
 use super::summary::claim;
@@ -15,7 +15,7 @@ pub fn provisional_lines(found: &Provisional, before: Option<&Provisional>) -> V
 
 #[cfg(test)]
 mod tests {
-    use analysis::{Confidence, Finding};
+    use loadstone_analysis::{Confidence, Finding};
 
     use super::*;
 

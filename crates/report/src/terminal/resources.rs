@@ -1,6 +1,6 @@
 //! The table of resources at the end of a run: what a verdict rests on. Shown where a limit was found, or where it cannot be told.
 
-use analysis::{ResourceRow, Summary};
+use loadstone_analysis::{ResourceRow, Summary};
 
 use super::style::{Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
@@ -17,8 +17,8 @@ pub(crate) fn resources(summary: &Summary, style: &Style) -> String {
     let (seen, missing): (Vec<&ResourceRow>, Vec<&ResourceRow>) = summary.resources.iter().partition(|row| row.high.is_some());
     let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
     let rows = seen.iter().map(|row| {
-        let number = |value: Option<f64>| TextCell::from(value.map_or_else(String::new, units::number));
-        let limit = row.limit.map_or_else(String::new, |limit| units::in_unit(limit, &row.unit));
+        let number = |value: Option<f64>| TextCell::from(value.map_or_else(String::new, loadstone_units::number));
+        let limit = row.limit.map_or_else(String::new, |limit| loadstone_units::in_unit(limit, &row.unit));
         let (waiting, errors) = (row.high.and_then(|high| high.waiting), row.high.and_then(|high| high.errors));
         let name = TextCell::from(words::resource(row));
         let (low, high) = (words::resource_use(row.kind, row.low), words::resource_use(row.kind, row.high));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crossterm::{cursor, queue, terminal};
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 use super::progress::Progress;
 use super::style::Style;

@@ -1,6 +1,6 @@
 //! The table of the system's own signals at the end of a run: the few that findings rest on or that moved.
 
-use analysis::Summary;
+use loadstone_analysis::Summary;
 
 use super::style::Style;
 use super::table::{ColumnHead, Row, TextCell, TextTable};
@@ -15,8 +15,8 @@ pub(crate) fn signals(summary: &Summary, style: &Style) -> String {
     }
     let heads = HEADS.iter().enumerate().map(|(index, (title, keep))| ColumnHead { title, keep: *keep, left: index == 0 }).collect();
     let rows = summary.signals.iter().map(|signal| {
-        let value = |value: f64| TextCell::from(units::in_unit(value, &signal.unit));
-        let at = TextCell::from(units::seconds(signal.max_at_seconds));
+        let value = |value: f64| TextCell::from(loadstone_units::in_unit(value, &signal.unit));
+        let at = TextCell::from(loadstone_units::seconds(signal.max_at_seconds));
         Row::Cells(vec![signal.name.clone().into(), value(signal.mean), value(signal.min), value(signal.max), at])
     });
     TextTable { heads, rows: rows.collect() }.render(style)

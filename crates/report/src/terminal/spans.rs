@@ -1,6 +1,6 @@
 //! The table of spans at the end of a run whose traces were observed: where, in the systems that it passes, the time of each request goes.
 
-use analysis::{RequestSpans, SpanRow, Summary};
+use loadstone_analysis::{RequestSpans, SpanRow, Summary};
 
 use super::style::Style;
 use super::table::{ColumnHead, Row, TextCell, TextTable};
@@ -31,7 +31,12 @@ pub(crate) fn spans(summary: &Summary, style: &Style) -> String {
 
 fn rows(request: &RequestSpans, columns: usize) -> Vec<Row> {
     let share = |row: &SpanRow| row.path_seconds / request.seconds.max(1e-12);
-    let head = format!("{} · {} of {} each", request.name, units::counted(request.traces, "trace"), units::seconds(request.seconds));
+    let head = format!(
+        "{} · {} of {} each",
+        request.name,
+        loadstone_units::counted(request.traces, "trace"),
+        loadstone_units::seconds(request.seconds)
+    );
     // What is shown of a tree keeps what stands above it.
     let mut shown = vec![false; request.spans.len()];
     let mut by_share: Vec<usize> = (0..request.spans.len()).filter(|place| share(&request.spans[*place]) >= SHARE_MIN).collect();
@@ -47,15 +52,15 @@ fn rows(request: &RequestSpans, columns: usize) -> Vec<Row> {
         }
     }
     let cells = |row: &SpanRow| {
-        let time = |seconds: Option<f64>| TextCell::from(seconds.map_or_else(String::new, units::seconds));
+        let time = |seconds: Option<f64>| TextCell::from(seconds.map_or_else(String::new, loadstone_units::seconds));
         let name = format!("{}{}: {}", "  ".repeat(row.depth as usize), row.service, row.name);
         let mut cells = vec![
             name.into(),
-            units::number(row.calls).into(),
-            units::seconds(row.mean_seconds).into(),
-            units::seconds(row.p95_seconds).into(),
-            units::seconds(row.before_seconds).into(),
-            units::share(share(row)).into(),
+            loadstone_units::number(row.calls).into(),
+            loadstone_units::seconds(row.mean_seconds).into(),
+            loadstone_units::seconds(row.p95_seconds).into(),
+            loadstone_units::seconds(row.before_seconds).into(),
+            loadstone_units::share(share(row)).into(),
             time(row.low_path_seconds),
             time(row.high_path_seconds),
         ];

@@ -1,6 +1,6 @@
 //! The summary at the end of a run, made to be read in ten seconds: can it be trusted, did it pass, why, and the numbers.
 
-use analysis::{Confidence, Finding, FindingProof, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
+use loadstone_analysis::{Confidence, Finding, FindingProof, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 
 use super::columns::TimeColumns;
 use super::style::{Paint, Style, cut, hang, shorten, tame, width_of};
@@ -48,7 +48,7 @@ pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> Strin
 }
 
 fn headline(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
-    let after = units::seconds(summary.totals.duration_seconds);
+    let after = loadstone_units::seconds(summary.totals.duration_seconds);
     let (ended, paint) = match closing.state {
         RunState::Running => (format!("running for {after}"), Paint::Dim),
         RunState::Completed => (format!("ran for {after}"), Paint::Dim),
@@ -80,7 +80,8 @@ fn validity(summary: &Summary, style: &Style) -> String {
     let meaning = words::meaning(summary);
     let judged = validity.checks.iter().filter(|check| check.grade.is_some()).count();
     let lead = format!("{sign} {word} · ");
-    let checked = if validity.grade == Grade::Valid { format!(" ({})", units::counted(judged as u64, "check")) } else { String::new() };
+    let checked =
+        if validity.grade == Grade::Valid { format!(" ({})", loadstone_units::counted(judged as u64, "check")) } else { String::new() };
     let mut out = hang(&style.paint(paint, &lead), width_of(&lead), &format!("{meaning}{checked}"), style.width);
     // A check that warns without a grade says so by its advice.
     let speaks = |check: &&ValidityCheck| check.grade.is_some_and(|grade| grade > Grade::Valid || !check.advice.is_empty());
@@ -188,10 +189,10 @@ fn checks(summary: &Summary, style: &Style) -> String {
         let total = row.passed + row.failed;
         let (sign, paint) = if row.failed == 0 { ("✓", Paint::Good) } else { ("✗", Paint::Bad) };
         let result = if row.failed == 0 {
-            format!("{} passed", units::count(row.passed))
+            format!("{} passed", loadstone_units::count(row.passed))
         } else {
-            let share = units::share(row.failed as f64 / total as f64);
-            format!("{} of {} failed ({share})", units::count(row.failed), units::count(total))
+            let share = loadstone_units::share(row.failed as f64 / total as f64);
+            format!("{} of {} failed ({share})", loadstone_units::count(row.failed), loadstone_units::count(total))
         };
         let name = shorten(&words::check(row, &summary.checks), style.width.saturating_sub(7 + width_of(&result)).max(8));
         out.push_str(&format!("  {} {name}   {result}\n", style.paint(paint, sign)));
@@ -210,9 +211,9 @@ fn errors(summary: &Summary, style: &Style) -> String {
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     let mut out = String::from("Errors\n");
     for row in rows.iter().take(ERRORS_MAX) {
-        let lead = format!("  {} × ", units::count(row.count));
+        let lead = format!("  {} × ", loadstone_units::count(row.count));
         let trace = row.trace.map(|id| format!(", trace {id}")).unwrap_or_default();
-        let first = format!(" (first at {}{trace})", units::seconds(row.first_at_seconds));
+        let first = format!(" (first at {}{trace})", loadstone_units::seconds(row.first_at_seconds));
         let text = format!("{}: {}: {}", row.key.name, row.outcome.label(), row.message);
         // Three lines of a message tell what it is; the report has the rest.
         let columns = style.width.saturating_sub(width_of(&lead));
@@ -232,26 +233,30 @@ fn errors(summary: &Summary, style: &Style) -> String {
 fn totals(summary: &Summary, style: &Style) -> String {
     let t = &summary.totals;
     let mut parts = vec![
-        format!("{} ({})", units::counted(t.requests, "request"), units::rate(t.request_rate)),
-        format!("{} failed ({})", units::count(t.requests_failed), units::share(t.failure_share)),
-        units::counted(t.iterations, "iteration"),
+        format!("{} ({})", loadstone_units::counted(t.requests, "request"), loadstone_units::rate(t.request_rate)),
+        format!("{} failed ({})", loadstone_units::count(t.requests_failed), loadstone_units::share(t.failure_share)),
+        loadstone_units::counted(t.iterations, "iteration"),
     ];
     if let Some(retried) = words::retried(t) {
         parts.insert(2, retried);
     }
     if t.iterations_failed > 0 {
-        parts.push(format!("{} failed", units::counted(t.iterations_failed, "iteration")));
+        parts.push(format!("{} failed", loadstone_units::counted(t.iterations_failed, "iteration")));
     }
     if t.iterations_interrupted > 0 {
-        parts.push(format!("{} interrupted", units::counted(t.iterations_interrupted, "iteration")));
+        parts.push(format!("{} interrupted", loadstone_units::counted(t.iterations_interrupted, "iteration")));
     }
     if t.arrivals_due > 0 {
-        parts.push(format!("{} of {} arrivals started", units::count(t.arrivals_started), units::count(t.arrivals_due)));
+        parts.push(format!(
+            "{} of {} arrivals started",
+            loadstone_units::count(t.arrivals_started),
+            loadstone_units::count(t.arrivals_due)
+        ));
     }
-    parts.push(format!("at most {}", units::counted(t.users_max, "user")));
-    parts.push(units::counted(t.connections_opened, "connection"));
-    parts.push(format!("{} sent", units::bytes(t.bytes_sent)));
-    parts.push(format!("{} received", units::bytes(t.bytes_received)));
+    parts.push(format!("at most {}", loadstone_units::counted(t.users_max, "user")));
+    parts.push(loadstone_units::counted(t.connections_opened, "connection"));
+    parts.push(format!("{} sent", loadstone_units::bytes(t.bytes_sent)));
+    parts.push(format!("{} received", loadstone_units::bytes(t.bytes_received)));
     // A figure and its words stay on one line.
     let glued: Vec<String> = parts.iter().map(|part| part.replace(' ', "\u{a0}")).collect();
     hang("Totals  ", 8, &glued.join("\u{a0}· "), style.width).replace('\u{a0}', " ")

@@ -1,6 +1,6 @@
 //! Requests, groups and iterations in one table, so that their columns stand below each other; flows in one of their own.
 
-use analysis::{Percentile, RequestRow, Summary, TimeStats};
+use loadstone_analysis::{Percentile, RequestRow, Summary, TimeStats};
 
 use super::columns::{TimeColumn, TimeColumns};
 use super::style::{Paint, Style, hang};
@@ -29,7 +29,7 @@ pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> 
         let shown = busiest(rows);
         thin |= shown.iter().any(|row| columns.has_thin(&row.response));
         if rows.len() > shown.len() {
-            left_out.push(format!("{} more {}", units::count((rows.len() - shown.len()) as u64), title.to_lowercase()));
+            left_out.push(format!("{} more {}", loadstone_units::count((rows.len() - shown.len()) as u64), title.to_lowercase()));
         }
         if title == "Requests" {
             requests(&shown, columns, &mut table)
@@ -59,7 +59,7 @@ fn doubts(summary: &Summary) -> Vec<String> {
     let more = doubts.len().saturating_sub(DOUBTS_MAX);
     doubts.truncate(DOUBTS_MAX);
     if more > 0 {
-        doubts.push(format!("so may a part of {} more", units::counted(more as u64, "number")));
+        doubts.push(format!("so may a part of {} more", loadstone_units::counted(more as u64, "number")));
     }
     doubts
 }
@@ -104,14 +104,15 @@ fn cells(row: &RequestRow, indented: bool, columns: &TimeColumns) -> Vec<TextCel
     let failed = TextCell { text: words::failed(row), paint: (row.failed > 0).then_some(Paint::Bad) };
     let rate = TextCell { text: words::rate(row), paint: row.rate_doubt.map(|_| Paint::Doubt) };
     let name = format!("{indent}{group}{}", row.key.name);
-    line(name, columns, [units::count(row.count).into(), rate, failed], &row.response)
+    line(name, columns, [loadstone_units::count(row.count).into(), rate, failed], &row.response)
 }
 
 /// All requests together: their percentiles are read from all their times, and are no means of the rows'.
 fn all_requests(summary: &Summary, columns: &TimeColumns) -> Vec<TextCell> {
     let totals = &summary.totals;
-    let failed = TextCell { text: units::count(totals.requests_failed), paint: (totals.requests_failed > 0).then_some(Paint::Bad) };
-    let counts = [units::count(totals.requests).into(), units::rate(totals.request_rate).into(), failed];
+    let failed =
+        TextCell { text: loadstone_units::count(totals.requests_failed), paint: (totals.requests_failed > 0).then_some(Paint::Bad) };
+    let counts = [loadstone_units::count(totals.requests).into(), loadstone_units::rate(totals.request_rate).into(), failed];
     line("All requests".to_owned(), columns, counts, &summary.response)
 }
 
@@ -134,7 +135,7 @@ fn line(name: String, columns: &TimeColumns, counts: [TextCell; 3], times: &Time
 }
 
 fn time(value: Option<f64>, doubt: Option<f64>) -> TextCell {
-    let text = value.map_or_else(|| units::NONE.to_owned(), |value| words::marked(value, doubt));
+    let text = value.map_or_else(|| loadstone_units::NONE.to_owned(), |value| words::marked(value, doubt));
     TextCell { text, paint: doubt.map(|_| Paint::Doubt) }
 }
 
@@ -144,7 +145,7 @@ fn doubt_of(times: &TimeStats, quantile: f64) -> Option<f64> {
 
 /// `37.1–40.0 ms`, or with both units where they differ; `≥ 37.1 ms` where the run is too short for an upper end.
 pub(crate) fn interval(percentile: &Percentile) -> String {
-    let (low, high) = match (percentile.low.map(units::seconds), percentile.high.map(units::seconds)) {
+    let (low, high) = match (percentile.low.map(loadstone_units::seconds), percentile.high.map(loadstone_units::seconds)) {
         (Some(low), Some(high)) => (low, high),
         (Some(low), None) if percentile.value.is_some() => return format!("≥ {low}"),
         _ => return String::new(),

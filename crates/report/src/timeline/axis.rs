@@ -1,6 +1,6 @@
 //! The shared time axis: a bounded number of steps that grow coarser as a run grows longer.
 
-use metrics::Snapshot;
+use loadstone_metrics::Snapshot;
 
 use super::step::TimelineStep;
 

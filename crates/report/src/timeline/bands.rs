@@ -1,6 +1,6 @@
 //! The signals of the observers, brought onto the same axis as the load.
 
-use metrics::{Signal, SignalKind, SignalPoint};
+use loadstone_metrics::{Signal, SignalKind, SignalPoint};
 
 use super::axis::{Axis, STEPS_MAX};
 use super::{column, says_something};

@@ -1,6 +1,6 @@
 //! Logarithmic bins for the heat map and the distribution.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 use crate::view::HeatMap;
 

@@ -1,8 +1,8 @@
 //! A long run second by second, where its seconds were kept: what a page shows that is zoomed in.
 
-use analysis::Summary;
-use metrics::{SignalPoint, Snapshot};
-use run_directory::{KeptSecond, Run, SignalSeries, Stretch};
+use loadstone_analysis::Summary;
+use loadstone_metrics::{SignalPoint, Snapshot};
+use loadstone_run_directory::{KeptSecond, Run, SignalSeries, Stretch};
 
 use super::axis::Axis;
 use super::bands::Tracks;

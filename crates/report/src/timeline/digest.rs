@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Name in a column's id, and quantile.
 pub(crate) const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];

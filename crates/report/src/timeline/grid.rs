@@ -1,7 +1,7 @@
 //! How coarse a line of percentiles must be drawn. Where a second holds too few samples for a percentile (a slow system, a low rate), the line would
 //! be fragments; neighbouring steps are then taken together, and their common value is drawn over all of them.
 
-use metrics::Histogram;
+use loadstone_metrics::Histogram;
 
 /// Most steps that are taken together, as a power of two.
 const DOUBLINGS_MAX: u32 = 6;

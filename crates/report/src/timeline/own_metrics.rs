@@ -1,6 +1,6 @@
 //! Metrics of the test's own as lines of charts: a band like that of an observer, a panel for each metric.
 
-use metrics::{MetricSlice, MetricValue, Signal, SignalKind, SignalPoint, Snapshot};
+use loadstone_metrics::{MetricSlice, MetricValue, Signal, SignalKind, SignalPoint, Snapshot};
 
 use crate::view::Band;
 
@@ -37,7 +37,7 @@ fn signal(metric: &MetricSlice, figure: &str, unit: &str) -> Signal {
         name: format!("{BAND}/{}{{{}}}", plain(&metric.name), plain(&label)),
         observer: BAND.to_owned(),
         kind: SignalKind::Gauge,
-        unit: if unit.is_empty() { metrics::unit::COUNT.to_owned() } else { unit.to_owned() },
+        unit: if unit.is_empty() { loadstone_metrics::unit::COUNT.to_owned() } else { unit.to_owned() },
         help: metric.name.to_string(),
         ..Signal::default()
     }

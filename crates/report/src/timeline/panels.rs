@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-use metrics::{Histogram, Outcome};
+use loadstone_metrics::{Histogram, Outcome};
 
 use super::axis::Axis;
 use super::digest::{PERCENTILES, StepDigest, TimeDigest, percentile};

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_metrics::{Histogram, Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 
 use super::digest::{PERCENTILES, percentile};
 use super::panels::outcome_id;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use metrics::SeriesKey;
-use metrics::span::{SpanKind, SpanPath};
-use run_directory::RunTraces;
+use loadstone_metrics::SeriesKey;
+use loadstone_metrics::span::{SpanKind, SpanPath};
+use loadstone_run_directory::RunTraces;
 
 use super::column;
 use crate::view::{Panel, RequestCharts};

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use metrics::{SeriesKey, SeriesKind, Snapshot};
+use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
 
 use super::round;
 

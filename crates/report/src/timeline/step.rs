@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use metrics::{FlowSlice, Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
-use run_directory::{KeptFailure, KeptSecond};
+use loadstone_metrics::{FlowSlice, Histogram, LeafSlice, Outcome, SeriesKind, Snapshot};
+use loadstone_run_directory::{KeptFailure, KeptSecond};
 
 use super::bins;
 use super::digest::{StepDigest, TimeDigest};
@@ -311,7 +311,7 @@ fn add(list: &mut Vec<(FailedAs, u64)>, kind: FailedAs, count: u64) {
 
 #[cfg(test)]
 mod tests {
-    use metrics::{Phases, Recorder, Sample, SeriesKey};
+    use loadstone_metrics::{Phases, Recorder, Sample, SeriesKey};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! What every form of a trend writes alike.
 
-use analysis::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
+use loadstone_analysis::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
 
 /// Steps of one run.
 pub(super) struct RunSteps<'a> {
@@ -58,22 +58,22 @@ pub(super) fn step(series: &TrendSeries, step: &TrendStep) -> String {
 
 pub(super) fn level(series: &TrendSeries) -> String {
     match (series.level, series.metric) {
-        (None, _) => units::NONE.to_owned(),
-        (Some(level), TrendMetric::Failures) => units::share(level),
-        (Some(level), _) => units::seconds(level),
+        (None, _) => loadstone_units::NONE.to_owned(),
+        (Some(level), TrendMetric::Failures) => loadstone_units::share(level),
+        (Some(level), _) => loadstone_units::seconds(level),
     }
 }
 
 pub(super) fn noise(series: &TrendSeries) -> String {
-    series.noise.map_or_else(|| units::NONE.to_owned(), |noise| format!("± {}", units::share(noise)))
+    series.noise.map_or_else(|| loadstone_units::NONE.to_owned(), |noise| format!("± {}", loadstone_units::share(noise)))
 }
 
 /// What the steps together promise.
 pub(super) fn promise(trend: &RunTrend) -> String {
     format!(
         "{} in {}; a test that never changed shows any step at all in at most {} of such histories.",
-        units::counted(trend.series.len() as u64, "number"),
-        units::counted(trend.runs.len() as u64, "run"),
-        units::share(trend.false_chance)
+        loadstone_units::counted(trend.series.len() as u64, "number"),
+        loadstone_units::counted(trend.runs.len() as u64, "run"),
+        loadstone_units::share(trend.false_chance)
     )
 }

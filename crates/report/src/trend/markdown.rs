@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::RunTrend;
+use loadstone_analysis::RunTrend;
 
 use super::cells;
 use crate::markdown::text;

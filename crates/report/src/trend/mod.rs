@@ -1,13 +1,13 @@
 //! A test over its runs, for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
 //!
-//! Deliberately absent: anything concluded. What a step means stands in `analysis::RunTrend`.
+//! Deliberately absent: anything concluded. What a step means stands in `loadstone_analysis::RunTrend`.
 
 mod cells;
 mod markdown;
 mod terminal;
 mod view;
 
-use analysis::RunTrend;
+use loadstone_analysis::RunTrend;
 
 pub use markdown::markdown;
 pub use terminal::terminal;

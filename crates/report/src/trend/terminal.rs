@@ -1,6 +1,6 @@
 //! The trend on a terminal: what changed and with which run, then every number with its level and its noise.
 
-use analysis::RunTrend;
+use loadstone_analysis::RunTrend;
 
 use super::cells;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
@@ -34,8 +34,8 @@ pub fn terminal(trend: &RunTrend, style: &Style) -> String {
 fn table(trend: &RunTrend, style: &Style) -> String {
     let heads = [("", true), ("Now", false), ("Single runs", false), ("Steps", false)];
     let heads = heads.iter().zip([0, 0, 1, 0]).map(|((title, left), keep)| ColumnHead { title, keep, left: *left }).collect();
-    let row = |series: &analysis::TrendSeries| {
-        let steps = TextCell::from(if series.steps.is_empty() { units::NONE.to_owned() } else { series.steps.len().to_string() });
+    let row = |series: &loadstone_analysis::TrendSeries| {
+        let steps = TextCell::from(if series.steps.is_empty() { loadstone_units::NONE.to_owned() } else { series.steps.len().to_string() });
         Row::Cells(vec![series.title().into(), cells::level(series).into(), cells::noise(series).into(), steps])
     };
     TextTable { heads, rows: trend.series.iter().map(row).collect() }.render(style)

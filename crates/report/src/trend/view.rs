@@ -1,6 +1,6 @@
 //! The trend as a page draws it: every text written, every value in its place.
 
-use analysis::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
+use loadstone_analysis::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
 use serde::Serialize;
 
 use super::cells;
@@ -118,7 +118,8 @@ fn series(trend: &RunTrend, of: &TrendSeries) -> TrendSeriesView {
     let levels = levels(of, trend.runs.len());
     let measured = of.values.iter().flatten().copied();
     let axis = PlotAxis::around(measured.chain(levels.iter().flat_map(|level| [level.low, level.high])), 0.0);
-    let write = |value: f64| if of.metric == TrendMetric::Failures { units::share(value) } else { units::seconds(value) };
+    let write =
+        |value: f64| if of.metric == TrendMetric::Failures { loadstone_units::share(value) } else { loadstone_units::seconds(value) };
     let count = trend.runs.len().max(1) as f64;
     let point = |(run, value): (usize, &Option<f64>)| {
         let text = |of: &TrendRun, value: f64| format!("{}: {}", cells::run(of), write(value));

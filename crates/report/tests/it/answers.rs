@@ -1,16 +1,16 @@
 //! What pages of a trend, a capacity and an experiment draw: places on axes, and the same words as elsewhere.
 
-use analysis::{
+use loadstone_analysis::{
     BlockNumber, BlockRecord, Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, ComparedMetric, ComparisonVerdict, Experiment,
     ExperimentRow, ExperimentStop, ExperimentSubject, Grade, KnobContrast, LoadUnit, ObjectiveReading, ProbeLean, ProbeReading,
     RampEstimate, RampPoint, ResourceCeiling, RowVerdict, RunTrend, ScalabilityLaw, SubjectKind, TrendMetric, TrendRun, TrendSeries,
     TrendStep, UnknownCeiling, WhatIf,
 };
-use report::Tone;
-use report::capacity::{CapacityView, RampView};
-use report::experiment::ExperimentView;
-use report::terminal::Style;
-use report::trend::TrendView;
+use loadstone_report::Tone;
+use loadstone_report::capacity::{CapacityView, RampView};
+use loadstone_report::experiment::ExperimentView;
+use loadstone_report::terminal::Style;
+use loadstone_report::trend::TrendView;
 
 use crate::fixtures;
 
@@ -65,7 +65,7 @@ fn a_trend_has_its_levels_between_its_steps() {
     let step = &series.steps[0];
     assert_eq!((step.x, step.tone, step.before.as_str(), step.run.as_str()), (0.5, Tone::Bad, "run-1", "run-2"));
     assert_eq!((view.changes[0].before.as_str(), view.changes[0].steps.len()), ("run-1", 1));
-    assert!(report::trend::html(&trend()).contains(r#"{"feed":"trend","answer":{"test":"shop""#));
+    assert!(loadstone_report::trend::html(&trend()).contains(r#"{"feed":"trend","answer":{"test":"shop""#));
 }
 
 fn probe(load: f64, lean: ProbeLean, (measured, low, high): (f64, Option<f64>, Option<f64>)) -> CapacityProbe {
@@ -135,7 +135,7 @@ fn ramp_estimate() -> RampEstimate {
 #[test]
 fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
     let estimate = ramp_estimate();
-    let text = report::capacity::ramp(&estimate, &fixtures::summary(), &Style::plain(110));
+    let text = loadstone_report::capacity::ramp(&estimate, &fixtures::summary(), &Style::plain(110));
     let lines: Vec<&str> = text.lines().collect();
     for line in [
         "full first   the 2 cores of \"shop\" at about 200/s (194/s to 206/s)",
@@ -145,10 +145,10 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
     ] {
         assert!(lines.contains(&line), "{line} in {text}");
     }
-    let json = report::capacity::ramp_json(&estimate);
+    let json = loadstone_report::capacity::ramp_json(&estimate);
     assert!(json.contains("\"what_if\"") && json.contains("\"unknown_ceilings\"") && json.contains("\"alpha\": 0.5"), "{json}");
 
-    let markdown = report::capacity::ramp_markdown(&estimate, &fixtures::summary());
+    let markdown = loadstone_report::capacity::ramp_markdown(&estimate, &fixtures::summary());
     for line in [
         "- seen: 212/s, held for a fifth of the load",
         "- what if: without the 2 cores of \"shop\" at most about 300/s",
@@ -167,7 +167,7 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
     let resources = view.resources.unwrap();
     let bars: Vec<f64> = resources.rows.iter().map(|row| row.bar.at).collect();
     assert!(resources.rows[0].bar.low < bars[0] && bars[0] < resources.seen && resources.seen < bars[1], "{bars:?} {}", resources.seen);
-    assert!(report::capacity::ramp_html(&estimate, &fixtures::summary()).contains(r#"{"feed":"ramp","answer":{"test":"#));
+    assert!(loadstone_report::capacity::ramp_html(&estimate, &fixtures::summary()).contains(r#"{"feed":"ramp","answer":{"test":"#));
 
     let untold = RampEstimate {
         throughput_max: None,
@@ -218,7 +218,9 @@ fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
     assert_eq!((marks[0].interval.high, marks[0].tone, marks[1].tone), (1.0, Tone::Bad, Tone::Good), "an open end reaches the edge");
     assert!(marks[3].interval.low == marks[3].interval.at && marks[3].interval.at == marks[3].interval.high, "no interval is no interval");
     assert_eq!(view.facts[0], ("must hold".to_owned(), "p99 < 300ms".to_owned()));
-    assert!(report::capacity::html(&capacity).contains(r#"{"feed":"capacity","answer":{"test":"shop","word":"FOUND","tone":"good""#));
+    assert!(
+        loadstone_report::capacity::html(&capacity).contains(r#"{"feed":"capacity","answer":{"test":"shop","word":"FOUND","tone":"good""#)
+    );
 }
 
 fn row(metric: ComparedMetric, change: Option<(f64, f64, f64)>, decides: bool) -> ExperimentRow {
@@ -295,5 +297,5 @@ fn an_experiment_has_its_blocks_in_time_and_its_ratios_on_one_axis() {
     assert_eq!(rows.len(), 1, "what was not measured in every block is not shown");
     let bar = rows[0].bar.unwrap();
     assert!(bar.low < bar.at && bar.at < bar.high && bar.high < view.same.low && view.same.at == 0.5, "{bar:?}");
-    assert!(report::experiment::html(&experiment).contains(r#"{"feed":"experiment","answer":{"test":"shop","knob":"pool""#));
+    assert!(loadstone_report::experiment::html(&experiment).contains(r#"{"feed":"experiment","answer":{"test":"shop","knob":"pool""#));
 }

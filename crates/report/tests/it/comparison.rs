@@ -1,11 +1,11 @@
 //! A comparison on a terminal, in a pull request and as test cases.
 
-use analysis::{
+use loadstone_analysis::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, FindingMove, FindingState, GateResult,
     GateState, Grade, RowVerdict, RunComparison, RunDifference, Side, SubjectKind,
 };
-use report::comparison::{json, junit, markdown, terminal};
-use report::terminal::Style;
+use loadstone_report::comparison::{json, junit, markdown, terminal};
+use loadstone_report::terminal::Style;
 
 fn row(metric: ComparedMetric, values: (f64, f64), change: (f64, f64, f64), verdict: RowVerdict) -> ComparedRow {
     ComparedRow {

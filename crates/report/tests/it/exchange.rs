@@ -1,8 +1,8 @@
 //! One exchange as `try` shows it.
 
-use metrics::{Outcome, Phases};
-use report::terminal::Style;
-use report::{ExchangeView, ExpectationView, ResponseView, exchange};
+use loadstone_metrics::{Outcome, Phases};
+use loadstone_report::terminal::Style;
+use loadstone_report::{ExchangeView, ExpectationView, ResponseView, exchange};
 
 use crate::fixtures::MS;
 

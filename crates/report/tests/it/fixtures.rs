@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use analysis::{
+use loadstone_analysis::{
     ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow,
     Grade, MetricRow, Percentile, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult,
     ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
 };
-use metrics::{
+use loadstone_metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
     SlowSample, Snapshot, Tags, TraceId,
 };
-use plan::{
+use loadstone_plan::{
     Aggregate, Bound, Comparison, Load, LoadProfile, Metric, MetricKind, Parameter, ParameterKind, ParameterOrigin, ScenarioId,
     ScenarioRun, Selector, TestPlan, Threshold, Window,
 };
-use run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
+use loadstone_run_directory::{HostFacts, Run, RunEnd, RunInfo, SignalSeries};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MS: u64 = 1_000_000;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
+use loadstone_report::{LiveCommand, LiveServer, ReportView, RunState, Steering, ViewBuilder};
 
 use serde_json::{Value, json};
 
@@ -275,7 +275,7 @@ fn a_taken_port_is_told_with_what_to_do() {
 #[test]
 fn a_run_is_drawn_from_its_live_judgement() {
     let (info, plan) = (fixtures::info(), fixtures::plan());
-    let mut judgement = analysis::LiveAnalysis::new(&plan, &info.host);
+    let mut judgement = loadstone_analysis::LiveAnalysis::new(&plan, &info.host);
     let mut builder = ViewBuilder::new(&info, &plan);
     for number in 0..30 {
         let slice = fixtures::slice(number);
@@ -287,7 +287,8 @@ fn a_run_is_drawn_from_its_live_judgement() {
     assert_eq!((row.count, row.failed, row.response.mean), (3000, 30, Some(0.0145)));
     assert!(row.response.percentiles.iter().all(|p| p.low.is_none() && p.high.is_none()), "intervals need the whole run");
     assert_eq!((view.summary.totals.arrivals_due, view.sparks[0].len()), (3000, 30));
-    let concluded = analysis::conclude(&fixtures::run(30));
-    let numbers = |summary: &analysis::Summary| (summary.totals.clone(), summary.requests[0].response.at(0.99), summary.response.at(0.5));
+    let concluded = loadstone_analysis::conclude(&fixtures::run(30));
+    let numbers =
+        |summary: &loadstone_analysis::Summary| (summary.totals.clone(), summary.requests[0].response.at(0.99), summary.response.at(0.5));
     assert_eq!(numbers(&view.summary), numbers(&concluded), "the same numbers as at the end");
 }

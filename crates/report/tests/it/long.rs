@@ -1,9 +1,9 @@
 //! Two hours on virtual time, from the recorder to the page: what was concluded while seconds were seconds is what is read back of minutes.
 
-use analysis::{LiveAnalysis, Summary};
-use metrics::{SeriesKind, Snapshot};
-use report::{CloseUp, ReportView, ViewBuilder};
-use run_directory::{Reader, RunEnd, Writer};
+use loadstone_analysis::{LiveAnalysis, Summary};
+use loadstone_metrics::{SeriesKind, Snapshot};
+use loadstone_report::{CloseUp, ReportView, ViewBuilder};
+use loadstone_run_directory::{Reader, RunEnd, Writer};
 
 #[path = "../../examples/days/made.rs"]
 mod made;
@@ -13,7 +13,7 @@ const SECONDS: u32 = 7_260;
 /// What no folding may touch.
 fn numbers(summary: &Summary) -> Vec<String> {
     let rows = summary.requests.iter().chain(&summary.groups).chain(&summary.scenarios);
-    let times = |row: &analysis::RequestRow| {
+    let times = |row: &loadstone_analysis::RequestRow| {
         let stats = &row.response;
         let percentiles: Vec<Option<f64>> = stats.percentiles.iter().map(|percentile| percentile.value).collect();
         format!("{:?}: {} of {}, {:?}", row.key, row.failed, row.count, (stats.mean, stats.min, percentiles, stats.max))
@@ -69,13 +69,13 @@ fn folding_touches_no_number_of_the_whole() {
 
     let run = Reader::open(&directory).unwrap().run().unwrap();
     assert!(run.slices.len() < SECONDS as usize / 4, "{} slices are held", run.slices.len());
-    let summary = analysis::conclude(&run);
+    let summary = loadstone_analysis::conclude(&run);
     assert_eq!(numbers(&summary), numbers(&truth));
     assert_eq!(summary.totals.request_rate.round(), 50.0);
     assert_eq!(summary.totals.duration_seconds, f64::from(SECONDS));
     let checks = &summary.verdict.validity.checks;
     assert!(
-        checks.iter().any(|check| check.evidence == format!("all {} seconds were recorded", units::count(u64::from(SECONDS)))),
+        checks.iter().any(|check| check.evidence == format!("all {} seconds were recorded", loadstone_units::count(u64::from(SECONDS)))),
         "{checks:?}"
     );
     let mut view = ReportView::build(&run, &summary);
@@ -93,6 +93,6 @@ fn folding_touches_no_number_of_the_whole() {
         }
     }
     view.timeline.close_ups = close_ups;
-    let page = report::html(&view);
+    let page = loadstone_report::html(&view);
     assert!(page.len() < 6_000_000, "the page has {} bytes", page.len());
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Grade, Summary};
-use report::terminal::{self, Closing, Style, TimeColumns};
-use report::{RunRow, RunState, junit, markdown, runs_json, runs_table, summary_json};
-use run_directory::{HistoryEntry, RunEnd};
+use loadstone_analysis::{Grade, Summary};
+use loadstone_report::terminal::{self, Closing, Style, TimeColumns};
+use loadstone_report::{RunRow, RunState, junit, markdown, runs_json, runs_table, summary_json};
+use loadstone_run_directory::{HistoryEntry, RunEnd};
 use serde_json::Value;
 
 use crate::fixtures;
@@ -90,21 +90,22 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
     (summary.response.mean_doubt, summary.response.max_doubt, summary.response.percentiles[0].doubt) = (Some(0.1), Some(0.1), Some(0.1));
     (summary.requests[0].rate_doubt, summary.requests[0].failed_doubt) = (Some(0.1), Some(1));
     summary.metrics = vec![fixtures::metric_row()];
-    summary.tagged = vec![analysis::TaggedRow { tags: metrics::Tags::new([("type", "static")]), row: summary.requests[0].clone() }];
+    summary.tagged =
+        vec![loadstone_analysis::TaggedRow { tags: loadstone_metrics::Tags::new([("type", "static")]), row: summary.requests[0].clone() }];
     summary.spans = vec![crate::spans::request(Some(1.0))];
     let stack = vec!["handle".to_owned(), "login".to_owned()];
-    let stack = analysis::ProfiledStack { stack, seconds: 0.002, free_seconds: Some(0.001), held_seconds: Some(0.003) };
-    summary.profiles = vec![analysis::RuntimeProfile {
+    let stack = loadstone_analysis::ProfiledStack { stack, seconds: 0.002, free_seconds: Some(0.001), held_seconds: Some(0.003) };
+    summary.profiles = vec![loadstone_analysis::RuntimeProfile {
         observer: "node:8080".to_owned(),
         stacks: vec![stack],
         samples_each: 0.0,
         free_samples_each: Some(0.0),
         held_samples_each: Some(0.0),
     }];
-    summary.proofs = vec![analysis::FindingProof {
+    summary.proofs = vec![loadstone_analysis::FindingProof {
         rule: "connection-pool".to_owned(),
         claim: "\"Buy\" waits for a connection".to_owned(),
-        state: analysis::ProofState::Proved,
+        state: loadstone_analysis::ProofState::Proved,
         knob: "pool".to_owned(),
         because: String::new(),
         experiment: String::new(),
@@ -149,7 +150,7 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
 
 #[test]
 fn every_outcome_is_documented() {
-    for outcome in metrics::Outcome::ALL {
+    for outcome in loadstone_metrics::Outcome::ALL {
         let name = serde_json::to_value(outcome).unwrap();
         assert!(SUMMARY_JSON.contains(&format!("`{}`", name.as_str().unwrap())), "{name}");
     }
@@ -159,7 +160,7 @@ fn entry(id: &str, end: Option<RunEnd>, summary: Option<&Summary>) -> HistoryEnt
     let dirty = summary.is_none();
     let commit = dirty.then(|| "39dbcdc0123456789abcdef0123456789abcdef0".to_owned());
     let branch = dirty.then(|| "main".to_owned());
-    let info = run_directory::RunInfo { id: id.to_owned(), branch, commit, dirty, ..fixtures::info() };
+    let info = loadstone_run_directory::RunInfo { id: id.to_owned(), branch, commit, dirty, ..fixtures::info() };
     HistoryEntry {
         directory: format!("runs/{id}").into(),
         info,

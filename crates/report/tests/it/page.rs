@@ -1,6 +1,6 @@
 //! The HTML report: one file, with its data inside.
 
-use report::{ReportView, html};
+use loadstone_report::{ReportView, html};
 
 use crate::fixtures;
 
@@ -21,20 +21,21 @@ fn the_data_can_be_read_back_from_the_page() {
 fn an_hour_with_fifty_requests_stays_under_five_megabytes() {
     let mut summary = fixtures::summary();
     let response = fixtures::even(1000, 1, 5000);
-    summary.requests = (0..50).map(|n| fixtures::row(metrics::SeriesKind::Request, "s", &format!("request {n}"), 1, &response)).collect();
+    summary.requests =
+        (0..50).map(|n| fixtures::row(loadstone_metrics::SeriesKind::Request, "s", &format!("request {n}"), 1, &response)).collect();
     let mut run = fixtures::run(3600);
     for slice in &mut run.slices {
         slice.series[0].response = fixtures::even(300, 1, 5000);
-        let extra = (0..50).map(|n| metrics::SeriesSlice {
+        let extra = (0..50).map(|n| loadstone_metrics::SeriesSlice {
             count: 10,
             response: fixtures::even(10, 1, 5000),
-            ..metrics::SeriesSlice::new(fixtures::key(metrics::SeriesKind::Request, "s", &format!("request {n}")))
+            ..loadstone_metrics::SeriesSlice::new(fixtures::key(loadstone_metrics::SeriesKind::Request, "s", &format!("request {n}")))
         });
         slice.series.extend(extra.take(5));
     }
     for n in 0..60 {
         let readings: Vec<(u64, f64)> = (0..3600).map(|second| (second * 1000, (second * n) as f64 / 7.0)).collect();
-        run.signals.push(fixtures::signal(&format!("postgres/m{n}"), "postgres", metrics::SignalKind::Gauge, "1", &readings));
+        run.signals.push(fixtures::signal(&format!("postgres/m{n}"), "postgres", loadstone_metrics::SignalKind::Gauge, "1", &readings));
     }
     let bytes = html(&ReportView::build(&run, &summary)).len();
     assert!(bytes < 5_000_000, "{bytes}");
@@ -43,8 +44,9 @@ fn an_hour_with_fifty_requests_stays_under_five_megabytes() {
 #[test]
 fn a_seed_beyond_what_javascript_can_hold_is_text() {
     let mut run = fixtures::run(1);
-    let seed =
-        |run: &run_directory::Run| serde_json::to_value(ReportView::build(run, &fixtures::summary())).unwrap()["test"]["seed"].clone();
+    let seed = |run: &loadstone_run_directory::Run| {
+        serde_json::to_value(ReportView::build(run, &fixtures::summary())).unwrap()["test"]["seed"].clone()
+    };
     assert_eq!(seed(&run), 1);
     run.plan.options.seed = u64::MAX;
     assert_eq!(seed(&run), "18446744073709551615");

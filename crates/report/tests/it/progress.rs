@@ -1,7 +1,7 @@
 //! The live progress, on a terminal and in a pipe.
 
-use analysis::{Grade, ThresholdState};
-use report::terminal::{Progress, ProgressMode, Screen, Style};
+use loadstone_analysis::{Grade, ThresholdState};
+use loadstone_report::terminal::{Progress, ProgressMode, Screen, Style};
 
 use crate::fixtures::{self, SECOND};
 use crate::summary::assert_fits;
@@ -23,7 +23,7 @@ fn the_block_at_80_columns() {
             Some(0.0),
             "so far the failed share was 0 %; bound below 1.00 %",
         ),
-        analysis::ThresholdResult {
+        loadstone_analysis::ThresholdResult {
             failing: true,
             ..fixtures::threshold(
                 "response time p50 below 10 ms",

@@ -1,11 +1,11 @@
 //! What traces say, as the terminal and the page show it.
 
-use analysis::{RequestSpans, SpanRow};
-use metrics::TraceId;
-use metrics::span::{KeptFor, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceSlice};
-use report::terminal::{Closing, Style, TimeColumns, summary};
-use report::{ReportView, RunState};
-use run_directory::{Run, RunTraces};
+use loadstone_analysis::{RequestSpans, SpanRow};
+use loadstone_metrics::TraceId;
+use loadstone_metrics::span::{KeptFor, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceSlice};
+use loadstone_report::terminal::{Closing, Style, TimeColumns, summary};
+use loadstone_report::{ReportView, RunState};
+use loadstone_run_directory::{Run, RunTraces};
 
 use crate::fixtures::{self, MS};
 use crate::summary::assert_fits;
@@ -39,7 +39,7 @@ pub(crate) fn request(low_ms: Option<f64>) -> RequestSpans {
 }
 
 fn shown(low_ms: Option<f64>, width: usize) -> String {
-    let told = analysis::Summary { spans: vec![request(low_ms)], ..fixtures::summary() };
+    let told = loadstone_analysis::Summary { spans: vec![request(low_ms)], ..fixtures::summary() };
     let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
     let text = summary(&told, &closing, &Style::plain(width));
     assert_fits(&text, width);

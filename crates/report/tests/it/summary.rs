@@ -1,18 +1,18 @@
 //! The terminal summary as people see it.
 
-use analysis::Grade;
-use metrics::SeriesKind;
-use report::RunState;
-use report::terminal::{Closing, Style, TimeColumns, summary};
+use loadstone_analysis::Grade;
+use loadstone_metrics::SeriesKind;
+use loadstone_report::RunState;
+use loadstone_report::terminal::{Closing, Style, TimeColumns, summary};
 
 use crate::fixtures;
 
-fn render(summary_of: &analysis::Summary, state: RunState, state_detail: &str, style: &Style) -> String {
+fn render(summary_of: &loadstone_analysis::Summary, state: RunState, state_detail: &str, style: &Style) -> String {
     let places = [("Report", "runs/2026-11-20T18-30-05-tickets/report.html".to_owned())];
     summary(summary_of, &Closing { state, state_detail, places: &places, columns: TimeColumns::default() }, style)
 }
 
-fn plain(summary_of: &analysis::Summary, width: usize) -> String {
+fn plain(summary_of: &loadstone_analysis::Summary, width: usize) -> String {
     let text = render(summary_of, RunState::Completed, "", &Style::plain(width));
     assert_fits(&text, width);
     text
@@ -52,7 +52,7 @@ fn the_columns_are_those_that_were_asked_for() {
 fn metrics_of_the_test_have_the_columns_that_any_of_them_has() {
     let mut summary = fixtures::summary();
     assert!(!plain(&summary, 80).contains("Metrics"));
-    let none = analysis::MetricRow {
+    let none = loadstone_analysis::MetricRow {
         rate: None,
         hits: None,
         share: None,
@@ -63,20 +63,31 @@ fn metrics_of_the_test_have_the_columns_that_any_of_them_has() {
         max: None,
         ..fixtures::metric_row()
     };
-    let none = analysis::MetricRow { percentiles: Vec::new(), ..none };
-    let row = |name: &str, kind, tags| analysis::MetricRow { name: name.to_owned(), kind, tags, ..none.clone() };
-    let percentile = |quantile, value| analysis::Percentile { quantile, value, low: None, high: None, samples_beyond: 12, doubt: None };
+    let none = loadstone_analysis::MetricRow { percentiles: Vec::new(), ..none };
+    let row = |name: &str, kind, tags| loadstone_analysis::MetricRow { name: name.to_owned(), kind, tags, ..none.clone() };
+    let percentile =
+        |quantile, value| loadstone_analysis::Percentile { quantile, value, low: None, high: None, samples_beyond: 12, doubt: None };
     let percentiles = vec![percentile(0.5, Some(12.5)), percentile(0.95, Some(80.0)), percentile(0.99, None)];
-    let spread = |row| analysis::MetricRow { mean: Some(20.25), min: Some(-3.0), max: Some(99.0), percentiles: percentiles.clone(), ..row };
+    let spread = |row| loadstone_analysis::MetricRow {
+        mean: Some(20.25),
+        min: Some(-3.0),
+        max: Some(99.0),
+        percentiles: percentiles.clone(),
+        ..row
+    };
     summary.metrics = vec![
-        spread(row("Order value", plan::MetricKind::Trend, metrics::Tags::default())),
-        spread(row("Order value", plan::MetricKind::Trend, metrics::Tags::new([("country", "DE")]))),
-        analysis::MetricRow { sum: Some(3_400.0), rate: Some(56.7), ..row("Sales", plan::MetricKind::Counter, metrics::Tags::default()) },
+        spread(row("Order value", loadstone_plan::MetricKind::Trend, loadstone_metrics::Tags::default())),
+        spread(row("Order value", loadstone_plan::MetricKind::Trend, loadstone_metrics::Tags::new([("country", "DE")]))),
+        loadstone_analysis::MetricRow {
+            sum: Some(3_400.0),
+            rate: Some(56.7),
+            ..row("Sales", loadstone_plan::MetricKind::Counter, loadstone_metrics::Tags::default())
+        },
     ];
     let text = plain(&summary, 100);
     let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Metrics")).take(4).collect();
     insta::assert_snapshot!(table.join("\n"));
-    let junit = report::junit(&summary, RunState::Completed, "");
+    let junit = loadstone_report::junit(&summary, RunState::Completed, "");
     assert!(junit.contains("Sales (EUR): count 1,200, sum 3,400, per second 56.7"), "{junit}");
     assert!(junit.contains("Order value (EUR), country=DE: count 1,200, mean 20.2, p50 12.5, p95 80, min −3, max 99"), "{junit}");
 }
@@ -119,7 +130,7 @@ fn no_headline_of_a_valid_run_passes_over_the_numbers_in_doubt() {
     let text = plain(&summary, 200);
     assert!(text.contains(&format!("VALID · {clause} (1 check)")), "{text}");
     let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
-    let markdown = report::markdown(&summary, &closing);
+    let markdown = loadstone_report::markdown(&summary, &closing);
     assert!(markdown.contains("can be trusted; in doubt: failures of "), "{markdown}");
     for row in &mut summary.requests {
         row.rate_doubt = Some(row.rate);
@@ -131,11 +142,11 @@ fn no_headline_of_a_valid_run_passes_over_the_numbers_in_doubt() {
 #[test]
 fn a_threshold_that_cannot_be_decided_is_neither_passed_nor_failed() {
     let mut summary = fixtures::summary();
-    summary.verdict.thresholds[0].state = analysis::ThresholdState::Undecided;
+    summary.verdict.thresholds[0].state = loadstone_analysis::ThresholdState::Undecided;
     assert!(plain(&summary, 120).contains("Thresholds undecided"));
-    let junit = report::junit(&summary, RunState::Completed, "");
+    let junit = loadstone_report::junit(&summary, RunState::Completed, "");
     assert!(junit.contains("type=\"undecided\"") && junit.contains("<error"), "{junit}");
-    summary.verdict.thresholds[1].state = analysis::ThresholdState::Failed;
+    summary.verdict.thresholds[1].state = loadstone_analysis::ThresholdState::Failed;
     assert!(plain(&summary, 120).contains("Thresholds failed"));
 }
 
@@ -243,18 +254,19 @@ fn text_from_outside_cannot_move_the_cursor() {
 #[test]
 fn what_else_was_seen_is_told_beside_findings() {
     let mut of = fixtures::summary();
-    let finding = analysis::Finding {
+    let finding = loadstone_analysis::Finding {
         rule: "failures".to_owned(),
-        confidence: analysis::Confidence::High,
+        confidence: loadstone_analysis::Confidence::High,
         claim: "5 % of \"Buy\" failed".to_owned(),
         evidence: Vec::new(),
         alternatives: Vec::new(),
         next: String::new(),
     };
-    of.verdict.findings = analysis::Findings { findings: vec![finding], remark: "The memory of \"shop\" grew all along.".to_owned() };
+    of.verdict.findings =
+        loadstone_analysis::Findings { findings: vec![finding], remark: "The memory of \"shop\" grew all along.".to_owned() };
     assert!(plain(&of, 80).contains("\n  Also: The memory of \"shop\" grew all along.\n"), "{}", plain(&of, 80));
     let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
-    let markdown = report::markdown(&of, &closing);
+    let markdown = loadstone_report::markdown(&of, &closing);
     assert!(markdown.contains("\nAlso: The memory of \"shop\" grew all along.\n"), "{markdown}");
 }
 
@@ -265,10 +277,10 @@ fn the_load_that_would_decide_is_one_line() {
     let remark =
         format!("Cannot tell what limits it: the load did not vary enough. Ramp the load from low to high: `{line}`. Observe its machine.");
     let mut of = fixtures::summary();
-    of.verdict.findings = analysis::Findings { findings: Vec::new(), remark };
+    of.verdict.findings = loadstone_analysis::Findings { findings: Vec::new(), remark };
     let text = plain(&of, 80);
     assert!(text.lines().any(|shown| shown.contains(line)), "{text}");
-    let view = serde_json::to_value(report::ReportView::build(&fixtures::run(10), &of)).unwrap();
+    let view = serde_json::to_value(loadstone_report::ReportView::build(&fixtures::run(10), &of)).unwrap();
     let told = view["summary"]["verdict"]["findings"]["remark"].as_str().unwrap();
     assert!(told.contains(line), "{told}");
 }

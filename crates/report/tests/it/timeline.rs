@@ -1,9 +1,9 @@
 //! The view of a run against numbers worked out by hand.
 
-use analysis::SignalRow;
-use metrics::SignalKind;
-use report::{ChartColumn, CloseUp, ReportView, RunState, ViewBuilder};
-use run_directory::RunEnd;
+use loadstone_analysis::SignalRow;
+use loadstone_metrics::SignalKind;
+use loadstone_report::{ChartColumn, CloseUp, ReportView, RunState, ViewBuilder};
+use loadstone_run_directory::RunEnd;
 
 use crate::fixtures::{self, MS, SECOND};
 
@@ -63,7 +63,7 @@ fn a_short_run_has_a_step_per_second() {
 fn a_long_run_is_merged_and_keeps_its_extremes() {
     let mut run = fixtures::run(3600);
     run.slices[1801].series[0].response.record(3 * SECOND);
-    run.slices[1802] = metrics::Snapshot { slice: 1802, start: 1802 * SECOND, end: 1803 * SECOND, ..Default::default() };
+    run.slices[1802] = loadstone_metrics::Snapshot { slice: 1802, start: 1802 * SECOND, end: 1803 * SECOND, ..Default::default() };
     let view = ReportView::build(&run, &fixtures::summary());
     assert_eq!((view.timeline.step_seconds, view.timeline.seconds.len()), (4.0, 900));
     let step = 1800 / 4;
@@ -109,7 +109,7 @@ fn a_long_run_can_be_looked_at_second_by_second() {
 #[test]
 fn slices_of_a_minute_leave_no_gaps() {
     let mut run = fixtures::run(3600);
-    let minute = |number: u32| metrics::Snapshot { slice: number * 60, folded: 59, ..fixtures::slice(number) };
+    let minute = |number: u32| loadstone_metrics::Snapshot { slice: number * 60, folded: 59, ..fixtures::slice(number) };
     run.slices.extend((60..180).map(minute));
     let view = ReportView::build(&run, &fixtures::summary());
     assert_eq!((view.timeline.step_seconds, view.timeline.seconds.len()), (64.0, 168));
@@ -187,7 +187,7 @@ fn the_cut_off_last_moment_makes_no_rate() {
 #[test]
 fn percentiles_of_a_handful_are_left_out() {
     let mut run = fixtures::run(1);
-    let mut few = metrics::Histogram::new();
+    let mut few = loadstone_metrics::Histogram::new();
     few.record_n(5 * MS, 15);
     run.slices[0].series[0].response = few;
     let view = ReportView::build(&run, &fixtures::summary());
@@ -235,13 +235,15 @@ fn signals_become_bands_on_the_same_axis() {
 fn column_ids_are_unique_and_documented() {
     let mut run = fixtures::run(1300);
     run.signals.push(fixtures::signal("process:8080/memory", "process:8080", SignalKind::Gauge, "bytes", &[(0, 10.0), (500, 30.0)]));
-    let stage = metrics::FlowStageSlice { name: "picked".into(), backlog: 1, ..Default::default() };
-    let flow = metrics::FlowSlice { name: "Time to send".into(), finished: 200, time: fixtures::even(200, 1, 5), ..Default::default() };
-    run.slices[0].flows.push(metrics::FlowSlice { started: 201, backlog: 1, stages: vec![stage], ..flow });
-    let mut values = metrics::ValueHistogram::default();
+    let stage = loadstone_metrics::FlowStageSlice { name: "picked".into(), backlog: 1, ..Default::default() };
+    let flow =
+        loadstone_metrics::FlowSlice { name: "Time to send".into(), finished: 200, time: fixtures::even(200, 1, 5), ..Default::default() };
+    run.slices[0].flows.push(loadstone_metrics::FlowSlice { started: 201, backlog: 1, stages: vec![stage], ..flow });
+    let mut values = loadstone_metrics::ValueHistogram::default();
     values.record(5.0);
-    let value = metrics::MetricValue::Trend(values);
-    let metric = metrics::MetricSlice { name: "Order value".into(), unit: "EUR".into(), tags: metrics::Tags::default(), value };
+    let value = loadstone_metrics::MetricValue::Trend(values);
+    let metric =
+        loadstone_metrics::MetricSlice { name: "Order value".into(), unit: "EUR".into(), tags: loadstone_metrics::Tags::default(), value };
     run.slices[0].metrics.push(metric);
     run.slices[0].generator[0].steal_ns = SECOND / 10;
     run.slices[0].generator[0].throttled_ns = SECOND / 10;
@@ -272,14 +274,16 @@ fn column_ids_are_unique_and_documented() {
 fn metrics_of_the_test_are_a_band_with_lines_side_by_side() {
     let mut run = fixtures::run(4);
     for (second, slice) in run.slices.iter_mut().enumerate() {
-        let counter = |tags: metrics::Tags, sum: f64| metrics::MetricSlice {
+        let counter = |tags: loadstone_metrics::Tags, sum: f64| loadstone_metrics::MetricSlice {
             name: "Orders {new}".into(),
             unit: "".into(),
             tags,
-            value: metrics::MetricValue::Counter { count: 1, sum },
+            value: loadstone_metrics::MetricValue::Counter { count: 1, sum },
         };
-        slice.metrics =
-            vec![counter(metrics::Tags::default(), 10.0 + second as f64), counter(metrics::Tags::new([("country", "DE")]), 3.0)];
+        slice.metrics = vec![
+            counter(loadstone_metrics::Tags::default(), 10.0 + second as f64),
+            counter(loadstone_metrics::Tags::new([("country", "DE")]), 3.0),
+        ];
     }
     let view = ReportView::build(&run, &fixtures::summary());
     let band = &view.timeline.bands[0];
@@ -320,7 +324,7 @@ mod properties {
         ) {
             let mut builder = ViewBuilder::new(&fixtures::info(), &fixtures::plan());
             for number in &numbers {
-                builder.push(&metrics::Snapshot { slice: *number, ..fixtures::slice(0) });
+                builder.push(&loadstone_metrics::Snapshot { slice: *number, ..fixtures::slice(0) });
             }
             let view = builder.view(&fixtures::summary(), RunState::Running, "");
             let timeline = &view.timeline;

@@ -14,7 +14,7 @@ pub fn folded(signals: &[SignalSeries]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use metrics::Role;
+    use loadstone_metrics::Role;
 
     use super::super::stacks::tests::function;
     use super::*;

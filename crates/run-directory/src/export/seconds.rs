@@ -1,7 +1,7 @@
 //! The tables of what was measured: every series and every signal, second by second.
 
 use jiff::Timestamp;
-use metrics::{FlowSlice, Histogram, MetricSlice, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_metrics::{FlowSlice, Histogram, MetricSlice, SeriesKind, SeriesSlice, Snapshot};
 
 use super::ColumnTable;
 use crate::Run;

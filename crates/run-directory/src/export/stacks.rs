@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use crate::SignalSeries;
 
@@ -48,7 +48,7 @@ fn stack(series: &SignalSeries) -> Vec<&str> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use metrics::{Signal, SignalKind, SignalPoint};
+    use loadstone_metrics::{Signal, SignalKind, SignalPoint};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-use metrics::{NoticeKind, Role, Signal, SignalKind, SignalNotice, SignalPoint, unit};
-use run_directory::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
+use loadstone_metrics::{NoticeKind, Role, Signal, SignalKind, SignalNotice, SignalPoint, unit};
+use loadstone_run_directory::{Reader, RunEnd, RunError, SignalSeries, Writer, files};
 
 use crate::made;
 

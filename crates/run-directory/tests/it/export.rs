@@ -2,11 +2,11 @@
 
 use std::fs::File;
 
-use metrics::{Signal, SignalKind, SignalPoint, unit};
+use loadstone_metrics::{Signal, SignalKind, SignalPoint, unit};
+use loadstone_run_directory::export::{self, ColumnTable, FORMATS, format};
+use loadstone_run_directory::{Run, RunEnd, SignalSeries};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use run_directory::export::{self, ColumnTable, FORMATS, format};
-use run_directory::{Run, RunEnd, SignalSeries};
 
 use crate::made;
 
@@ -48,12 +48,17 @@ fn parquet_reads_back_row_by_row() {
 #[test]
 fn metrics_are_a_row_per_second_and_part() {
     let mut run = run();
-    let mut values = metrics::ValueHistogram::default();
+    let mut values = loadstone_metrics::ValueHistogram::default();
     [2.5, 10.0].into_iter().for_each(|value| values.record(value));
-    let metric = |name: &str, tags: metrics::Tags, value| metrics::MetricSlice { name: name.into(), unit: "EUR".into(), tags, value };
+    let metric = |name: &str, tags: loadstone_metrics::Tags, value| loadstone_metrics::MetricSlice {
+        name: name.into(),
+        unit: "EUR".into(),
+        tags,
+        value,
+    };
     run.slices[1].metrics = vec![
-        metric("Order value", metrics::Tags::default(), metrics::MetricValue::Trend(values)),
-        metric("Orders", metrics::Tags::new([("country", "DE")]), metrics::MetricValue::Counter { count: 2, sum: 3.0 }),
+        metric("Order value", loadstone_metrics::Tags::default(), loadstone_metrics::MetricValue::Trend(values)),
+        metric("Orders", loadstone_metrics::Tags::new([("country", "DE")]), loadstone_metrics::MetricValue::Counter { count: 2, sum: 3.0 }),
     ];
     let table = text(&export::metrics(&run), "csv");
     let lines: Vec<&str> = table.lines().collect();
@@ -70,16 +75,16 @@ fn metrics_are_a_row_per_second_and_part() {
 #[test]
 fn flows_are_a_row_per_second() {
     let mut run = run();
-    let mut time = metrics::Histogram::new();
+    let mut time = loadstone_metrics::Histogram::new();
     time.record(250);
-    run.slices[1].flows.push(metrics::FlowSlice {
+    run.slices[1].flows.push(loadstone_metrics::FlowSlice {
         name: "Send".into(),
         started: 3,
         finished: 1,
         backlog: 2,
         oldest_ns: 500_000_000,
         time,
-        ..metrics::FlowSlice::default()
+        ..loadstone_metrics::FlowSlice::default()
     });
     let csv = text(&export::flows(&run), "csv");
     let lines: Vec<&str> = csv.lines().collect();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use run_directory::{History, Notes, Reader, RunEnd, RunError, RunInfo, Writer, files};
+use loadstone_run_directory::{History, Notes, Reader, RunEnd, RunError, RunInfo, Writer, files};
 
 use crate::made;
 
@@ -90,10 +90,10 @@ fn notes_and_later_tags_belong_to_the_run_and_can_be_changed() {
     };
     assert_eq!(seen(), (None, vec!["nightly".to_owned()]));
     let noted = Notes { note: Some("with 16 workers".to_owned()), tags: None };
-    noted.write(&shop, &plan::Secrets::default()).unwrap();
+    noted.write(&shop, &loadstone_plan::Secrets::default()).unwrap();
     assert_eq!(seen(), (noted.note.clone(), vec!["nightly".to_owned()]), "tags stay until others are given");
     let tagged = Notes { tags: Some(vec!["baseline".to_owned()]), ..Notes::read(&shop).unwrap() };
-    tagged.write(&shop, &plan::Secrets::default()).unwrap();
+    tagged.write(&shop, &loadstone_plan::Secrets::default()).unwrap();
     assert_eq!(seen(), (noted.note, vec!["baseline".to_owned()]));
     let entry = History::entry(&shop).unwrap();
     assert_eq!((entry.note.as_deref(), entry.info.tags.as_slice()), (Some("with 16 workers"), &["baseline".to_owned()][..]));

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metrics::{Histogram, LeafChange, LeafSlice, Signal, SignalKind, SignalPoint, Snapshot};
-use plan::{Aggregate, Bound, Comparison, Metric, Selector, TestPlan, Threshold, Window};
-use run_directory::{Reader, RunEnd, SignalSeries, Writer};
+use loadstone_metrics::{Histogram, LeafChange, LeafSlice, Signal, SignalKind, SignalPoint, Snapshot};
+use loadstone_plan::{Aggregate, Bound, Comparison, Metric, Selector, TestPlan, Threshold, Window};
+use loadstone_run_directory::{Reader, RunEnd, SignalSeries, Writer};
 
 use crate::made;
 

@@ -1,8 +1,8 @@
 //! Runs made up for tests.
 
-use metrics::{Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
-use plan::{LoadProfile, TestPlan};
-use run_directory::{HostFacts, RunInfo};
+use loadstone_metrics::{Outcome, Phases, Recorder, Sample, SeriesKey, SeriesKind, Snapshot};
+use loadstone_plan::{LoadProfile, TestPlan};
+use loadstone_run_directory::{HostFacts, RunInfo};
 
 pub(crate) fn info() -> RunInfo {
     RunInfo {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use metrics::{Outcome, Recorder, SeriesKind};
-use plan::{Parameter, ParameterKind, ParameterOrigin};
-use run_directory::{RunEnd, Writer};
+use loadstone_metrics::{Outcome, Recorder, SeriesKind};
+use loadstone_plan::{Parameter, ParameterKind, ParameterOrigin};
+use loadstone_run_directory::{RunEnd, Writer};
 
 use crate::made;
 

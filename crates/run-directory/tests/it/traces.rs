@@ -1,8 +1,8 @@
 //! What traces said is read back as it was written, and added up by stretch.
 
-use metrics::TraceId;
-use metrics::span::{KeptFor, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceBatch, TraceSlice};
-use run_directory::{Reader, RunEnd, Writer, files};
+use loadstone_metrics::TraceId;
+use loadstone_metrics::span::{KeptFor, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceBatch, TraceSlice};
+use loadstone_run_directory::{Reader, RunEnd, Writer, files};
 
 use crate::made;
 

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use loadstone_plan::Secrets;
 use oxc_ast::ast::{
     Argument, AssignmentExpression, AssignmentTarget, BindingPattern, CallExpression, Expression, FormalParameter, FormalParameters,
     IdentifierReference, ImportDeclarationSpecifier, ObjectExpression, ObjectPropertyKind, Program as Tree, Statement, TSType, TSTypeName,
@@ -15,7 +16,6 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Scoping;
 use oxc_span::Span;
 use oxc_syntax::symbol::SymbolId;
-use plan::Secrets;
 
 use super::options::properties;
 use super::source::SourceText;

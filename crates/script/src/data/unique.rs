@@ -11,7 +11,7 @@ pub(crate) struct RunMark(String);
 
 impl RunMark {
     pub(crate) fn new() -> Self {
-        let millis = metrics::clock::wall_ns() / 1_000_000;
+        let millis = loadstone_metrics::clock::wall_ns() / 1_000_000;
         // The standard hasher's keys come from the operating system.
         let random = RandomState::new().hash_one(std::process::id());
         Self(base36(millis) + &format!("{:0>3}", base36(random % 36u64.pow(3))))

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use protocol::Network;
+use loadstone_protocol::Network;
 
 use crate::runtime::parts::{ClosingWork, KeptState, UserPart};
 use crate::runtime::user::UserState;

@@ -48,7 +48,7 @@ pub(super) fn switch<'js>(ctx: &Ctx<'js>, value: Value<'js>, what: &str) -> rqui
 /// A duration's nanoseconds.
 pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<u64> {
     let written = value.as_string().and_then(|text| text.to_string().ok()).unwrap_or_default();
-    units::duration::parse(&written).map_err(|problem| wrong(ctx, &format!("{what}: {problem}")))
+    loadstone_units::duration::parse(&written).map_err(|problem| wrong(ctx, &format!("{what}: {problem}")))
 }
 
 /// Names and values of an object; a list repeats its name, `null` and `undefined` are left out.

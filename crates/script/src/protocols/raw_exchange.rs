@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use metrics::{FailureSample, Outcome, Sample};
-use protocol::Failure;
-use protocol::raw::RawTimes;
+use loadstone_metrics::{FailureSample, Outcome, Sample};
+use loadstone_protocol::Failure;
+use loadstone_protocol::raw::RawTimes;
 
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;

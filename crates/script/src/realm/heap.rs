@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// Calls into a realm between two collections, at least.
 const CALLS_MIN: u64 = 20_000;

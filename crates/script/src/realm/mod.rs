@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::Nanos;
-use metrics::clock::Clock;
+use loadstone_metrics::Nanos;
+use loadstone_metrics::clock::Clock;
 use rquickjs::context::EvalOptions;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value, qjs};
@@ -247,23 +247,23 @@ fn unknown_option(ctx: Ctx<'_>, what: String, option: String, known: Vec<String>
 /// The name that was meant, or an empty text.
 fn nearest_name(written: String, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    units::nearest(&written, &known).unwrap_or_default().to_owned()
+    loadstone_units::nearest(&written, &known).unwrap_or_default().to_owned()
 }
 
 /// Nanoseconds of a text. `what` names the option in the error.
 fn duration(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
-    let ns = units::duration::parse(&text).map(|ns| ns as f64);
+    let ns = loadstone_units::duration::parse(&text).map(|ns| ns as f64);
     ns.map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
 }
 
 /// Occurrences per second.
 fn rate(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
-    units::rate::parse(&text).map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
+    loadstone_units::rate::parse(&text).map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
 }
 
 /// From 0 to 1.
 fn share(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
-    units::share::parse(&text).map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
+    loadstone_units::share::parse(&text).map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
 }
 
 /// The folder of the file that called a function of the module: what its relative paths are found from.

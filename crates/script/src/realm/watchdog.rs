@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use metrics::Nanos;
-use metrics::clock::Monotonic;
+use loadstone_metrics::Nanos;
+use loadstone_metrics::clock::Monotonic;
 
 /// Longest turn of JavaScript. Nanoseconds.
 pub(crate) const TURN_NS_MAX: Nanos = 2_000_000_000;

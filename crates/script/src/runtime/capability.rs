@@ -1,6 +1,6 @@
 //! Something that users can do: a protocol that they speak, or a step such as a pause.
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 use rquickjs::{Array, Ctx, Object, Value};
 
 use super::parts::StateParts;

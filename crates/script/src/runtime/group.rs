@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{Nanos, Outcome, Phases, Sample, Tags};
+use loadstone_metrics::{Nanos, Outcome, Phases, Sample, Tags};
 
 use super::pausing::Pausing;
 

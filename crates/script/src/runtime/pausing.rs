@@ -1,6 +1,6 @@
 //! For how long declared pauses have lasted; those that overlap count once.
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 
 /// The pauses of one group, or of one iteration before its first request.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{Recorder, SeriesId, SeriesKey, SeriesKind};
+use loadstone_metrics::{Recorder, SeriesId, SeriesKey, SeriesKind};
 use rquickjs::Ctx;
 
 use super::capability::Capability;

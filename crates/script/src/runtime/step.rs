@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{FailureSample, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind, TaggedId, Tags};
+use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKind, TaggedId, Tags};
 use rquickjs::Ctx;
 
 use super::group::Group;

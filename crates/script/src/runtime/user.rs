@@ -6,10 +6,10 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Waker;
 
-use engine::{Iteration, IterationEnd};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use metrics::{Nanos, Outcome, SeriesId, SeriesKind, Tags};
+use loadstone_engine::{Iteration, IterationEnd};
+use loadstone_metrics::{Nanos, Outcome, SeriesId, SeriesKind, Tags};
 use rquickjs::{Ctx, Exception, Value};
 
 use super::group::{Group, GroupEnd};

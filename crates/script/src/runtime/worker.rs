@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use metrics::clock::Clock;
-use metrics::{MarkKind, Outcome, Recorder, SeriesId};
-use protocol::Network;
+use loadstone_metrics::clock::Clock;
+use loadstone_metrics::{MarkKind, Outcome, Recorder, SeriesId};
+use loadstone_protocol::Network;
 use rquickjs::Ctx;
 
 use super::capability::Capability;

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use loadstone_stub::{Reply, StubRequest};
 use rquickjs::{Class, Ctx, Value};
-use stub::{Reply, StubRequest};
 
 use super::grpc::{AnsweredMethod, GrpcCallObject};
 use super::kind::StubKind;

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use plan::TestPlan;
+use loadstone_plan::TestPlan;
+use loadstone_stub::StubSpec;
 use rquickjs::{Ctx, Exception, Function, Object};
-use stub::StubSpec;
 
 use super::kind::StubKind;
 use crate::data::files::FileBytes;

@@ -4,12 +4,12 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use bytes::Bytes;
+use loadstone_stub::{GrpcAnswer, GrpcMethodSpec, GrpcSpec, GrpcTurns, Reply};
 use prost_reflect::MethodDescriptor;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, JsLifetime, Object, Value};
 use serde_json::Value as Json;
-use stub::{GrpcAnswer, GrpcMethodSpec, GrpcSpec, GrpcTurns, Reply};
 
 use super::reply::{delay_ns, pairs};
 use super::request::fields_of;
@@ -96,7 +96,7 @@ impl AnsweredMethod {
 }
 
 fn every_ns(ctx: &Ctx<'_>, every: Option<String>) -> rquickjs::Result<u64> {
-    let parsed = every.as_deref().map(units::duration::parse).transpose();
+    let parsed = every.as_deref().map(loadstone_units::duration::parse).transpose();
     parsed.map(Option::unwrap_or_default).map_err(|error| Exception::throw_range(ctx, &format!("every: {error}")))
 }
 
@@ -104,7 +104,7 @@ fn every_ns(ctx: &Ctx<'_>, every: Option<String>) -> rquickjs::Result<u64> {
 #[rquickjs::class(rename = "GrpcCall")]
 pub(super) struct GrpcCallObject {
     #[qjs(skip_trace)]
-    request: stub::StubRequest,
+    request: loadstone_stub::StubRequest,
     #[qjs(skip_trace)]
     method: Rc<AnsweredMethod>,
     #[qjs(skip_trace)]
@@ -115,7 +115,7 @@ pub(super) struct GrpcCallObject {
 }
 
 impl GrpcCallObject {
-    pub(super) fn new(request: stub::StubRequest, method: Rc<AnsweredMethod>, compiled: Rc<RefCell<Compiled>>) -> Self {
+    pub(super) fn new(request: loadstone_stub::StubRequest, method: Rc<AnsweredMethod>, compiled: Rc<RefCell<Compiled>>) -> Self {
         Self { request, method, compiled, json: OnceCell::new() }
     }
 

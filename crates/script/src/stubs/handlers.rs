@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use metrics::clock::{Clock, Monotonic};
-use metrics::{FlowEvent, FlowKey};
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_metrics::{FlowEvent, FlowKey};
+use loadstone_stub::{Call, Reply, SeededRandom};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Class, Ctx, Function, Object, Promise, Value};
-use stub::{Call, Reply, SeededRandom};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::Receiver;
 
@@ -275,7 +275,7 @@ impl Handlers {
         let _ = answer.send(reply);
     }
 
-    fn reply(&self, server: usize, route: usize, request: stub::StubRequest) -> Result<Reply, ScriptError> {
+    fn reply(&self, server: usize, route: usize, request: loadstone_stub::StubRequest) -> Result<Reply, ScriptError> {
         let program = &self.loaded.program;
         let Some(endpoint) = self.endpoints.get(server).and_then(|endpoints| endpoints.get(route)) else { return Ok(Reply::default()) };
         self.realm.enter(|ctx| {

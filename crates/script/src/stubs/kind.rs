@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
+use loadstone_stub::{GrpcSpec, Server, StubError, StubSpec, StubWiring, TcpSpec};
 use prost_reflect::DescriptorPool;
 use serde_json::Value;
-use stub::{GrpcSpec, Server, StubError, StubSpec, StubWiring, TcpSpec};
 
 use super::{grpc, reflection};
 use crate::protocols::grpc::services::Services;

@@ -21,9 +21,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use metrics::FlowEvent;
-use metrics::clock::Monotonic;
-use stub::{DnsServer, NameSecond, Recording, SecondCounts, Server, StubWiring};
+use loadstone_metrics::FlowEvent;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_stub::{DnsServer, NameSecond, Recording, SecondCounts, Server, StubWiring};
 use tokio::sync::mpsc;
 
 use crate::error::ScriptError;
@@ -85,7 +85,8 @@ impl Stubs {
             let server = declared.kind.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
             servers.push((declared.name(number), server));
         }
-        let start = |spec: &stub::DnsSpec| Ok((spec.name.clone(), spec.start().map_err(|error| ScriptError::new(error.to_string()))?));
+        let start =
+            |spec: &loadstone_stub::DnsSpec| Ok((spec.name.clone(), spec.start().map_err(|error| ScriptError::new(error.to_string()))?));
         let name_servers = loaded.name_servers.iter().map(start).collect::<Result<_, ScriptError>>()?;
         Ok(Self {
             servers: RefCell::new(servers),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use loadstone_stub::{Behaviour, GrpcAnswer, GrpcContent, GrpcMethodSpec, GrpcSource, GrpcTurns};
 use prost_reflect::prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, FileDescriptor, MessageDescriptor, Value};
-use stub::{Behaviour, GrpcAnswer, GrpcContent, GrpcMethodSpec, GrpcSource, GrpcTurns};
 
 use crate::protocols::grpc::known;
 

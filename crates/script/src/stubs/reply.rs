@@ -1,7 +1,7 @@
 //! What functions of stubs answer, as their modules of TypeScript have put it.
 
+use loadstone_stub::{Delay, Reply};
 use rquickjs::{Ctx, Exception, Value};
-use stub::{Delay, Reply};
 
 use crate::globals::bytes::bytes_of;
 
@@ -41,6 +41,6 @@ pub(super) fn pairs(lists: Vec<Vec<String>>) -> Vec<(String, String)> {
 /// A delay that is drawn now.
 pub(super) fn delay_ns(ctx: &Ctx<'_>, written: Option<String>, draw: impl FnMut() -> u64) -> rquickjs::Result<Option<u64>> {
     let Some(text) = written else { return Ok(None) };
-    let delay: Delay = text.parse().map_err(|error: stub::DelayError| Exception::throw_range(ctx, &error.to_string()))?;
+    let delay: Delay = text.parse().map_err(|error: loadstone_stub::DelayError| Exception::throw_range(ctx, &error.to_string()))?;
     Ok(Some(delay.sample_ns(draw)))
 }

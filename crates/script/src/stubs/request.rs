@@ -20,7 +20,7 @@ pub(super) fn fields_of(lines: &[(String, String)]) -> impl Iterator<Item = (&st
 #[rquickjs::class(rename = "StubRequest")]
 pub(super) struct StubRequestObject {
     #[qjs(skip_trace)]
-    request: stub::StubRequest,
+    request: loadstone_stub::StubRequest,
     #[qjs(skip_trace)]
     route: Rc<str>,
     #[qjs(skip_trace)]
@@ -28,7 +28,7 @@ pub(super) struct StubRequestObject {
 }
 
 impl StubRequestObject {
-    pub(super) fn new(request: stub::StubRequest, route: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
+    pub(super) fn new(request: loadstone_stub::StubRequest, route: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
         Self { request, route, compiled }
     }
 

@@ -14,13 +14,13 @@ use crate::extract::cache::Compiled;
 #[rquickjs::class(rename = "TcpRequest")]
 pub(super) struct TcpRequestObject {
     #[qjs(skip_trace)]
-    request: stub::StubRequest,
+    request: loadstone_stub::StubRequest,
     #[qjs(skip_trace)]
     compiled: Rc<RefCell<Compiled>>,
 }
 
 impl TcpRequestObject {
-    pub(super) fn new(request: stub::StubRequest, compiled: Rc<RefCell<Compiled>>) -> Self {
+    pub(super) fn new(request: loadstone_stub::StubRequest, compiled: Rc<RefCell<Compiled>>) -> Self {
         Self { request, compiled }
     }
 

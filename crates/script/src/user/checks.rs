@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::{Outcome, SeriesId, SeriesKind, Tags};
+use loadstone_metrics::{Outcome, SeriesId, SeriesKind, Tags};
 use rquickjs::{Ctx, Exception, Persistent, Value};
 
 use crate::realm::address_of;

@@ -1,6 +1,6 @@
 //! What scenarios tell of flows: `start`, `stage` and `finish` of a journey.
 
-use metrics::{FlowEvent, FlowKey, FlowStep, Nanos};
+use loadstone_metrics::{FlowEvent, FlowKey, FlowStep, Nanos};
 use rquickjs::{Class, Ctx, Exception, Function, Object, Value};
 
 use crate::protocols::PROTOCOLS;

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder, Tags, ValueHistogram};
-use plan::{DeclaredMetric, MetricKind};
+use loadstone_metrics::{GaugeValue, MetricId, MetricSlice, MetricValue, Recorder, Tags, ValueHistogram};
+use loadstone_plan::{DeclaredMetric, MetricKind};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use crate::runtime::capability::Capability;

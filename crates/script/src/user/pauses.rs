@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
+use loadstone_stub::{Delay, DelayError};
 use rquickjs::{Ctx, Exception, Persistent, Value};
-use stub::{Delay, DelayError};
 
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::group::Group;

@@ -1,6 +1,6 @@
 //! Addresses that lead nowhere: an error before anything runs, where they are written out or are parameters.
 
-use script::Inputs;
+use loadstone_script::Inputs;
 
 use crate::folder::{at, load_error, load_with};
 

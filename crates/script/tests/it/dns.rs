@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use metrics::clock::Monotonic;
-use script::{Inputs, Stubs};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_script::{Inputs, Stubs};
 
 use crate::folder::{load_error, load_with};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{IterationEnd, VirtualUser};
-use metrics::{MarkKind, Outcome};
+use loadstone_engine::{IterationEnd, VirtualUser};
+use loadstone_metrics::{MarkKind, Outcome};
 
 use crate::running::{TestWorker, run};
 

@@ -1,7 +1,7 @@
 //! What is kept of failures, and whose fault they are.
 
-use engine::IterationEnd;
-use metrics::Outcome;
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::Outcome;
 
 use crate::running::{run, scenario};
 

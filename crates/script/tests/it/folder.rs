@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use script::{Inputs, Loaded, ScriptError};
+use loadstone_script::{Inputs, Loaded, ScriptError};
 
 pub(crate) struct Folder(tempfile::TempDir);
 
@@ -28,7 +28,7 @@ pub(crate) fn load_with(text: &str, more: &[(&str, &str)], inputs: &Inputs) -> R
     let mut files = vec![("t.load.ts", text)];
     files.extend_from_slice(more);
     let folder = Folder::new(&files);
-    script::load(&folder.path("t.load.ts"), inputs)
+    loadstone_script::load(&folder.path("t.load.ts"), inputs)
 }
 
 pub(crate) fn load(text: &str) -> Result<Loaded, ScriptError> {

@@ -6,9 +6,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use engine::IterationEnd;
-use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
-use script::Inputs;
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_script::Inputs;
 
 use crate::folder::{Folder, at};
 use crate::running::TestWorker;
@@ -431,7 +431,7 @@ fn a_proto_file_that_cannot_be_used_stops_the_start() {
         let mut all = vec![("t.load.ts", text.as_str())];
         all.extend_from_slice(files);
         let folder = Folder::new(&all);
-        let error = script::load(&folder.path("t.load.ts"), &Inputs::default()).expect_err("the file should be refused");
+        let error = loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).expect_err("the file should be refused");
         (at(&error), error.message)
     };
     let (place, message) = refused(&[]);

@@ -6,10 +6,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use engine::IterationEnd;
-use metrics::clock::Monotonic;
-use metrics::{FlowEvent, FlowKey, FlowStep, Outcome, SeriesKind, SeriesSlice, Snapshot};
-use script::{Inputs, Stubs};
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{FlowEvent, FlowKey, FlowStep, Outcome, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_script::{Inputs, Stubs};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, at, load_error};
@@ -276,7 +276,7 @@ fn consuming(topic: &str, take: &str) -> (Stubs, Folder, Arc<Mutex<Vec<String>>>
             BROKER.address
         ),
     )]);
-    let loaded = script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
+    let loaded = loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let written = Arc::clone(&lines);
     let stubs = Stubs::start(&Arc::new(loaded), Box::new(move |line| written.lock().unwrap().push(line.text.clone()))).unwrap();
@@ -375,7 +375,7 @@ fn a_consumer_that_cannot_begin_stops_the_run_at_its_place() {
         BROKER.address
     );
     let folder = Folder::new(&[("t.load.ts", &text)]);
-    let loaded = Arc::new(script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap());
+    let loaded = Arc::new(loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap());
     let error = Stubs::start(&loaded, Box::new(|_| {})).unwrap_err();
     assert_eq!(at(&error), "t.load.ts:3:3");
     assert!(error.message.contains("the topic \"nowhere\" cannot be read: UNKNOWN_TOPIC_OR_PARTITION"), "{error}");

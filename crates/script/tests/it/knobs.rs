@@ -1,7 +1,7 @@
 //! Knobs and proxies, from a file to what is to be done.
 
-use script::{Inputs, KnobChange, KnobTarget};
-use stub::ProxyEffects;
+use loadstone_script::{Inputs, KnobChange, KnobTarget};
+use loadstone_stub::ProxyEffects;
 
 use crate::folder::{load_error, load_with};
 

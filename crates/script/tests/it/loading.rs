@@ -1,7 +1,7 @@
 //! From a file to a plan: what is declared, and how mistakes are reported.
 
-use plan::{Aggregate, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, ParameterOrigin, Timing, Window};
-use script::Inputs;
+use loadstone_plan::{Aggregate, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, ParameterOrigin, Timing, Window};
+use loadstone_script::Inputs;
 
 use crate::folder::{at, load, load_error, load_with};
 
@@ -241,7 +241,9 @@ fn unknown_parameters_and_files_that_are_no_tests_are_refused() {
         ("the test has no parameter `rat` (did you mean `rate`?)", Some("it declares: rate"))
     );
     assert!(load_error("export const a = 1;").message.contains("exports no test"));
-    assert!(script::load(std::path::Path::new("/nowhere/x.load.ts"), &Inputs::default()).unwrap_err().message.contains("cannot read"));
+    assert!(
+        loadstone_script::load(std::path::Path::new("/nowhere/x.load.ts"), &Inputs::default()).unwrap_err().message.contains("cannot read")
+    );
     assert!(load_error("await new Promise(() => {});").message.contains("top level awaits"));
 }
 

@@ -1,8 +1,8 @@
 //! Metrics of a test's own, from the script to the recorder.
 
-use metrics::{GaugeValue, MetricValue, Snapshot, Tags};
-use plan::{Aggregate, Metric, MetricKind};
-use script::Inputs;
+use loadstone_metrics::{GaugeValue, MetricValue, Snapshot, Tags};
+use loadstone_plan::{Aggregate, Metric, MetricKind};
+use loadstone_script::Inputs;
 
 use crate::folder::Folder;
 use crate::running::TestWorker;
@@ -96,7 +96,8 @@ fn the_plan_has_the_metrics_and_what_thresholds_ask_of_them() {
         ] }});"#
     );
     let folder = Folder::new(&[("t.load.ts", &text)]);
-    let plan = script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render())).plan;
+    let plan =
+        loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render())).plan;
     let declared: Vec<(&str, MetricKind, &str)> =
         plan.metrics.iter().map(|metric| (metric.name.as_str(), metric.kind, metric.unit.as_str())).collect();
     assert_eq!(
@@ -139,7 +140,7 @@ fn two_metrics_of_one_name_are_refused_and_so_is_recording_while_the_file_is_rea
     ] {
         let text = format!("{DECLARED} {line} export default test({{ load: scenario(\"One\", () => {{}}).run(iterations(1)) }});");
         let folder = Folder::new(&[("t.load.ts", &text)]);
-        let error = script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_err();
+        let error = loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_err();
         assert!(error.render().contains(said), "{line}: {}", error.render());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::folder::{load_error, load_with};
 use crate::running::{run, scenario};
-use script::Inputs;
+use loadstone_script::Inputs;
 
 const HEAD: &str = "import { test, scenario, setup, once } from \"loadstone\";\nimport type { User } from \"loadstone\";\n";
 

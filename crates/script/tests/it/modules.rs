@@ -1,6 +1,6 @@
 //! Imports: files of one's own, packages, CommonJS, JSON, and what cannot be imported.
 
-use script::Inputs;
+use loadstone_script::Inputs;
 
 use crate::folder::{at, load_error, load_with};
 

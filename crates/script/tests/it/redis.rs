@@ -5,9 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use engine::{IterationEnd, VirtualUser};
-use metrics::clock::Monotonic;
-use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_engine::{IterationEnd, VirtualUser};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
 
 use crate::running::TestWorker;
 

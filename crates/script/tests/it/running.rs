@@ -7,11 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser, WorkerContext};
-use metrics::clock::{Clock, Monotonic};
-use metrics::{FlowKey, FlowStep, Nanos, Outcome, Recorder, SeriesKind, SeriesSlice, Snapshot};
-use plan::ScenarioId;
-use script::{ConsoleLine, Inputs, ScriptError, ScriptUser, ScriptUsers, Sinks};
+use loadstone_engine::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser, WorkerContext};
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_metrics::{FlowKey, FlowStep, Nanos, Outcome, Recorder, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_plan::ScenarioId;
+use loadstone_script::{ConsoleLine, Inputs, ScriptError, ScriptUser, ScriptUsers, Sinks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -34,7 +34,7 @@ impl TestWorker {
         files.extend_from_slice(more);
         let folder = Folder::new(&files);
         let inputs = Inputs { parameters: vec![("target".into(), target.into())], ..Inputs::default() };
-        let loaded = script::load(&folder.path("t.load.ts"), &inputs).unwrap_or_else(|error| panic!("{}", error.render()));
+        let loaded = loadstone_script::load(&folder.path("t.load.ts"), &inputs).unwrap_or_else(|error| panic!("{}", error.render()));
         let clock = Clock::real(Monotonic::start());
         let recorder = Rc::new(RefCell::new(Recorder::new(0, 500)));
         let context = WorkerContext { index: 0, workers: 1, first: 0, clock: clock.clone(), recorder: Rc::clone(&recorder) };

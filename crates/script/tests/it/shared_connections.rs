@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::IterationEnd;
-use metrics::Outcome;
-use script::{Inputs, Stubs};
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::Outcome;
+use loadstone_script::{Inputs, Stubs};
 
 use crate::folder::{Folder, at, load_error};
 use crate::running::TestWorker;
@@ -19,7 +19,7 @@ fn connections(stub: &str, body: &str, options: &str) -> u64 {
          const s = scenario(\"S\", async () => {{}});\nexport default test({{ load: s.run(once()) }});\n"
     );
     let folder = Folder::new(&[("t.load.ts", &server), ("shop.proto", SHOP)]);
-    let loaded = script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
+    let loaded = loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
     let url = loaded.stub_urls()[0].clone();
     let stubs = Stubs::start(&Arc::new(loaded), Box::new(|_| {})).unwrap();
     let text = format!(

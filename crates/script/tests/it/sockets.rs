@@ -6,9 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{IterationEnd, VirtualUser};
 use futures_util::{SinkExt, StreamExt};
-use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_engine::{IterationEnd, VirtualUser};
+use loadstone_metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
 use tokio_tungstenite::WebSocketStream;

@@ -5,10 +5,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::IterationEnd;
-use metrics::clock::Monotonic;
-use metrics::{FlowStep, Outcome};
-use script::{Inputs, Stubs};
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{FlowStep, Outcome};
+use loadstone_script::{Inputs, Stubs};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, at, load_with};
@@ -32,7 +32,8 @@ struct Called {
 impl Called {
     fn of(body: &str) -> Self {
         let folder = Folder::new(&[("t.load.ts", &format!("{HEAD}{body}\n{END}")), ("shop.proto", SHOP)]);
-        let loaded = script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
+        let loaded =
+            loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
         let url = loaded.stub_urls()[0].clone();
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let written = Arc::clone(&lines);

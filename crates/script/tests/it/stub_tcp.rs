@@ -5,11 +5,11 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::IterationEnd;
-use metrics::clock::Monotonic;
-use metrics::{FlowStep, Outcome};
-use script::{Inputs, Stubs};
-use stub::Recording;
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{FlowStep, Outcome};
+use loadstone_script::{Inputs, Stubs};
+use loadstone_stub::Recording;
 
 use crate::folder::{Folder, at, load_error};
 use crate::running::TestWorker;
@@ -27,7 +27,8 @@ struct Running {
 impl Running {
     fn of(body: &str) -> Self {
         let folder = Folder::new(&[("t.load.ts", &format!("{HEAD}{body}\n{END}"))]);
-        let loaded = script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
+        let loaded =
+            loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_or_else(|error| panic!("{}", error.render()));
         let address = loaded.stub_urls()[0].trim_start_matches("http://").to_owned();
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let written = Arc::clone(&lines);

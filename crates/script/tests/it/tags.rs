@@ -1,6 +1,6 @@
 //! Tags of requests, groups and checks: the whole has everything, its parts what carries their tags.
 
-use metrics::{SeriesKind, Snapshot};
+use loadstone_metrics::{SeriesKind, Snapshot};
 
 use crate::running::{run, scenario};
 
@@ -22,7 +22,7 @@ fn measured(body: &str) -> Snapshot {
     run(&scenario(body), async |worker| {
         let mut user = worker.user(0);
         for sequence in 0..3 {
-            engine::VirtualUser::iterate(&mut user, worker.iteration(sequence, None)).await;
+            loadstone_engine::VirtualUser::iterate(&mut user, worker.iteration(sequence, None)).await;
         }
         worker.drain()
     })

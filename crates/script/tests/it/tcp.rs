@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::{IterationEnd, VirtualUser};
-use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_engine::{IterationEnd, VirtualUser};
+use loadstone_metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;

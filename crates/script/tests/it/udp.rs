@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{IterationEnd, VirtualUser};
-use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_engine::{IterationEnd, VirtualUser};
+use loadstone_metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
 use tokio::net::UdpSocket;
 use tokio::task::LocalSet;
 

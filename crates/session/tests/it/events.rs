@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
-use engine::WorkerContext;
-use metrics::{MarkKind, SeriesKind};
-use plan::FlowSpec;
-use run_directory::RunEnd;
-use session::{LoadControl, PrintedLines, RunEvent, Session, SessionError, StopReason};
-use stub::{Behaviour, Server};
+use loadstone_engine::WorkerContext;
+use loadstone_metrics::{MarkKind, SeriesKind};
+use loadstone_plan::FlowSpec;
+use loadstone_run_directory::RunEnd;
+use loadstone_session::{LoadControl, PrintedLines, RunEvent, Session, SessionError, StopReason};
+use loadstone_stub::{Behaviour, Server};
 
 use crate::made::{self, Recording, Told};
 

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bytes::Bytes;
-use engine::{Coordinator, Iteration, IterationEnd, LoadEnding, LoadEvent, UserError, UserFactory, VirtualUser, WorkerContext};
-use metrics::clock::{Clock, Monotonic};
-use metrics::{GeneratorSlice, Nanos};
-use plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
-use protocol::{Network, NetworkOptions};
-use session::{FixedRequest, FixedRequestUsers};
+use loadstone_engine::{Coordinator, Iteration, IterationEnd, LoadEnding, LoadEvent, UserError, UserFactory, VirtualUser, WorkerContext};
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_metrics::{GeneratorSlice, Nanos};
+use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
+use loadstone_protocol::{Network, NetworkOptions};
+use loadstone_session::{FixedRequest, FixedRequestUsers};
 
 /// More than is read late.
 const LARGE_BYTES: usize = 40_000;

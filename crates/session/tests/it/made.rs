@@ -5,15 +5,15 @@ use std::path::Path;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use engine::WorkerContext;
-use plan::{LoadProfile, OpenStage, TestPlan, Timing};
-use protocol::{Network, NetworkOptions};
-use run_directory::{Reader, Run};
-use session::{
+use loadstone_engine::WorkerContext;
+use loadstone_plan::{LoadProfile, OpenStage, TestPlan, Timing};
+use loadstone_protocol::{Network, NetworkOptions};
+use loadstone_run_directory::{Reader, Run};
+use loadstone_session::{
     FinishedRun, FixedRequest, FixedRequestUsers, LoadEnding, PrintedLines, RunEvent, RunRequests, Session, SessionError, StopReason,
     Subscriber, SubscriberError,
 };
-use stub::{Behaviour, Server};
+use loadstone_stub::{Behaviour, Server};
 
 /// A server that answers at once.
 pub(crate) fn server() -> Server {

@@ -1,9 +1,9 @@
 //! What a subscriber can ask of a run, and what its failures do.
 
-use metrics::SeriesKind;
-use plan::{Aggregate, Bound, Comparison, FlowSpec, Metric, Selector, Threshold, Window};
-use run_directory::RunEnd;
-use session::{LoadControl, RunEvent, SessionError, StopReason};
+use loadstone_metrics::SeriesKind;
+use loadstone_plan::{Aggregate, Bound, Comparison, FlowSpec, Metric, Selector, Threshold, Window};
+use loadstone_run_directory::RunEnd;
+use loadstone_session::{LoadControl, RunEvent, SessionError, StopReason};
 
 use crate::made::{self, Recording, Told};
 

@@ -5,8 +5,8 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use loadstone_units::duration;
 use serde_json::{Map, Value};
-use units::duration;
 
 use super::answer::{GrpcAnswer, GrpcContent, GrpcSource, GrpcTurns, RESOURCE_EXHAUSTED, UNAVAILABLE};
 use crate::endpoint::Endpoint;

@@ -2,9 +2,9 @@
 //!
 //! Read [`ResponseSpec`]; [`ResponseSpec::behaviour`] checks it and makes the value that a server runs.
 
+use loadstone_units::duration;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use units::duration;
 
 use crate::{
     Behaviour, BehaviourError, BodyPace, BodySource, Concurrency, ContentEncoding, Delay, Empirical, Fault, RateLimit, StubError, Wait,
@@ -221,14 +221,14 @@ impl LimitSpec {
 
 fn parse_rate(value: &Value) -> Result<f64, BehaviourError> {
     match value {
-        Value::String(text) => Ok(units::rate::parse(text)?),
+        Value::String(text) => Ok(loadstone_units::rate::parse(text)?),
         other => other.as_f64().ok_or_else(|| BehaviourError::Rate(other.clone())),
     }
 }
 
 fn parse_share(value: &Value) -> Result<f64, BehaviourError> {
     match value {
-        Value::String(text) => Ok(units::share::parse(text)?),
+        Value::String(text) => Ok(loadstone_units::share::parse(text)?),
         other => other.as_f64().ok_or_else(|| BehaviourError::Share(other.clone())),
     }
 }

@@ -1,8 +1,8 @@
 //! The demo shop: a purchase from end to end, and the planted limit in numbers.
 
+use loadstone_stub::demo::{DemoOptions, DemoShop};
+use loadstone_stub::now_ns;
 use serde_json::json;
-use stub::demo::{DemoOptions, DemoShop};
-use stub::now_ns;
 
 use crate::client;
 

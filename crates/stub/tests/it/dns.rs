@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use stub::{DnsMove, DnsName, DnsServer, DnsSpec, now_ns};
+use loadstone_stub::{DnsMove, DnsName, DnsServer, DnsSpec, now_ns};
 
 const MINUTE_NS: u64 = 60_000_000_000;
 

@@ -1,6 +1,6 @@
 //! Limits seen from outside. Lower bounds on time hold on any machine; upper bounds are not asserted.
 
-use stub::{Behaviour, BodySource, Concurrency, Server, Wait, now_ns};
+use loadstone_stub::{Behaviour, BodySource, Concurrency, Server, Wait, now_ns};
 
 use crate::client;
 
@@ -36,7 +36,7 @@ fn a_concurrency_limit_with_a_short_queue_rejects() {
 /// All twenty requests are in the server; the four that got in hold their places until they are answered.
 #[test]
 fn never_more_inside_than_the_limit() {
-    let (calls, mut receiver) = tokio::sync::mpsc::channel::<stub::Call>(64);
+    let (calls, mut receiver) = tokio::sync::mpsc::channel::<loadstone_stub::Call>(64);
     let server = Server::builder().route("GET /", Behaviour { calls: Some(calls), ..Behaviour::new().concurrency(4) }).start().unwrap();
     std::thread::scope(|scope| {
         let clients = scope.spawn(|| client::run(burst(&server, 20)).0);
@@ -46,7 +46,7 @@ fn never_more_inside_than_the_limit() {
         let mut inside: Vec<_> = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
         assert_eq!(inside.len(), 4);
         for answered in 1..=20 {
-            inside.remove(0).answer.send(stub::Reply::default()).unwrap();
+            inside.remove(0).answer.send(loadstone_stub::Reply::default()).unwrap();
             if answered <= 16 {
                 inside.push(receiver.blocking_recv().unwrap());
                 assert!(receiver.is_empty(), "one place came free, and more than one request took it");

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use stub::{ProxyEffects, ProxySpec, TcpProxy, now_ns};
+use loadstone_stub::{ProxyEffects, ProxySpec, TcpProxy, now_ns};
 
 /// Answers with what it gets, on every connection, until the test ends.
 fn echo() -> SocketAddr {

@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use stub::now_ns;
-use stub::raw::{RawServer, RawStep};
+use loadstone_stub::now_ns;
+use loadstone_stub::raw::{RawServer, RawStep};
 
 #[test]
 fn bytes_arrive_as_written_and_each_connection_has_its_script() {

@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
-use stub::{
+use loadstone_stub::{
     Behaviour, BodySource, CertificateState, Fault, Reply, Server, StubError, StubResponse, StubSpec, StubWiring, TlsOptions, Wait, now_ns,
 };
+use serde_json::json;
 
 use crate::client;
 
@@ -67,7 +67,7 @@ fn gzip_for_those_who_accept_it() {
 
 #[test]
 fn a_function_on_another_thread_answers() {
-    let (calls, mut receiver) = tokio::sync::mpsc::channel::<stub::Call>(4);
+    let (calls, mut receiver) = tokio::sync::mpsc::channel::<loadstone_stub::Call>(4);
     let server = Server::builder().route("POST /hook", Behaviour { calls: Some(calls), ..Behaviour::new() }).start().unwrap();
     let worker = std::thread::spawn(move || {
         let call = receiver.blocking_recv().unwrap();

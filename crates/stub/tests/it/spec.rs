@@ -1,7 +1,7 @@
 //! A stub from plain data.
 
+use loadstone_stub::StubSpec;
 use serde_json::json;
-use stub::StubSpec;
 
 use crate::client;
 use crate::server::tls_answer;

@@ -1,7 +1,7 @@
 //! The truth server keeps to its own truth. Only lower bounds on time are asserted: how late a busy machine is, its log says.
 
-use stub::now_ns;
-use stub::truth::{Truth, TruthOptions, TruthServer};
+use loadstone_stub::now_ns;
+use loadstone_stub::truth::{Truth, TruthOptions, TruthServer};
 
 use crate::client;
 

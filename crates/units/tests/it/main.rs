@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test whose table has another shape has failed")]
 
+use loadstone_units::UnitError;
 use serde_json::Value;
-use units::UnitError;
 
 fn cases(group: &str, name: &str) -> Vec<Value> {
     let all: Value = serde_json::from_str(include_str!("../../cases.json")).unwrap();
@@ -18,34 +18,37 @@ fn writes(name: &str, write: impl Fn(f64) -> String) {
 
 #[test]
 fn numbers_are_written_as_the_table_says() {
-    writes("seconds", units::seconds);
-    writes("rate", units::rate);
-    writes("number", units::number);
-    writes("share", units::share);
-    writes("percentile", units::percentile);
-    for (name, write) in [("count", units::count as fn(u64) -> String), ("bytes", units::bytes), ("memory", units::memory)] {
+    writes("seconds", loadstone_units::seconds);
+    writes("rate", loadstone_units::rate);
+    writes("number", loadstone_units::number);
+    writes("share", loadstone_units::share);
+    writes("percentile", loadstone_units::percentile);
+    for (name, write) in
+        [("count", loadstone_units::count as fn(u64) -> String), ("bytes", loadstone_units::bytes), ("memory", loadstone_units::memory)]
+    {
         for case in cases("write", name) {
             assert_eq!(write(case[0].as_u64().unwrap()), case[1].as_str().unwrap(), "{name} of {}", case[0]);
         }
     }
-    for (name, write) in [("seconds_to", units::seconds_to as fn(f64, usize) -> String), ("share_to", units::share_to)] {
+    for (name, write) in [("seconds_to", loadstone_units::seconds_to as fn(f64, usize) -> String), ("share_to", loadstone_units::share_to)]
+    {
         for case in cases("write", name) {
             let (value, digits) = (case[0].as_f64().unwrap(), case[1].as_u64().unwrap() as usize);
             assert_eq!(write(value, digits), case[2].as_str().unwrap(), "{name} of {value}");
         }
     }
-    assert_eq!([12.0, 100.0, 9_999.0, 1e4].map(units::digits_of), [1, 2, 2, 3]);
+    assert_eq!([12.0, 100.0, 9_999.0, 1e4].map(loadstone_units::digits_of), [1, 2, 2, 3]);
     for case in cases("write", "in_unit") {
-        assert_eq!(units::in_unit(case[0].as_f64().unwrap(), case[1].as_str().unwrap()), case[2].as_str().unwrap());
+        assert_eq!(loadstone_units::in_unit(case[0].as_f64().unwrap(), case[1].as_str().unwrap()), case[2].as_str().unwrap());
     }
 }
 
 #[test]
 fn what_the_page_does_not_write() {
-    assert_eq!(units::bytes(u64::MAX), "18,446,744 TB");
-    assert_eq!(units::in_unit(7.0, "sessions"), "7 sessions");
-    assert_eq!([units::counted(1, "request"), units::counted(1204, "request")], ["1 request", "1,204 requests"]);
-    assert_eq!(units::seconds_or_none(None), units::NONE);
+    assert_eq!(loadstone_units::bytes(u64::MAX), "18,446,744 TB");
+    assert_eq!(loadstone_units::in_unit(7.0, "sessions"), "7 sessions");
+    assert_eq!([loadstone_units::counted(1, "request"), loadstone_units::counted(1204, "request")], ["1 request", "1,204 requests"]);
+    assert_eq!(loadstone_units::seconds_or_none(None), loadstone_units::NONE);
 }
 
 fn reads(name: &str, parse: impl Fn(&str) -> Result<f64, UnitError>) {
@@ -57,18 +60,21 @@ fn reads(name: &str, parse: impl Fn(&str) -> Result<f64, UnitError>) {
 
 #[test]
 fn texts_are_read_as_the_table_says() {
-    reads("duration_ns", |text| units::duration::parse(text).map(|ns| ns as f64));
-    reads("rate_per_second", units::rate::parse);
-    reads("share", units::share::parse);
+    reads("duration_ns", |text| loadstone_units::duration::parse(text).map(|ns| ns as f64));
+    reads("rate_per_second", loadstone_units::rate::parse);
+    reads("share", loadstone_units::share::parse);
 }
 
 #[test]
 fn a_refusal_says_what_was_expected() {
-    let refusals =
-        [units::duration::parse("5").unwrap_err(), units::rate::parse("fast").unwrap_err(), units::share::parse("lots").unwrap_err()];
+    let refusals = [
+        loadstone_units::duration::parse("5").unwrap_err(),
+        loadstone_units::rate::parse("fast").unwrap_err(),
+        loadstone_units::share::parse("lots").unwrap_err(),
+    ];
     for (refusal, (given, example)) in refusals.iter().zip([("\"5\"", "\"500ms\""), ("\"fast\"", "\"360/s\""), ("\"lots\"", "\"1%\"")]) {
         let text = refusal.to_string();
         assert!(text.starts_with(given) && text.contains("expected") && text.contains(example), "{text}");
     }
-    assert!(units::duration::parse("99999999999d").unwrap_err().to_string().contains("longer than any run"));
+    assert!(loadstone_units::duration::parse("99999999999d").unwrap_err().to_string().contains("longer than any run"));
 }

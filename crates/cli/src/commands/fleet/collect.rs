@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use fleet::{AgentFacts, CollectedSeconds, Collector, NatsServer};
-use run_directory::{Reader, Run, RunEnd, Writer};
+use loadstone_fleet::{AgentFacts, CollectedSeconds, Collector, NatsServer};
+use loadstone_run_directory::{Reader, Run, RunEnd, Writer};
 
 use crate::conclusion_files::{ConclusionFiles, short_path};
 use crate::exit::{Exit, UsageError};
@@ -46,7 +46,7 @@ impl CollectArgs {
         let agents: Vec<AgentFacts> = run.info.agents.iter().map(facts).collect();
         let wanted = agents.len();
         let server = NatsServer::new(&self.fleet, authorities("--fleet-ca", self.fleet_ca.as_deref())?);
-        let collected = fleet::collect(&server, Collector::new(id, agents, told), wanted, WAIT, next)?;
+        let collected = loadstone_fleet::collect(&server, Collector::new(id, agents, told), wanted, WAIT, next)?;
         if collected.agents.is_empty() {
             return Err(UsageError(format!(
                 "no agent at this server has kept anything of {}: an agent keeps it until it loses another controller, or ends, and gives it \
@@ -69,7 +69,7 @@ fn has(run: &Run) -> (BTreeMap<u32, u32>, u32) {
     (told, run.slices.last().map_or(0, |second| second.slice + second.folded + 1))
 }
 
-fn facts(info: &run_directory::AgentInfo) -> AgentFacts {
+fn facts(info: &loadstone_run_directory::AgentInfo) -> AgentFacts {
     AgentFacts {
         name: info.name.clone(),
         hostname: info.hostname.clone(),
@@ -94,7 +94,7 @@ fn keep(directory: &Path, run: &Run, collected: &CollectedSeconds, next: u32) ->
     );
     Writer::continue_after(directory, &collected.seconds, &RunEnd::Failed(why.clone()))?;
     let run = Reader::open(directory).and_then(Reader::run)?;
-    let path = ConclusionFiles::of(&run, &analysis::conclude(&run)).write(directory)?;
+    let path = ConclusionFiles::of(&run, &loadstone_analysis::conclude(&run)).write(directory)?;
     writeln!(std::io::stdout(), "{}: {why}\n{}", run.info.id, short_path(&path))?;
     Ok(Exit::Passed)
 }

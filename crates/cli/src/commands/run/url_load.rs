@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use clap::Args;
-use plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, ScenarioRun, TestPlan, Timing};
-use session::FixedRequest;
+use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, ScenarioRun, TestPlan, Timing};
+use loadstone_session::FixedRequest;
 
 use crate::exit::UsageError;
 use crate::given;
@@ -149,7 +149,7 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
     let ramp_ns = duration("--ramp", args.ramp.as_deref(), 0)?;
     match &args.rate {
         Some(text) => {
-            let rate = units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
+            let rate = loadstone_units::rate::parse(text).map_err(|problem| UsageError(format!("--rate: {problem}")))?;
             if rate == 0.0 {
                 return Err(UsageError(format!("--rate: {text} makes no load; give a rate above 0, such as 50 or 90/min")));
             }
@@ -168,5 +168,5 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
 }
 
 fn duration(flag: &str, text: Option<&str>, default_ns: u64) -> Result<u64, UsageError> {
-    text.map_or(Ok(default_ns), |text| units::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
+    text.map_or(Ok(default_ns), |text| loadstone_units::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::Args;
-use metrics::clock::wall_ns;
-use run_directory::{History, HistoryEntry};
+use loadstone_metrics::clock::wall_ns;
+use loadstone_run_directory::{History, HistoryEntry};
 
 use crate::answers::{AnswerFolder, FoundAnswer};
 use crate::exit::{Exit, UsageError};
@@ -81,7 +81,7 @@ impl PruneArgs {
             None => Duration::ZERO,
         };
         let keep_size = match &self.keep_size {
-            Some(text) => units::size::parse(text).map_err(|problem| UsageError(format!("--keep-size: {problem}")))?,
+            Some(text) => loadstone_units::size::parse(text).map_err(|problem| UsageError(format!("--keep-size: {problem}")))?,
             None => 0,
         };
         let now = UNIX_EPOCH + Duration::from_nanos(wall_ns());
@@ -98,7 +98,7 @@ impl PruneArgs {
         let gone: u64 = chosen.iter().map(|kept| kept.bytes).sum();
         let left = all.iter().map(|kept| kept.bytes).sum::<u64>() - gone;
         let verb = if self.dry_run { "would be deleted" } else { "deleted" };
-        let (gone, left) = (units::bytes(gone), units::bytes(left));
+        let (gone, left) = (loadstone_units::bytes(gone), loadstone_units::bytes(left));
         let (count, rest) = (chosen.len(), all.len() - chosen.len());
         writeln!(std::io::stderr(), "{count} {verb} ({gone}), {rest} kept ({left})")?;
         Ok(Exit::Passed)
@@ -110,7 +110,7 @@ fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<f64>().ok());
     match days {
         Some(days) if (0.0..1e6).contains(&days) => Ok(Duration::from_secs_f64(days * 86_400.0)),
-        _ => units::duration::parse(text).map(Duration::from_nanos).map_err(|problem| problem.to_string()),
+        _ => loadstone_units::duration::parse(text).map(Duration::from_nanos).map_err(|problem| problem.to_string()),
     }
 }
 

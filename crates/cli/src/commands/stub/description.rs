@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use loadstone_stub::StubSpec;
 use serde_json::{Map, Value, json};
-use stub::StubSpec;
 
 use crate::exit::UsageError;
 

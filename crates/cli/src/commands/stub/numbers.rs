@@ -1,6 +1,6 @@
 //! What a stub saw, in lines for people.
 
-use stub::{Recording, RouteCounts, SecondCounts};
+use loadstone_stub::{Recording, RouteCounts, SecondCounts};
 
 /// Adds a second to the sum of all.
 pub(super) fn add(total: &mut SecondCounts, second: &SecondCounts) {
@@ -21,12 +21,12 @@ pub(super) fn live(seconds: &[SecondCounts], total: &SecondCounts) -> Option<Str
     Some(format!(
         "{} s · {} · {} in flight (at most {}) · {} answered · {} rejected · {} faulted",
         last.number + 1,
-        units::rate(calls),
-        units::number(in_flight),
-        units::count(most),
-        units::count(total.answered),
-        units::count(total.rejected),
-        units::count(total.faulted),
+        loadstone_units::rate(calls),
+        loadstone_units::number(in_flight),
+        loadstone_units::count(most),
+        loadstone_units::count(total.answered),
+        loadstone_units::count(total.rejected),
+        loadstone_units::count(total.faulted),
     ))
 }
 
@@ -36,29 +36,33 @@ pub(super) fn summary(recording: &Recording, served_ns: u64) -> String {
     let calls: u64 = recording.routes.iter().map(|route| route.requests).sum();
     let mut out = format!(
         "Served for {}: {} over {}, at most {} at once\n",
-        units::seconds(seconds),
-        units::counted(calls, "call"),
-        units::counted(recording.connections, "connection"),
-        units::count(recording.in_flight_max)
+        loadstone_units::seconds(seconds),
+        loadstone_units::counted(calls, "call"),
+        loadstone_units::counted(recording.connections, "connection"),
+        loadstone_units::count(recording.in_flight_max)
     );
     for route in &recording.routes {
         out.push_str(&format!("  {}\n", describe(route, seconds)));
     }
     if recording.unmatched > 0 {
-        out.push_str(&format!("  no route matched {}: they were answered with 404\n", units::counted(recording.unmatched, "call")));
+        out.push_str(&format!(
+            "  no route matched {}: they were answered with 404\n",
+            loadstone_units::counted(recording.unmatched, "call")
+        ));
     }
     out
 }
 
 fn describe(route: &RouteCounts, seconds: f64) -> String {
-    let mut parts = vec![units::counted(route.requests, "call"), units::rate(route.requests as f64 / seconds.max(1e-9))];
+    let mut parts =
+        vec![loadstone_units::counted(route.requests, "call"), loadstone_units::rate(route.requests as f64 / seconds.max(1e-9))];
     parts.extend(route.endings());
     if route.abandoned > 0 {
-        parts.push(format!("{} given up by their caller", units::count(route.abandoned)));
+        parts.push(format!("{} given up by their caller", loadstone_units::count(route.abandoned)));
     }
     if route.answered() > 0 {
-        parts.push(format!("{} on average", units::seconds(route.served_ns / route.answered() as f64 / 1e9)));
-        parts.push(format!("at most {} at once", units::count(route.in_flight_max)));
+        parts.push(format!("{} on average", loadstone_units::seconds(route.served_ns / route.answered() as f64 / 1e9)));
+        parts.push(format!("at most {} at once", loadstone_units::count(route.in_flight_max)));
     }
     format!("{}: {}", route.route, parts.join(" · "))
 }

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use metrics::clock::Monotonic;
-use metrics::{FlowSlice, Nanos, Snapshot};
-use plan::TestPlan;
-use script::Stubs;
-use session::FlowTracking;
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{FlowSlice, Nanos, Snapshot};
+use loadstone_plan::TestPlan;
+use loadstone_script::Stubs;
+use loadstone_session::FlowTracking;
 
 /// Follows flows and stubs for as long as the try goes on.
 pub(super) struct Aftermath {
@@ -63,9 +63,9 @@ impl Aftermath {
 }
 
 fn journey(flow: &FlowSlice) -> String {
-    let mut text = format!("flow {}: {} started, {} finished", flow.name, units::counted(flow.started, "journey"), flow.finished);
+    let mut text = format!("flow {}: {} started, {} finished", flow.name, loadstone_units::counted(flow.started, "journey"), flow.finished);
     if flow.finished > 0 {
-        text.push_str(&format!(", the slowest in {}", units::seconds(flow.time.max() as f64 / 1e9)));
+        text.push_str(&format!(", the slowest in {}", loadstone_units::seconds(flow.time.max() as f64 / 1e9)));
     }
     let others =
         [(flow.timed_out, "timed out"), (flow.left_open, "did not finish"), (flow.unmatched, "with a key that no journey started with")];
@@ -83,14 +83,19 @@ fn calls(stubs: &Stubs) -> Vec<String> {
             if route.abandoned > 0 {
                 ends.push(format!("{} abandoned by the caller", route.abandoned));
             }
-            lines.push(format!("stub:{name} {}: {}, answered {}", route.route, units::counted(route.requests, "call"), ends.join(", ")));
+            lines.push(format!(
+                "stub:{name} {}: {}, answered {}",
+                route.route,
+                loadstone_units::counted(route.requests, "call"),
+                ends.join(", ")
+            ));
         }
         if recording.unmatched > 0 {
-            let unmatched = units::counted(recording.unmatched, "call");
+            let unmatched = loadstone_units::counted(recording.unmatched, "call");
             lines.push(format!("stub:{name}: {unmatched} that none of its routes matched, answered 404 (gRPC: UNIMPLEMENTED)"));
         }
     }
-    let consumed = |(topic, records): (String, u64)| format!("topic {topic}: {} consumed", units::counted(records, "record"));
+    let consumed = |(topic, records): (String, u64)| format!("topic {topic}: {} consumed", loadstone_units::counted(records, "record"));
     lines.extend(stubs.consumed().into_iter().map(consumed));
     lines
 }

@@ -1,8 +1,8 @@
 //! What proves the fleet's NATS server to agents and controller, and them to it. Made anew with each fleet; the authority's key is not kept.
 
 use anyhow::Context;
+use loadstone_report::access::Token;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use report::access::Token;
 
 /// Where the server listens, and where it finds its files.
 pub(super) const PORT: u16 = 4222;

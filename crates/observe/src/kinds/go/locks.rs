@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metrics::unit;
+use loadstone_metrics::unit;
 
 use super::pprof::Profile;
 use crate::collector::{MetricSpec, SignalCollector};

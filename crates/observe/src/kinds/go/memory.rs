@@ -1,6 +1,6 @@
 //! Go's collector and heap, where the service has `expvar`. Reading them stops the world for some microseconds.
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 use serde_json::Value;
 
 use crate::collector::{MetricSpec, SignalCollector};

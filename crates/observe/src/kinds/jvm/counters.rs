@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
 

@@ -8,8 +8,8 @@ mod dump;
 mod error;
 mod thread_times;
 
-use metrics::NoticeKind;
-use metrics::clock::Monotonic;
+use loadstone_metrics::NoticeKind;
+use loadstone_metrics::clock::Monotonic;
 
 use super::process::which::{PID, PORT, Which};
 use crate::collector::SignalCollector;

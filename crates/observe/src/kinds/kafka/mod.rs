@@ -9,7 +9,7 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use metrics::{NoticeKind, Role, unit};
+use loadstone_metrics::{NoticeKind, Role, unit};
 
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::ObserverDescription;

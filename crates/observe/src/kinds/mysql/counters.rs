@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use super::connection::{MysqlError, MysqlServer, number, text};
 use super::features::MysqlFeatures;

@@ -3,7 +3,7 @@
 //! Three sources, the most certain first: InnoDB knows who waits for a row; the performance schema names the event that a session is in, as far as its
 //! instruments are on; the session's state, which is always there, tells commits, locks of tables and idling from the rest.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 
 use crate::database::sessions::ON_CPU;
 

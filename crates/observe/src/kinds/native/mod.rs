@@ -16,8 +16,8 @@ mod threads;
 
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
-use metrics::{NoticeKind, unit};
+use loadstone_metrics::clock::Monotonic;
+use loadstone_metrics::{NoticeKind, unit};
 
 use super::process::find::ProcessTable;
 use super::process::sockets;

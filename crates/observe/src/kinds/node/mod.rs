@@ -11,7 +11,7 @@ mod signals;
 
 use std::time::Duration;
 
-use metrics::NoticeKind;
+use loadstone_metrics::NoticeKind;
 use serde_json::{Value, json};
 
 use super::process::which::{PID, PORT, Which};

@@ -1,6 +1,6 @@
 //! What the meter counts, as signals.
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 use serde_json::Value;
 
 use std::collections::BTreeSet;

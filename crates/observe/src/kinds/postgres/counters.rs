@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Client, Statement};
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use super::connection::PostgresError;
 use super::sessions;

@@ -8,7 +8,7 @@ pub(crate) mod connection;
 mod counters;
 mod sessions;
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::database::sessions::SessionSamples;

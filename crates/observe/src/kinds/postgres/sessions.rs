@@ -1,6 +1,6 @@
 //! What PostgreSQL's sessions wait for, and who blocks whom.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 use tokio_postgres::{Client, Statement};
 
 use super::connection::PostgresError;

@@ -9,7 +9,7 @@ pub(crate) mod sockets;
 mod threads;
 pub(crate) mod which;
 
-use metrics::{Role, unit};
+use loadstone_metrics::{Role, unit};
 
 use super::cgroup::CpuQuota;
 use crate::collector::{MetricSpec, SignalCollector};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use metrics::clock::Monotonic;
+use loadstone_metrics::clock::Monotonic;
 
 use super::find;
 use super::process_total::ProcessTotal;

@@ -1,6 +1,6 @@
 //! What pools' metrics mean in texts that well-known exporters and clients serve.
 
-use metrics::{Role, Signal};
+use loadstone_metrics::{Role, Signal};
 
 use super::{Prometheus, text};
 use crate::collector::SignalCollector;

@@ -2,7 +2,7 @@
 
 mod text;
 
-use metrics::{SignalKind, unit};
+use loadstone_metrics::{SignalKind, unit};
 
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::ObserverDescription;

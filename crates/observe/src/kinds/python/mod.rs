@@ -6,7 +6,7 @@ mod dump;
 mod spy;
 
 use futures_util::future::join_all;
-use metrics::unit;
+use loadstone_metrics::unit;
 
 use super::process::find::{ProcessTable, program};
 use super::process::sockets;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use metrics::TraceId;
-use metrics::span::{KeptFor, KeptSpan, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceBatch, TraceSlice};
+use loadstone_metrics::TraceId;
+use loadstone_metrics::span::{KeptFor, KeptSpan, KeptTrace, RequestLabel, SpanKind, SpanPath, SpanSlice, TraceBatch, TraceSlice};
 
 use super::assemble::TraceTree;
 use super::names::{NameTable, OTHER};

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use metrics::span::SpanKind;
+use loadstone_metrics::span::SpanKind;
 
 use super::span::HeldSpan;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use metrics::TraceId;
-use metrics::span::{RequestLabel, TraceBatch};
+use loadstone_metrics::TraceId;
+use loadstone_metrics::span::{RequestLabel, TraceBatch};
 
 use super::aggregate::{Aggregates, CompleteTrace};
 use super::assemble::assemble;

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use http_client::{HttpTarget, HttpTargetError, Method, header, within};
+use loadstone_http_client::{HttpTarget, HttpTargetError, Method, header, within};
 use prost::bytes::Bytes;
 use url::Url;
 

@@ -17,8 +17,8 @@ mod span;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use metrics::clock::wall_ns;
-use metrics::{NoticeKind, unit};
+use loadstone_metrics::clock::wall_ns;
+use loadstone_metrics::{NoticeKind, unit};
 
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
@@ -161,7 +161,7 @@ impl TraceReader {
         if counts.received == 0 {
             return format!("no span came: start the services with OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", self.listen);
         }
-        let spans = units::counted(counts.received, "span");
+        let spans = loadstone_units::counted(counts.received, "span");
         format!(
             "{spans} came, none of them of the load's requests: do the services take over their `traceparent`, and sample what it asks for?"
         )
@@ -194,7 +194,7 @@ impl TraceReader {
             out.notice(NoticeKind::Remark, format!("a message could not be passed on: {problem}"));
         }
         if counts.skew_ns >= SKEW_TOLD_NS && !std::mem::replace(&mut told.skew, true) {
-            let skew = units::seconds(counts.skew_ns as f64 / 1e9);
+            let skew = loadstone_units::seconds(counts.skew_ns as f64 / 1e9);
             let what = format!("the clocks of two services differ by {skew} at least; spans were moved into the calls that they answer");
             out.notice(NoticeKind::Remark, what);
         }

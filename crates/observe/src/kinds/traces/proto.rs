@@ -2,7 +2,7 @@
 //!
 //! Attributes of spans are not among them: they are passed over without a copy, and so is whatever secret they hold.
 
-use metrics::span::SpanKind;
+use loadstone_metrics::span::SpanKind;
 use prost::bytes::Bytes;
 
 #[derive(Clone, PartialEq, prost::Message)]

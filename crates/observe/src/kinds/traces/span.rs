@@ -1,6 +1,6 @@
 //! A span as it is held until its trace is complete.
 
-use metrics::span::SpanKind;
+use loadstone_metrics::span::SpanKind;
 
 /// 56 bytes; names are numbers of a [`NameTable`](super::names::NameTable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use metrics::{NoticeKind, Role};
+use loadstone_metrics::{NoticeKind, Role};
 use serde_json::json;
 
 use crate::servers;

@@ -1,6 +1,6 @@
 //! A service on Node: what its observer tells, and that it is left as it was.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 use serde_json::{Value, json};
 
 use crate::servers::{self, ServerProcess};

@@ -1,6 +1,6 @@
 //! A service in Python.
 
-use metrics::Role;
+use loadstone_metrics::Role;
 use serde_json::json;
 
 use crate::servers;

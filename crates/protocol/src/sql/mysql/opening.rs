@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 
 use super::greeting::ServerGreeting;
 use super::proof::PasswordProof;

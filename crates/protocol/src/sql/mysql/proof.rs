@@ -1,7 +1,7 @@
 //! Proves that we know the password, in the way that the server asks for.
 
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;

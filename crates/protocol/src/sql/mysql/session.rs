@@ -1,7 +1,7 @@
 //! One statement on an open connection: as text where it has no values, otherwise prepared the first time and then only executed.
 
 use bytes::Bytes;
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 use mysql_common::constants::Command;
 
 use super::execute::{close, command, execute};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::{Buf, Bytes, BytesMut};
-use metrics::{Nanos, Outcome};
+use loadstone_metrics::{Nanos, Outcome};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;

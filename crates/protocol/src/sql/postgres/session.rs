@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use bytes::{BufMut, BytesMut};
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 

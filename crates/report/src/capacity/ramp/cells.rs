@@ -1,6 +1,6 @@
 //! What every form of a ramp writes alike.
 
-use analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary, UnknownCeiling};
+use loadstone_analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary, UnknownCeiling};
 
 /// What begins the evidence that names the limit after the one that is.
 const NEXT: &str = "after it";
@@ -14,10 +14,10 @@ pub(super) fn facts(estimate: &RampEstimate, summary: &Summary) -> Vec<(&'static
     let limit = findings.findings.first().map_or(&findings.remark, |finding| &finding.claim);
     let evidence = findings.findings.iter().flat_map(|finding| &finding.evidence);
     let next = evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT));
-    let mut lines = vec![("seen", format!("{}, held for a fifth of the load", units::rate(estimate.seen)))];
+    let mut lines = vec![("seen", format!("{}, held for a fifth of the load", loadstone_units::rate(estimate.seen)))];
     lines.extend(doubted(summary).map(|why| ("measurement", why)));
     if let Some(users) = estimate.retrograde_from {
-        lines.push(("falls", format!("beyond {} requests in the system", units::number(users))));
+        lines.push(("falls", format!("beyond {} requests in the system", loadstone_units::number(users))));
     }
     lines.push(("limited by", limit.clone()));
     lines.extend(next.map(|next| ("then", next.clone())));
@@ -55,7 +55,7 @@ fn ceiling(of: &ResourceCeiling) -> String {
 
 /// `475/s (470/s to 482/s)`.
 pub(super) fn interval(CapacityInterval { value, low, high }: CapacityInterval) -> String {
-    format!("{} ({} to {})", units::rate(value), units::rate(low), units::rate(high))
+    format!("{} ({} to {})", loadstone_units::rate(value), loadstone_units::rate(low), loadstone_units::rate(high))
 }
 
 /// `the disk sda: it was read in 3 of 40 stretches`.

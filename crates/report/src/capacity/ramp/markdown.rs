@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{RampEstimate, Summary};
+use loadstone_analysis::{RampEstimate, Summary};
 
 use super::cells;
 use crate::markdown::text;

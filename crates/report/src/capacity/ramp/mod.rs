@@ -4,7 +4,7 @@ mod cells;
 mod markdown;
 mod view;
 
-use analysis::{RampEstimate, Summary};
+use loadstone_analysis::{RampEstimate, Summary};
 
 use crate::terminal::{Paint, Style, hang};
 

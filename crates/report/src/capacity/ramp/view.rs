@@ -1,6 +1,6 @@
 //! The estimate as a page draws it: every text written, every value in its place.
 
-use analysis::{CapacityInterval, RampEstimate, ScalabilityLaw, Summary};
+use loadstone_analysis::{CapacityInterval, RampEstimate, ScalabilityLaw, Summary};
 use serde::Serialize;
 
 use super::cells;
@@ -66,15 +66,15 @@ impl RampView {
         let ceiling = estimate.throughput_max;
         let throughputs = estimate.stretches.iter().map(|stretch| stretch.throughput);
         let throughputs = PlotAxis::around(throughputs.chain(ceiling.iter().map(|of| of.high)).chain([0.0]), 0.0);
-        let stretch = |of: &analysis::RampPoint| StretchMark {
+        let stretch = |of: &loadstone_analysis::RampPoint| StretchMark {
             x: inside.place(of.in_system),
             y: throughputs.place(of.throughput),
             text: format!(
                 "{} to {}: {} with {} in the system",
-                units::seconds(of.from_seconds),
-                units::seconds(of.to_seconds),
-                units::rate(of.throughput),
-                units::number(of.in_system)
+                loadstone_units::seconds(of.from_seconds),
+                loadstone_units::seconds(of.to_seconds),
+                loadstone_units::rate(of.throughput),
+                loadstone_units::number(of.in_system)
             ),
         };
         let what_if = estimate.what_if.iter().map(|of| ("what if", of.remark.clone()));
@@ -87,8 +87,8 @@ impl RampView {
             tone,
             headline,
             facts: facts.map(|(title, text)| (title.to_owned(), text)).collect(),
-            inside: inside.ticks(units::number),
-            throughputs: throughputs.ticks(units::rate),
+            inside: inside.ticks(loadstone_units::number),
+            throughputs: throughputs.ticks(loadstone_units::rate),
             ceiling: ceiling.map(|of| throughputs.interval(Some(of.low), of.value, Some(of.high))),
             stretches: estimate.stretches.iter().map(stretch).collect(),
             curve: estimate.law.map_or_else(Vec::new, draw),
@@ -102,9 +102,9 @@ impl RampView {
 fn conclusion(estimate: &RampEstimate) -> (String, Tone, String) {
     match estimate.throughput_max {
         Some(CapacityInterval { value, low, high }) => {
-            let interval = format!("{} to {}", units::rate(low), units::rate(high));
+            let interval = format!("{} to {}", loadstone_units::rate(low), loadstone_units::rate(high));
             let headline = format!("More than this no load of this kind gets through (95 % interval {interval}); times grow long before.");
-            (format!("At most {}", units::rate(value)), Tone::None, headline)
+            (format!("At most {}", loadstone_units::rate(value)), Tone::None, headline)
         }
         None => ("Not identified".to_owned(), Tone::Warn, estimate.remark.trim_start_matches("not identified: ").to_owned()),
     }
@@ -114,13 +114,13 @@ fn conclusion(estimate: &RampEstimate) -> (String, Tone, String) {
 fn resources(estimate: &RampEstimate) -> Option<ResourcesView> {
     let ends = estimate.ceilings.iter().flat_map(|of| [of.throughput_max.low, of.throughput_max.high]);
     let axis = PlotAxis::in_logarithms(ends.chain([estimate.seen]));
-    let row = |of: &analysis::ResourceCeiling| {
+    let row = |of: &loadstone_analysis::ResourceCeiling| {
         let CapacityInterval { value, low, high } = of.throughput_max;
         let bar = axis.interval(Some(low), value, Some(high));
         CeilingRow { what: of.what.clone(), full_at: cells::interval(of.throughput_max), bar }
     };
     (!estimate.ceilings.is_empty()).then(|| ResourcesView {
-        ticks: axis.ticks(units::rate),
+        ticks: axis.ticks(loadstone_units::rate),
         seen: axis.place(estimate.seen),
         rows: estimate.ceilings.iter().map(row).collect(),
     })

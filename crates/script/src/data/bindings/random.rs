@@ -3,10 +3,10 @@
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
+use loadstone_stub::Delay;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Class, Coerced, Ctx, Exception, JsLifetime, Object, Result, TypedArray, Value};
-use stub::Delay;
 
 use crate::data::draws::{DrawStream, Draws};
 
@@ -161,7 +161,7 @@ impl RandomObject {
 
     /// Milliseconds.
     fn delay(&self, ctx: Ctx<'_>, delay: String) -> Result<f64> {
-        let delay: Delay = delay.parse().map_err(|error: stub::DelayError| wrong(&ctx, &error.to_string()))?;
+        let delay: Delay = delay.parse().map_err(|error: loadstone_stub::DelayError| wrong(&ctx, &error.to_string()))?;
         let mut draws = self.handle.draws();
         Ok(delay.sample_ns(|| draws.bits()) as f64 / 1e6)
     }
@@ -183,7 +183,7 @@ fn size(ctx: &Ctx<'_>, count: f64, what: &str) -> Result<usize> {
 fn share(value: &Value<'_>) -> Option<f64> {
     let number = match value.as_number() {
         Some(number) => number,
-        None => units::share::parse(&value.get::<Coerced<String>>().ok()?.0).ok()?,
+        None => loadstone_units::share::parse(&value.get::<Coerced<String>>().ok()?.0).ok()?,
     };
     (0.0..=1.0).contains(&number).then_some(number)
 }

@@ -1,7 +1,7 @@
 //! What a stub of gRPC answers, as its test file gives it: held against the types of its method where it is written.
 
+use loadstone_protocol::grpc::GrpcStatus;
 use prost_reflect::MethodDescriptor;
-use protocol::grpc::GrpcStatus;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::json::answer;
@@ -43,6 +43,6 @@ mod tests {
     /// `stub` uses none of our crates and has a list of its own; a code of one must be the same status in the other.
     #[test]
     fn clients_and_stubs_call_the_statuses_the_same() {
-        assert_eq!(GrpcStatus::NAMES, stub::GRPC_STATUSES);
+        assert_eq!(GrpcStatus::NAMES, loadstone_stub::GRPC_STATUSES);
     }
 }

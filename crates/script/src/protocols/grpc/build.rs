@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use metrics::span::RequestLabel;
-use protocol::grpc::{GrpcRequest, PreparedGrpcCall};
-use protocol::http::{Origin, resolve};
+use loadstone_metrics::span::RequestLabel;
+use loadstone_protocol::grpc::{GrpcRequest, PreparedGrpcCall};
+use loadstone_protocol::http::{Origin, resolve};
 use rquickjs::{Ctx, Exception};
 
 use super::methods::{GrpcMethod, KeptCall};

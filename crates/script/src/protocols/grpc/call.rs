@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::grpc::{PreparedGrpcCall, UnaryCall};
+use loadstone_protocol::grpc::{PreparedGrpcCall, UnaryCall};
 use rquickjs::{Ctx, Exception, Value};
 
 use super::build;

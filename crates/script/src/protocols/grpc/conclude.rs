@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use metrics::{FailureSample, Outcome};
-use protocol::grpc::{GrpcReply, GrpcRequest, PreparedGrpcCall, UnaryCall};
-use protocol::http::{Headers, Response};
+use loadstone_metrics::{FailureSample, Outcome};
+use loadstone_protocol::grpc::{GrpcReply, GrpcRequest, PreparedGrpcCall, UnaryCall};
+use loadstone_protocol::http::{Headers, Response};
 use rquickjs::{Class, Ctx, Value};
 
 use super::build::address;

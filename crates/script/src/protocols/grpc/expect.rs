@@ -1,13 +1,13 @@
 //! What a response must be like (`expect`): its status by name, and what every response can be asked for.
 
-use protocol::grpc::GrpcStatus;
-use protocol::http::{Exchange, Response};
+use loadstone_protocol::grpc::GrpcStatus;
+use loadstone_protocol::http::{Exchange, Response};
 use rquickjs::{Ctx, Object, Value};
 
 use crate::protocols::http::expect::{Expectation, JudgedPart, Judgement};
 use crate::protocols::options::wrong;
 use crate::runtime::user::UserState;
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 /// Read once from the options, judged when the call has ended.
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl GrpcExpectation {
 fn status<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<GrpcStatus> {
     let name = value.as_string().and_then(|text| text.to_string().ok()).unwrap_or_default();
     name.parse().map_err(|()| {
-        let meant = units::did_you_mean(&name, GrpcStatus::NAMES);
+        let meant = loadstone_units::did_you_mean(&name, GrpcStatus::NAMES);
         wrong(
             ctx,
             &format!(

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use loadstone_protocol::grpc::PreparedGrpcCall;
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
-use protocol::grpc::PreparedGrpcCall;
 use rquickjs::{Ctx, Exception, Function, Persistent};
 
 use super::direct::Layout;

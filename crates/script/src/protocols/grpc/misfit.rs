@@ -32,7 +32,7 @@ fn in_message(message: &MessageDescriptor, value: &Value, path: &str) -> Option<
 fn unknown(message: &MessageDescriptor, name: &str, path: &str) -> String {
     let fields: Vec<String> = message.fields().map(|field| field.json_name().to_owned()).collect();
     let names: Vec<&str> = fields.iter().map(String::as_str).collect();
-    let meant = units::did_you_mean(name, &names);
+    let meant = loadstone_units::did_you_mean(name, &names);
     let more = if names.len() > LISTED_MAX { ", …" } else { "" };
     let listed = names.iter().take(LISTED_MAX).copied().collect::<Vec<_>>().join(", ");
     let has = if listed.is_empty() { "it has none".to_owned() } else { format!("its fields are: {listed}{more}") };
@@ -68,7 +68,7 @@ fn of_kind(kind: &Kind, value: &Value, path: &str) -> Option<String> {
                 Value::Number(_) => return None,
                 Value::String(name) if names.contains(&name.as_str()) => return None,
                 Value::String(name) => {
-                    let meant = units::did_you_mean(name, &names);
+                    let meant = loadstone_units::did_you_mean(name, &names);
                     return Some(format!("{path} is {}{meant}, expected one of {}", shown(value), names.join(", ")));
                 }
                 _ => format!("one of {}", names.join(", ")),

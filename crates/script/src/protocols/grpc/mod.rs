@@ -3,7 +3,7 @@
 //! Read `methods` (which calls there are), `codec`, `direct` and `json` (objects to messages and back), `call` (a unary call) and `conclude` (its response
 //! is judged and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or described by the server (`reflection`,
 //! by way of `lookup`). What stubs answer is checked here (`answers`) and sent by `stubs::grpc`. Deliberately absent: the format on the wire
-//! (`protocol::grpc`).
+//! (`loadstone_protocol::grpc`).
 
 mod answers;
 mod build;
@@ -25,7 +25,7 @@ mod state;
 mod stream;
 mod words;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 use rquickjs::{Class, Ctx, Value};
 
 use super::messages;

@@ -1,7 +1,7 @@
 //! Reads the options of `user.grpc(…)` and `user.grpcStream(…)`.
 
 use base64::Engine;
-use metrics::Tags;
+use loadstone_metrics::Tags;
 use rquickjs::{Ctx, Value};
 
 use super::expect::GrpcExpectation;

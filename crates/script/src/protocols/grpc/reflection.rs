@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use bytes::Bytes;
+use loadstone_protocol::grpc::{GrpcReceiver, GrpcRequest, GrpcSender, GrpcStatus, PreparedGrpcCall, ReceivedGrpc};
 use prost_reflect::prost::Message;
 use prost_reflect::prost_types::FileDescriptorProto;
 use prost_reflect::{DescriptorPool, DynamicMessage, Value};
-use protocol::grpc::{GrpcReceiver, GrpcRequest, GrpcSender, GrpcStatus, PreparedGrpcCall, ReceivedGrpc};
 
 use super::known;
 use super::state::GrpcUser;

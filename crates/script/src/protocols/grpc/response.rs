@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use metrics::{Nanos, Sample, SeriesId};
-use protocol::grpc::{GrpcReply, UnaryCall, trailers_of};
+use loadstone_metrics::{Nanos, Sample, SeriesId};
+use loadstone_protocol::grpc::{GrpcReply, UnaryCall, trailers_of};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, JsLifetime, Object, Value};

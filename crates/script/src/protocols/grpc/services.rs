@@ -74,5 +74,5 @@ impl Services {
 
 fn missing(problem: &str, written: &str, known: &[String], which: &str) -> String {
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
-    format!("{problem}{}; {which}: {}", units::did_you_mean(written, &names), names.join(", "))
+    format!("{problem}{}; {which}: {}", loadstone_units::did_you_mean(written, &names), names.join(", "))
 }

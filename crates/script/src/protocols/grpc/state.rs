@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::grpc::GrpcClient;
+use loadstone_protocol::grpc::GrpcClient;
 
 use crate::runtime::parts::{KeptState, UserPart};
 use crate::runtime::user::UserState;

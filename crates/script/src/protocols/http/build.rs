@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use metrics::span::RequestLabel;
-use protocol::http::{BodyUse, Origin, Request, add_query, path_of, resolve};
+use loadstone_metrics::span::RequestLabel;
+use loadstone_protocol::http::{BodyUse, Origin, Request, add_query, path_of, resolve};
 use rquickjs::{Ctx, Exception, Value};
 use url::Url;
 

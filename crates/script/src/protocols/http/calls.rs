@@ -8,8 +8,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use metrics::{SeriesId, Tags};
-use protocol::http::PreparedRequest;
+use loadstone_metrics::{SeriesId, Tags};
+use loadstone_protocol::http::PreparedRequest;
 use rquickjs::{Atom, Ctx, Object, Persistent, Value};
 
 use super::own_names::{Name, OwnNames, name};

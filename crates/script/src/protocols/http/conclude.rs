@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use metrics::{FailureSample, Nanos, Outcome, Phases, Sample};
-use protocol::http::{Exchange, Hop, Hops, Response};
+use loadstone_metrics::{FailureSample, Nanos, Outcome, Phases, Sample};
+use loadstone_protocol::http::{Exchange, Hop, Hops, Response};
 use rquickjs::{Class, Ctx, Exception, Value};
 
 use super::calls::PreparedCall;

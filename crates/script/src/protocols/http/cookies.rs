@@ -34,7 +34,7 @@ impl Cookies {
     fn site(&self, ctx: &Ctx<'_>, url: Opt<Option<String>>) -> rquickjs::Result<Url> {
         let base = HttpScenario::of(&self.user).base.as_ref().map(|base| &base.url);
         let written = url.0.flatten().unwrap_or_else(|| "/".to_owned());
-        protocol::http::resolve(base, &written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))
+        loadstone_protocol::http::resolve(base, &written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))
     }
 }
 

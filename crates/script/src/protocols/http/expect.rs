@@ -3,8 +3,8 @@
 use std::fmt;
 use std::rc::Rc;
 
-use metrics::Outcome;
-use protocol::http::{Exchange, Response};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::{Exchange, Response};
 use rquickjs::{Ctx, Exception, Object, Persistent, Value};
 
 use crate::body::to_js;
@@ -163,9 +163,8 @@ impl ExpectedPart {
             Self::Header(name, wanted) => judge_header(ctx, name, wanted, response.headers.get(name))?,
             Self::Text(wanted) => judge_text(ctx, wanted, &response.body)?,
             Self::Json(expected) => judge_json(ctx, expected, &response.body)?,
-            Self::WithinNs(within_ns) => {
-                (took_ns(exchange) > *within_ns).then(|| format!("the response took longer than {}", units::duration::format(*within_ns)))
-            }
+            Self::WithinNs(within_ns) => (took_ns(exchange) > *within_ns)
+                .then(|| format!("the response took longer than {}", loadstone_units::duration::format(*within_ns))),
         };
         Ok(problem.map(|problem| (Outcome::Expect, problem)))
     }
@@ -184,7 +183,7 @@ impl ExpectedPart {
                 TextMatcher::Pattern(pattern) => format!("the body contains a match of {}", written(ctx, pattern)),
             },
             Self::Json(expected) => format!("{}: {}", expected.written, value_wanted(ctx, &expected.wanted)),
-            Self::WithinNs(within_ns) => format!("within {}", units::duration::format(*within_ns)),
+            Self::WithinNs(within_ns) => format!("within {}", loadstone_units::duration::format(*within_ns)),
         }
     }
 
@@ -192,12 +191,12 @@ impl ExpectedPart {
         match self {
             Self::Status(_) => response.status.to_string(),
             Self::Header(name, _) => response.headers.get(name).map_or("missing".to_owned(), shown),
-            Self::Text(_) => units::bytes(response.body.len() as u64),
+            Self::Text(_) => loadstone_units::bytes(response.body.len() as u64),
             Self::Json(expected) => match expected.path.first(&response.body) {
                 Ok(Some(found)) => cut(&found.to_json()),
                 _ => "nothing there".to_owned(),
             },
-            Self::WithinNs(_) => units::seconds(took_ns(exchange) as f64 / 1e9),
+            Self::WithinNs(_) => loadstone_units::seconds(took_ns(exchange) as f64 / 1e9),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) mod state;
 mod trace;
 mod verbs;
 
-use metrics::Nanos;
+use loadstone_metrics::Nanos;
 use rquickjs::{Class, Ctx, Value};
 
 use crate::error::ScriptError;

@@ -1,7 +1,7 @@
 //! Openings of WebSockets and event streams: measured and shown as the requests that they are.
 
-use metrics::Outcome;
-use protocol::http::{Exchange, Hop, Request};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::{Exchange, Hop, Request};
 
 use super::conclude::{answer, sample};
 use super::trace::{TracedEnd, trace};

@@ -1,8 +1,8 @@
 //! Reads the options of a request (`{ name, headers, json, … }`) into what the request is built from.
 
 use bytes::Bytes;
-use metrics::Tags;
-use protocol::http::{BodyUse, Multipart, form};
+use loadstone_metrics::Tags;
+use loadstone_protocol::http::{BodyUse, Multipart, form};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
 use super::expect::{EXPECT, Expectation};

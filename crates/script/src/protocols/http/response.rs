@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use metrics::{Nanos, Sample, SeriesId};
-use protocol::http::{self, Exchange, Request};
+use loadstone_metrics::{Nanos, Sample, SeriesId};
+use loadstone_protocol::http::{self, Exchange, Request};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, IntoJs, JsLifetime, Object, TypedArray, Value};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::http::{Hop, Hops, Request};
+use loadstone_protocol::http::{Hop, Hops, Request};
 use rquickjs::{Ctx, Exception, Value};
 
 use super::build::{build, label, url_text};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::http::{BodyUse, Client, HttpSession, Origin, SessionOptions, resolve};
+use loadstone_protocol::http::{BodyUse, Client, HttpSession, Origin, SessionOptions, resolve};
 use rquickjs::{Class, Ctx, Object, Persistent};
 use url::Url;
 

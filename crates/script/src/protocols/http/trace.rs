@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use metrics::Outcome;
-use protocol::http::{Exchange, Hop, Request};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::{Exchange, Hop, Request};
 
 use crate::runtime::user::UserState;
 use crate::sinks::{TracedExchange, TracedExpectation, TracedRequest, TracedResponse};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::kafka::{KafkaClient, KafkaExchange, KafkaProblem};
+use loadstone_protocol::kafka::{KafkaClient, KafkaExchange, KafkaProblem};
 use rquickjs::{Class, Ctx, Value};
 
 use super::result::KafkaResultObject;

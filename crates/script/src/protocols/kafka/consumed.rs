@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use protocol::kafka::KafkaReadRecord;
+use loadstone_protocol::kafka::KafkaReadRecord;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::object::Property;

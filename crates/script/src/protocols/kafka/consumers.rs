@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use metrics::clock::{Clock, Monotonic};
-use protocol::kafka::{KafkaAddress, KafkaProblem, KafkaReadRecord, KafkaTail};
-use protocol::{Network, NetworkOptions};
+use loadstone_metrics::clock::{Clock, Monotonic};
+use loadstone_protocol::kafka::{KafkaAddress, KafkaProblem, KafkaReadRecord, KafkaTail};
+use loadstone_protocol::{Network, NetworkOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::declared::DeclaredConsumer;

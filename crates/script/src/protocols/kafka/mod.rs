@@ -1,7 +1,8 @@
 //! Kafka: `user.kafka(…)`, which writes records, and `kafka.consume(…)`, whose functions hear of records that anybody writes.
 //!
 //! Read `object` (what a script has of a cluster), then `produce` (records as a measured request) and `result`. Consumers belong to a test, not to its users:
-//! `consumers` reads for them, their functions run beside those of stubs (`stubs::handlers`). Deliberately absent: the format on the wire (`protocol::kafka`).
+//! `consumers` reads for them, their functions run beside those of stubs (`stubs::handlers`). Deliberately absent: the format on the wire
+//! (`loadstone_protocol::kafka`).
 
 mod conclude;
 mod consumed;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::kafka::KafkaAddress;
+use loadstone_protocol::kafka::KafkaAddress;
 use rquickjs::{Class, Ctx, Value};
 
 use super::object::KafkaObject;

@@ -1,7 +1,7 @@
 //! Reads the options of `user.kafka(…)` and of `produce(…)`.
 
-use metrics::Tags;
-use protocol::kafka::{KafkaAcks, KafkaPacking, KafkaWriting};
+use loadstone_metrics::Tags;
+use loadstone_protocol::kafka::{KafkaAcks, KafkaPacking, KafkaWriting};
 use rquickjs::{Ctx, Value};
 
 use crate::protocols::options::{duration, each, not_in, text, wrong};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::kafka::KafkaWriting;
+use loadstone_protocol::kafka::KafkaWriting;
 use rquickjs::{Ctx, Promise, Value};
 
 use super::conclude::{IssuedRecords, conclude};

@@ -1,8 +1,8 @@
 //! Records as a script gives them.
 
 use bytes::Bytes;
-use metrics::clock::wall_ns;
-use protocol::kafka::KafkaRecord;
+use loadstone_metrics::clock::wall_ns;
+use loadstone_protocol::kafka::KafkaRecord;
 use rquickjs::{Coerced, Ctx, FromJs, Type, Value};
 
 use super::options::RECORD;

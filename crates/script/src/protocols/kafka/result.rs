@@ -1,7 +1,7 @@
 //! The result object of a script.
 
-use metrics::Sample;
-use protocol::kafka::{KafkaPlace, KafkaProblem};
+use loadstone_metrics::Sample;
+use loadstone_protocol::kafka::{KafkaPlace, KafkaProblem};
 use rquickjs::class::Trace;
 use rquickjs::{Array, Ctx, JsLifetime, Object, Value};
 

@@ -1,7 +1,7 @@
 //! Records, and where they are, as text for people.
 
 use bytes::Bytes;
-use protocol::kafka::{KafkaPacking, KafkaPlace, KafkaRecord, KafkaWriting};
+use loadstone_protocol::kafka::{KafkaPacking, KafkaPlace, KafkaRecord, KafkaWriting};
 use serde_json::{Map, Value};
 
 use super::options::{acks_shown, packing_shown};

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use protocol::Network;
-use protocol::kafka::{KafkaAddress, KafkaClient, KafkaWriting};
+use loadstone_protocol::Network;
+use loadstone_protocol::kafka::{KafkaAddress, KafkaClient, KafkaWriting};
 
 use crate::protocols::clients::UserClient;
 use crate::runtime::group::Group;

@@ -6,9 +6,9 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Poll;
 
-use metrics::{Nanos, Outcome, SeriesId};
-use protocol::Failure;
-use protocol::ws::Payload;
+use loadstone_metrics::{Nanos, Outcome, SeriesId};
+use loadstone_protocol::Failure;
+use loadstone_protocol::ws::Payload;
 
 use super::inbox::{ArrivedMessage, EventLabels, Inbox, UNREAD_MAX};
 use super::waiter::ChannelWaiter;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 use rquickjs::{Ctx, Promise, Value};
 
 use super::channel::{ChannelEnd, MessageChannel, OpenChannels};

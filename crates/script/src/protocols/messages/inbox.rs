@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use metrics::Nanos;
-use protocol::ws::Payload;
+use loadstone_metrics::Nanos;
+use loadstone_protocol::ws::Payload;
 
 /// Most messages of one channel that wait unread.
 pub(super) const UNREAD_MAX: usize = 1_000;

@@ -1,6 +1,6 @@
 //! Which message is waited for.
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 use rquickjs::{Class, Coerced, Ctx, Exception, Function, Object, Persistent, Value};
 
 use super::message::MessageObject;

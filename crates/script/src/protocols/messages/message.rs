@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use protocol::ws::Payload;
+use loadstone_protocol::ws::Payload;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, JsLifetime, TypedArray, Value};

@@ -1,6 +1,6 @@
 //! Reads the options of messages, and those that every channel takes.
 
-use metrics::Tags;
+use loadstone_metrics::Tags;
 use rquickjs::{Ctx, Value};
 
 use super::matcher::MessageMatcher;

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use metrics::{Nanos, Outcome};
-use protocol::Failure;
-use protocol::ws::SendTimes;
+use loadstone_metrics::{Nanos, Outcome};
+use loadstone_protocol::Failure;
+use loadstone_protocol::ws::SendTimes;
 use rquickjs::{Class, Ctx, IntoJs, Object, Promise, Value};
 
 use super::channel::MessageChannel;
@@ -188,7 +188,7 @@ fn settle_message(
             return ends.settle(ctx, Ok(picked.object.into_value()));
         }
         Ok(WaitResult::Late) => {
-            let message = format!("{} came within {}", matcher.wanted(ctx), units::duration::format(wait.within_ns));
+            let message = format!("{} came within {}", matcher.wanted(ctx), loadstone_units::duration::format(wait.within_ns));
             Failure { outcome: Outcome::Timeout, message }
         }
         Ok(_) => end_of(&channel),

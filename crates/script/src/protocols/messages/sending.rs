@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use metrics::{Outcome, SeriesId};
-use protocol::Failure;
-use protocol::ws::{Payload, SendTimes};
+use loadstone_metrics::{Outcome, SeriesId};
+use loadstone_protocol::Failure;
+use loadstone_protocol::ws::{Payload, SendTimes};
 use rquickjs::{Ctx, Exception, Promise, Value};
 
 use super::channel::MessageChannel;

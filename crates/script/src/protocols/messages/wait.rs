@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use metrics::Nanos;
-use metrics::clock::Timer;
+use loadstone_metrics::Nanos;
+use loadstone_metrics::clock::Timer;
 
 use super::channel::MessageChannel;
 use super::waiter::ChannelWaiter;

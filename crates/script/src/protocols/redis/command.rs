@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::redis::{write_argument, write_command};
+use loadstone_protocol::redis::{write_argument, write_command};
 use rquickjs::{Array, Coerced, Ctx, FromJs, Promise, Value};
 
 use super::conclude::{IssuedCommands, conclude};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::redis::{RedisClient, RedisExchange, RedisPart, RedisReplies, error_code};
+use loadstone_protocol::redis::{RedisClient, RedisExchange, RedisPart, RedisReplies, error_code};
 use rquickjs::{Class, Ctx, Value};
 
 use super::reply::RedisReplyObject;

@@ -1,7 +1,7 @@
 //! Redis: `user.redis(…)`, commands on it, and their replies.
 //!
 //! Read `object` (what a script has of a server), then `command` (commands as a measured request) and `reply`. `state` keeps the connections
-//! of a user. Deliberately absent: the format on the wire (`protocol::redis`).
+//! of a user. Deliberately absent: the format on the wire (`loadstone_protocol::redis`).
 
 mod command;
 mod conclude;

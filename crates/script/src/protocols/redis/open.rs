@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::redis::RedisAddress;
+use loadstone_protocol::redis::RedisAddress;
 use rquickjs::{Class, Ctx, Value};
 
 use super::object::RedisObject;

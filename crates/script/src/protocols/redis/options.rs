@@ -1,6 +1,6 @@
 //! Reads the options of `user.redis(…)` and of commands.
 
-use metrics::Tags;
+use loadstone_metrics::Tags;
 use rquickjs::{Ctx, Value};
 
 use crate::protocols::options::{duration, each, not_in, switch, text, wrong};

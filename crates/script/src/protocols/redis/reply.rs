@@ -1,8 +1,8 @@
 //! The reply object of a script. Its value is made when the script asks for it.
 
 use bytes::Bytes;
-use metrics::Sample;
-use protocol::redis::RedisReplies;
+use loadstone_metrics::Sample;
+use loadstone_protocol::redis::RedisReplies;
 use rquickjs::class::Trace;
 use rquickjs::{Ctx, JsLifetime, Object, Value};
 

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use protocol::Network;
-use protocol::redis::{RedisAddress, RedisClient};
+use loadstone_protocol::Network;
+use loadstone_protocol::redis::{RedisAddress, RedisClient};
 
 use crate::protocols::clients::UserClient;
 use crate::runtime::group::Group;

@@ -1,6 +1,6 @@
 //! Replies as values of the script, and as text for people.
 
-use protocol::redis::{RedisPart, RedisReplies};
+use loadstone_protocol::redis::{RedisPart, RedisReplies};
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, Exception, IntoJs, Object, TypedArray, Value};
 

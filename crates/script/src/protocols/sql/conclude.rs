@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use metrics::Sample;
-use protocol::sql::SqlExchange;
+use loadstone_metrics::Sample;
+use loadstone_protocol::sql::SqlExchange;
 use rquickjs::{Class, Ctx, Value};
 
 use super::result::SqlResultObject;

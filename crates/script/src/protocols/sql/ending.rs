@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::sql::SqlStatement;
+use loadstone_protocol::sql::SqlStatement;
 use rquickjs::{Ctx, Promise};
 
 use super::conclude::conclude;

@@ -2,7 +2,7 @@
 //!
 //! Read `object` (what a script has of a database), then `query` (a statement as a measured request), `transaction` (which has the connection
 //! until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` calls a statement something.
-//! Deliberately absent: the format on the wire (`protocol::sql`).
+//! Deliberately absent: the format on the wire (`loadstone_protocol::sql`).
 
 mod conclude;
 mod ending;

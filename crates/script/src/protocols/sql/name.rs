@@ -1,6 +1,6 @@
 //! What a statement is called that has no name: its first word, and the table that it is about.
 
-use protocol::sql::SqlDialect;
+use loadstone_protocol::sql::SqlDialect;
 
 /// What identifiers are cut to; PostgreSQL does the same.
 const IDENTIFIER_MAX: usize = 63;

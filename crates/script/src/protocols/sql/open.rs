@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::sql::SqlAddress;
+use loadstone_protocol::sql::SqlAddress;
 use rquickjs::{Class, Ctx, Value};
 
 use super::object::SqlObject;

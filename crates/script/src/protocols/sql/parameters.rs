@@ -1,6 +1,6 @@
 //! Values of a script as a statement takes them.
 
-use protocol::sql::{SqlDialect, SqlParameter};
+use loadstone_protocol::sql::{SqlDialect, SqlParameter};
 use rquickjs::{Array, Coerced, Ctx, FromJs, Type, Value};
 
 use crate::globals::bytes::bytes_of;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use protocol::sql::{SqlClient, SqlStatement};
+use loadstone_protocol::sql::{SqlClient, SqlStatement};
 use rquickjs::{Ctx, Promise, Value};
 
 use super::conclude::{IssuedStatement, conclude};

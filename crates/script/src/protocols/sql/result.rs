@@ -1,7 +1,7 @@
 //! The result object of a script. Its rows become values when the script asks for them.
 
-use metrics::Sample;
-use protocol::sql::{SqlAnswer, SqlValue};
+use loadstone_metrics::Sample;
+use loadstone_protocol::sql::{SqlAnswer, SqlValue};
 use rquickjs::class::Trace;
 use rquickjs::function::This;
 use rquickjs::object::Property;

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use protocol::Network;
-use protocol::sql::{SqlAddress, SqlClient, SqlTransactionId};
+use loadstone_protocol::Network;
+use loadstone_protocol::sql::{SqlAddress, SqlClient, SqlTransactionId};
 
 use crate::protocols::clients::UserClient;
 use crate::runtime::group::Group;

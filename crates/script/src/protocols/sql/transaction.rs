@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use protocol::sql::SqlStatement;
+use loadstone_protocol::sql::SqlStatement;
 use rquickjs::{Class, Ctx, Promise, Value};
 
 use super::conclude::judge;

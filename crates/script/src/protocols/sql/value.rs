@@ -1,6 +1,6 @@
 //! Rows as values of the script, and statements and rows as text for people.
 
-use protocol::sql::{SqlAnswer, SqlParameter, SqlRow, SqlStatement, SqlValue};
+use loadstone_protocol::sql::{SqlAnswer, SqlParameter, SqlRow, SqlStatement, SqlValue};
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, IntoJs, Object, TypedArray, Value};
 

@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use metrics::{Nanos, Outcome};
-use protocol::Failure;
-use protocol::http::{Hops, Request};
-use protocol::sse::EventStream;
-use protocol::ws::Payload;
+use loadstone_metrics::{Nanos, Outcome};
+use loadstone_protocol::Failure;
+use loadstone_protocol::http::{Hops, Request};
+use loadstone_protocol::sse::EventStream;
+use loadstone_protocol::ws::Payload;
 
 use crate::protocols::http::opening;
 use crate::protocols::http::state::HttpUser;

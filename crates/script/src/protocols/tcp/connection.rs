@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use metrics::{Nanos, Outcome, SeriesId};
-use protocol::Failure;
-use protocol::raw::RawConnection;
+use loadstone_metrics::{Nanos, Outcome, SeriesId};
+use loadstone_protocol::Failure;
+use loadstone_protocol::raw::RawConnection;
 
 use crate::runtime::parts::{ClosingWork, KeptState, UserPart};
 use crate::runtime::user::UserState;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use protocol::Failure;
-use protocol::raw::{RawConnection, RawTarget, RawTimes};
+use loadstone_protocol::Failure;
+use loadstone_protocol::raw::{RawConnection, RawTarget, RawTimes};
 use rquickjs::{Class, Ctx, Value};
 
 use super::connection::UserConnection;

@@ -1,7 +1,7 @@
 //! Reads the options of `user.tcp(…)` and of the steps on a connection.
 
-use metrics::Tags;
-use protocol::raw::ReadUntil;
+use loadstone_metrics::Tags;
+use loadstone_protocol::raw::ReadUntil;
 use rquickjs::{Ctx, Value};
 
 use crate::globals::bytes::bytes_of;

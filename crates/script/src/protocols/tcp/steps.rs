@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use protocol::Failure;
-use protocol::raw::{RawTimes, ReadUntil};
-use protocol::ws::Payload;
+use loadstone_protocol::Failure;
+use loadstone_protocol::raw::{RawTimes, ReadUntil};
+use loadstone_protocol::ws::Payload;
 use rquickjs::{Class, Ctx, Exception, Promise, Value};
 
 use super::connection::{Question, ReadTurn, UserConnection};

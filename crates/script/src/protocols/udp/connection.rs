@@ -2,10 +2,10 @@
 
 use std::rc::{Rc, Weak};
 
-use metrics::Outcome;
-use protocol::Failure;
-use protocol::udp::DatagramSocket;
-use protocol::ws::{Payload, SendTimes};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::Failure;
+use loadstone_protocol::udp::DatagramSocket;
+use loadstone_protocol::ws::{Payload, SendTimes};
 
 use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
 use crate::protocols::messages::inbox::ArrivedMessage;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use protocol::Failure;
-use protocol::udp::DatagramSocket;
+use loadstone_protocol::Failure;
+use loadstone_protocol::udp::DatagramSocket;
 use rquickjs::{Class, Ctx, Value};
 
 use super::connection::{UdpConnection, UserDatagrams, read};

@@ -2,8 +2,8 @@
 
 use std::rc::{Rc, Weak};
 
-use protocol::Failure;
-use protocol::ws::{self, Payload, ReceivedItem, SendTimes};
+use loadstone_protocol::Failure;
+use loadstone_protocol::ws::{self, Payload, ReceivedItem, SendTimes};
 
 use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
 use crate::protocols::messages::inbox::ArrivedMessage;
@@ -48,7 +48,7 @@ impl UserSocket {
     /// The socket to send on. `Err`: why there is none.
     pub(super) fn sending(&self) -> Result<Rc<ws::WebSocket>, Failure> {
         self.channel.check_open()?;
-        let gone = || Failure { outcome: metrics::Outcome::Closed, message: "the WebSocket is closed".to_owned() };
+        let gone = || Failure { outcome: loadstone_metrics::Outcome::Closed, message: "the WebSocket is closed".to_owned() };
         self.socket.upgrade().ok_or_else(gone)
     }
 }

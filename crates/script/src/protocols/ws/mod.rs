@@ -1,7 +1,7 @@
 //! WebSockets: `user.ws(…)`, and the socket that it gives.
 //!
 //! Read `open` (the handshake as a measured request), then `steps` (what a script awaits on a socket) and `object` (the socket object).
-//! What arrives waits in a channel: see `messages`. Deliberately absent: frames and handshakes (`protocol::ws`), opening again after a
+//! What arrives waits in a channel: see `messages`. Deliberately absent: frames and handshakes (`loadstone_protocol::ws`), opening again after a
 //! loss, which is the script's to decide.
 
 mod connection;

@@ -2,9 +2,9 @@
 
 use std::rc::{Rc, Weak};
 
-use metrics::Outcome;
-use protocol::http::Request;
-use protocol::ws::{self, SocketOptions};
+use loadstone_metrics::Outcome;
+use loadstone_protocol::http::Request;
+use loadstone_protocol::ws::{self, SocketOptions};
 use rquickjs::{Class, Ctx, Value};
 
 use super::connection::{UserSocket, WebSocketConnection, read};

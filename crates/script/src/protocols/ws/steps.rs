@@ -3,8 +3,8 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 
-use metrics::{Nanos, Outcome};
-use protocol::Failure;
+use loadstone_metrics::{Nanos, Outcome};
+use loadstone_protocol::Failure;
 use rquickjs::{Ctx, Object, Promise, Value};
 
 use super::connection::UserSocket;
@@ -58,7 +58,7 @@ fn ponged(step: Option<&MeasuredStep>, end: WaitEnd) -> bool {
         }
         Ok(WaitResult::Late) => {
             lost = true;
-            let message = format!("no pong came within {}: the connection is lost", units::duration::format(wait.within_ns));
+            let message = format!("no pong came within {}: the connection is lost", loadstone_units::duration::format(wait.within_ns));
             Failure { outcome: Outcome::Timeout, message }
         }
         Ok(_) => end_of(&channel),

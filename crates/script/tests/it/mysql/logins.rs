@@ -1,6 +1,6 @@
 //! Who may log in, through what, and how long a connection lasts.
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 use super::{once, once_with};
 use crate::mysql::server::MariaDb;

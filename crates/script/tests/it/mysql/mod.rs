@@ -5,8 +5,8 @@ mod server;
 mod statements;
 mod transactions;
 
-use engine::IterationEnd;
-use metrics::Snapshot;
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::Snapshot;
 
 use crate::running::TestWorker;
 use crate::sql::run_at;

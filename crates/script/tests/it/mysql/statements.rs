@@ -1,6 +1,6 @@
 //! Statements, their values and their rows.
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 use super::{once, once_with, run_with};
 use crate::mysql::server::MariaDb;

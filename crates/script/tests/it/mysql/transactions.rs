@@ -1,7 +1,7 @@
 //! Transactions: what is kept, what is undone, and what a deadlock takes with it.
 
-use engine::VirtualUser;
-use metrics::Outcome;
+use loadstone_engine::VirtualUser;
+use loadstone_metrics::Outcome;
 
 use super::{once, run_with};
 use crate::mysql::server::MariaDb;

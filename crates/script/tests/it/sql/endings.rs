@@ -1,7 +1,7 @@
 //! Time limits, lost connections, and how long a connection lasts.
 
-use engine::VirtualUser;
-use metrics::Outcome;
+use loadstone_engine::VirtualUser;
+use loadstone_metrics::Outcome;
 
 use super::{FAILED, PASSED, once, once_with, outcomes, run_with};
 use crate::sql::server::Postgres;

@@ -1,6 +1,6 @@
 //! Who may log in, and through what.
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 use super::{FAILED, PASSED, once, once_with, outcomes, request};
 use crate::sql::server::Postgres;

@@ -8,8 +8,8 @@ mod transactions;
 
 use std::time::Duration;
 
-use engine::IterationEnd;
-use metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
+use loadstone_engine::IterationEnd;
+use loadstone_metrics::{Outcome, SeriesKind, SeriesSlice, Snapshot};
 
 use crate::running::TestWorker;
 use server::Postgres;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use metrics::clock::Monotonic;
+use loadstone_metrics::clock::Monotonic;
 use tempfile::TempDir;
 
 const START_LIMIT_NS: u64 = 60_000_000_000;

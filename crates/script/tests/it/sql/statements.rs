@@ -1,6 +1,6 @@
 //! Statements, their values and their rows.
 
-use metrics::Outcome;
+use loadstone_metrics::Outcome;
 
 use super::{FAILED, PASSED, once, once_with, outcomes, request, run_with};
 use crate::sql::server::Postgres;

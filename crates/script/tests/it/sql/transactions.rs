@@ -1,7 +1,7 @@
 //! Transactions: what is kept, what is undone, and who waits.
 
-use engine::VirtualUser;
-use metrics::Outcome;
+use loadstone_engine::VirtualUser;
+use loadstone_metrics::Outcome;
 
 use super::{FAILED, PASSED, once, outcomes, request, run_with};
 use crate::sql::server::Postgres;

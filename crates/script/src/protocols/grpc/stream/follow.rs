@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use metrics::Outcome;
-use protocol::Failure;
-use protocol::grpc::{GrpcReceiver, ReceivedGrpc};
-use protocol::ws::Payload;
+use loadstone_metrics::Outcome;
+use loadstone_protocol::Failure;
+use loadstone_protocol::grpc::{GrpcReceiver, ReceivedGrpc};
+use loadstone_protocol::ws::Payload;
 
 use super::running::{ReceivedSoFar, RunningCall};
 use crate::protocols::grpc::json::decode;

@@ -1,6 +1,6 @@
 //! The stream object of a script.
 
-use protocol::grpc::GrpcStatus;
+use loadstone_protocol::grpc::GrpcStatus;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, JsLifetime, Object, Promise, Value};

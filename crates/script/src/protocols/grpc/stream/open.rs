@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-use protocol::grpc::{GrpcStreamOpening, PreparedGrpcCall};
+use loadstone_protocol::grpc::{GrpcStreamOpening, PreparedGrpcCall};
 use rquickjs::{Class, Ctx, Exception, Value};
 
 use super::follow::{FirstMessage, follow};
@@ -23,7 +23,7 @@ use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 use crate::runtime::verb::{Verb, VerbArguments};
 use crate::sinks::MessageDirection;
-use protocol::ws::Payload;
+use loadstone_protocol::ws::Payload;
 
 /// `user.grpcStream(method, message, options)`.
 pub(in crate::protocols::grpc) struct OpenGrpcStream;

@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-use metrics::{FailureSample, Nanos, Outcome, Sample};
-use protocol::Failure;
-use protocol::grpc::{GrpcSender, GrpcStatus};
-use protocol::http::{Exchange, Headers};
+use loadstone_metrics::{FailureSample, Nanos, Outcome, Sample};
+use loadstone_protocol::Failure;
+use loadstone_protocol::grpc::{GrpcSender, GrpcStatus};
+use loadstone_protocol::http::{Exchange, Headers};
 
 use crate::protocols::grpc::expect::GrpcExpectation;
 use crate::protocols::grpc::methods::GrpcMethod;

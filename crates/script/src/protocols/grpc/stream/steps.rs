@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use metrics::{Nanos, Outcome};
-use protocol::Failure;
-use protocol::ws::Payload;
+use loadstone_metrics::{Nanos, Outcome};
+use loadstone_protocol::Failure;
+use loadstone_protocol::ws::Payload;
 use rquickjs::{Ctx, Object, Promise, Value};
 
 use super::running::StreamHandle;
@@ -77,7 +77,7 @@ pub(super) fn closed<'js>(ctx: &Ctx<'js>, stream: &StreamHandle) -> rquickjs::Re
     let ending = Rc::clone(&stream.ending);
     stream.channel.identity.user.promise(ctx, work, move |ctx, _, ()| {
         let object = Object::new(ctx.clone())?;
-        object.set("status", ending.status.get().map(protocol::grpc::GrpcStatus::name))?;
+        object.set("status", ending.status.get().map(loadstone_protocol::grpc::GrpcStatus::name))?;
         object.set("details", ending.details.borrow().clone())?;
         object.set("trailers", fields(ctx, Some(&ending.trailers.borrow()))?)?;
         Ok(object.into_value())
