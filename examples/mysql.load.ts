@@ -12,7 +12,8 @@ const runTime = param.duration("runTime", { default: "30s" });
 setup(async (user) => {
   const sql = user.sql(database);
   await sql.query("DROP TABLE IF EXISTS loadstone_seats");
-  const created = await sql.query("CREATE TABLE loadstone_seats (id INT AUTO_INCREMENT PRIMARY KEY, price INT, taken BOOLEAN DEFAULT false, KEY (taken, price))");
+  const columns = "id INT AUTO_INCREMENT PRIMARY KEY, price INT, taken BOOLEAN DEFAULT false, KEY (taken, price)";
+  const created = await sql.query(`CREATE TABLE loadstone_seats (${columns})`);
   const filled = await sql.query(`INSERT INTO loadstone_seats (price) VALUES ${Array.from({ length: 1000 }, (_, place) => `(${place % 90})`).join(", ")}`);
   if (!created.ok || !filled.ok) throw new Error(created.error ?? filled.error);
 });
