@@ -45,6 +45,7 @@ mod threads;
 mod tree;
 mod turns;
 mod user;
+mod user_growth;
 mod wakeup;
 mod worker;
 

@@ -4,7 +4,7 @@
 //! waits for a user, so a backlog of any length costs no memory and no arrival is ever dropped.
 //!
 //! An arrival that finds no free user may make one, as the target's slowness must not hold up the load. The generator's own must not open
-//! connections, though: what has arrived is read first, and only when nothing of the leaf has ended then ([`UserPool::make_users`]) is it the
+//! connections, though: what has arrived is read first, and only when nothing of the leaf has ended then ([`crate::user_growth`]) is it the
 //! target that holds all users up.
 
 use std::cell::{Cell, RefCell};
@@ -24,16 +24,13 @@ use crate::pace::{Ceiling, LeafProgress, Pace};
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
+use crate::user_growth::{GrowthDecision, ON_TIME_LAG_MAX_NS, PoolState, decide};
 use crate::wakeup::Wakeup;
 
 /// Arrivals that are counted as due at once. More than the generator can start must not keep it from what it can.
 const COUNTED_MAX: u32 = 256;
-/// An arrival that starts later than this was held up.
-const ON_TIME_NS: Nanos = 1_000_000;
 /// Arrivals that come due within this time of the first start together, with the last of them: one wake-up costs more CPU time than a request.
 const TOGETHER_NS: Nanos = 70_000;
-/// Users that late arrivals make at once, at most. Where a turn is long since it serves other leaves, one would be too few.
-const LATE_MAX: u64 = 8;
 
 /// The virtual users of an open leaf on one worker.
 struct UserPool<C: UserFactory> {
@@ -55,8 +52,8 @@ struct UserPool<C: UserFactory> {
     under_way: Cell<u64>,
     /// No arrival is ahead: the leaf ends with the last iteration under way.
     ending: Cell<bool>,
-    /// Of the arrivals in their order, how many may each make a user.
-    may_make: Cell<u64>,
+    /// Of the arrivals in the order in which they start, each below this index may create a user.
+    users_allowed_below: Cell<u64>,
     /// Of the arrivals in their order, how many came when the target held as many users up as there may be.
     queued: Cell<u64>,
     pace: Cell<Pace>,
@@ -105,7 +102,7 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
         ended: Cell::new(0),
         under_way: Cell::new(0),
         ending: Cell::new(false),
-        may_make: Cell::new(0),
+        users_allowed_below: Cell::new(0),
         queued: Cell::new(0),
         pace: Cell::default(),
         ceiling: Cell::default(),
@@ -153,8 +150,16 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
             if !is_held_up || pool.ended.get() != ended || leaf.is_stopping() {
                 continue;
             }
-            match pool.make_users(now, leaf.now()) {
-                Some(look_again) => until = until.min(look_again),
+            match pool.decide_growth(now, leaf.now()) {
+                Some(GrowthDecision::Wait(decide_again_at)) => until = until.min(decide_again_at),
+                Some(GrowthDecision::AllowUsersBelow(bound)) => {
+                    pool.users_allowed_below.set(bound);
+                    continue;
+                }
+                Some(GrowthDecision::Saturated) => {
+                    pool.queue_waiting();
+                    continue;
+                }
                 None => continue,
             }
         }
@@ -222,7 +227,7 @@ impl<C: UserFactory> UserPool<C> {
             counted += 1;
             self.due.set(self.due.get() + 1);
             if next.at_once {
-                self.may_make.set(self.due.get());
+                self.users_allowed_below.set(self.due.get());
             }
             recorder.generator().timer_lag.record(now - deadline);
             recorder.leaf(leaf.number).arrivals_due += u64::from(leaf.is_load());
@@ -259,8 +264,8 @@ impl<C: UserFactory> UserPool<C> {
     }
 
     fn new_user(self: &Rc<Self>) -> Option<Rc<PooledUser>> {
-        let may_make = self.started.get() < self.may_make.get() || !self.adopted.borrow().is_empty();
-        if !may_make || self.users.get() >= self.users_max.get() {
+        let is_allowed = self.started.get() < self.users_allowed_below.get() || !self.adopted.borrow().is_empty();
+        if !is_allowed || self.users.get() >= self.users_max.get() {
             return None;
         }
         self.users.set(self.users.get() + 1);
@@ -269,38 +274,31 @@ impl<C: UserFactory> UserPool<C> {
         Some(user)
     }
 
-    /// Makes users for arrivals that wait, when the target holds up all there are: what had arrived was read, and nothing ended.
-    ///
-    /// Arrivals that are on time make as many as they are. Late ones, behind which the generator's own delay may stand, make one (one for each
-    /// millisecond of a long turn), and none while the backlog drains without: else a stall of the generator would become a burst of connections.
-    /// Where the rate is beyond the worker, there is a [`Ceiling`], too.
-    /// Returns when to look again.
-    fn make_users(&self, asked: Nanos, now: Nanos) -> Option<Nanos> {
-        if self.users.get() >= self.users_max.get() {
-            self.queued.set(self.due.get());
-            self.show_waiting();
-            self.exchange.set_queueing(true);
-            return None;
-        }
+    /// Decides what to do about arrivals that wait, after a turn that was requested at `turn_requested_at`. `None`: no arrival waits.
+    fn decide_growth(&self, turn_requested_at: Nanos, now: Nanos) -> Option<GrowthDecision> {
         let oldest = self.starting.borrow().clone().next()?;
-        if self.leaf.begin + oldest.offset_ns + ON_TIME_NS >= now {
-            self.may_make.set(self.due.get());
-            return None;
-        }
         let (due, started, ended) = (self.due.get(), self.started.get(), self.ended.get());
-        let pace = self.pace.get().at(LeafProgress { at: now, due, started, ended, worked_ns: self.turns.worked_ns() });
-        self.pace.set(pace);
-        if pace.drains() {
-            return Some(pace.next_look());
-        }
-        if pace.is_beyond() {
-            self.ceiling.set(self.ceiling.get().at(now, ended, self.users.get()));
-            if self.users.get() >= self.ceiling.get().users() {
-                return Some(pace.next_look());
-            }
-        }
-        self.may_make.set(started + ((now - asked) / ON_TIME_NS).clamp(1, LATE_MAX));
-        None
+        let state = PoolState {
+            users: self.users.get(),
+            users_max: self.users_max.get(),
+            oldest_due_at: self.leaf.begin + oldest.offset_ns,
+            turn_requested_at,
+            started,
+            due,
+            pace: self.pace.get(),
+            ceiling: self.ceiling.get(),
+        };
+        let state = state.measured(LeafProgress { at: now, due, started, ended, worked_ns: self.turns.worked_ns() });
+        self.pace.set(state.pace);
+        self.ceiling.set(state.ceiling);
+        Some(decide(&state, now))
+    }
+
+    /// Records all arrivals that wait as queued behind a saturated pool, and asks the other workers for their free users.
+    fn queue_waiting(&self) {
+        self.queued.set(self.due.get());
+        self.show_waiting();
+        self.exchange.set_queueing(true);
     }
 
     /// The next arrival for a user of this worker.
@@ -376,7 +374,7 @@ async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<Pooled
             return;
         };
         let scheduled = leaf.begin + due.offset_ns;
-        if !queued && now > scheduled + ON_TIME_NS {
+        if !queued && now > scheduled + ON_TIME_LAG_MAX_NS {
             leaf.context.recorder.borrow_mut().leaf(leaf.number).held_back += 1;
         }
         if leaf.perform(&mut user, now, Some(scheduled), due.sequence).await.is_none() {
