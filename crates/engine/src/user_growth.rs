@@ -1,9 +1,8 @@
-//! How many users an open leaf may create while all users it has are busy.
+//! How many users an open leaf may create while all its users are busy.
 //!
-//! [`decide`] is a pure function of [`PoolState`] and the time: `open` collects the state and applies the decision. The target's slowness must
-//! not delay the load, so arrivals that are on time create as many users as they need. Arrivals that are late may be late because of the
-//! generator itself. They create users slowly, and none while the backlog drains without: otherwise a stall of the generator would become a burst
-//! of connections.
+//! [`decide`] is a pure function of [`PoolState`] and the time. `open` collects the state and applies the decision. The target's slowness must not
+//! delay the load, so arrivals that are on time create as many users as they need. Late arrivals may be late because of the generator itself. They
+//! create users slowly, and none while the backlog drains without new users. Otherwise a stall of the generator would become a burst of connections.
 
 use loadstone_metrics::Nanos;
 
@@ -74,7 +73,7 @@ pub(crate) fn decide(state: &PoolState, now: Nanos) -> GrowthDecision {
     }
     let is_at_ceiling = state.pace.is_beyond() && state.users >= state.ceiling.users();
     if state.pace.drains() || is_at_ceiling {
-        return GrowthDecision::Wait(state.pace.next_look());
+        return GrowthDecision::Wait(state.pace.next_check());
     }
     // One user, or one for each millisecond of a long turn.
     let turn_ns = now - state.turn_requested_at;
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_that_are_on_time_create_as_many_users_as_they_are() {
+    fn arrivals_on_time_create_one_user_each() {
         assert_eq!(decide(&waiting_for(0), S), GrowthDecision::AllowUsersBelow(500));
         assert_eq!(decide(&waiting_for(MS), S), GrowthDecision::AllowUsersBelow(500));
         assert_eq!(decide(&waiting_for(MS + 1), S), GrowthDecision::AllowUsersBelow(401));

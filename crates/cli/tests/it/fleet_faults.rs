@@ -270,7 +270,7 @@ export default test({ load: take.run(arrivals(20).for("24s")) });"#;
 fn replaced(ended: &Ended) -> usize {
     lacks_an_agent(ended);
     let told = ended.everything();
-    let from = told.split_once("; the others make its part of the load from ").expect("it is told").1;
+    let from = told.split_once("; the other agents take over its load from ").expect("it is told").1;
     let from: f64 = from.split_once(" s into the run").expect("seconds").0.parse().expect("a number");
     let printed = ended.printed();
     let (mut numbers, mut rows) = (BTreeSet::new(), BTreeSet::new());

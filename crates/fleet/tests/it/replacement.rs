@@ -141,7 +141,7 @@ fn the_others_make_all_of_a_lost_agents_part_but_what_was_due_meanwhile() {
     let marks: Vec<&str> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| &*mark.text).collect();
     let told = marks.iter().find(|text| text.contains("was lost")).expect("it is told");
     assert!(told.contains("agent a0002 (region=eu) was lost: nothing was heard of it for 10 s"), "{told}");
-    assert!(told.contains("; the others make its part of the load from 1"), "{told}");
+    assert!(told.contains("; the other agents take over its load from 1"), "{told}");
 }
 
 #[test]

@@ -275,7 +275,7 @@ fn an_agent_that_stands_still_for_a_while_costs_nothing_but_time() {
     assert_eq!(counted(&outcome.seconds), asked(false).len() as u64);
     let marks: Vec<&str> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| &*mark.text).collect();
     assert!(marks.iter().any(|text| text.contains("1 of 2 agents were silent")), "{marks:?}");
-    assert!(marks.iter().any(|text| text.contains("came late and is counted here")), "{marks:?}");
+    assert!(marks.iter().any(|text| text.contains("arrived late and is counted here")), "{marks:?}");
 }
 
 #[test]
