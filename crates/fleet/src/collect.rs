@@ -59,7 +59,7 @@ pub enum KeptError {
 }
 
 impl Collector {
-    /// `told`: by agent, how many of its first seconds the run has, see [`AgentSlice::told`].
+    /// `told`: by agent, how many of its first seconds the run has, see [`AgentSlice::seconds_received`].
     pub fn new(run: String, agents: Vec<AgentFacts>, told: BTreeMap<u32, u32>) -> Self {
         Self { run, agents, told, sources: BTreeMap::new(), outgoing: Vec::new() }
     }
@@ -126,7 +126,7 @@ impl Collector {
             collected.agents.push(agent);
             let (told, tags) = (self.told.get(&agent).copied().unwrap_or(0), parts_by_label(&self.agents, agent as usize));
             for mut second in source.seconds.into_iter().filter(|second| second.slice >= told) {
-                second.agents.push(AgentSlice { agent, told: second.slice + 1, ..AgentSlice::default() });
+                second.agents.push(AgentSlice { agent, seconds_received: second.slice + 1, ..AgentSlice::default() });
                 tags.iter().for_each(|tags| add_part(&mut second, tags));
                 let number = second.slice.max(next);
                 let late = second.slice < number;

@@ -207,7 +207,7 @@ impl Controller {
                 snapshot.flow_events = events;
                 self.seats[agent].told = snapshot.slice + 1;
                 self.seats[agent].told_until = snapshot.end.max(self.seats[agent].told_until);
-                snapshot.agents.push(AgentSlice { told: snapshot.slice + 1, ..self.seats[agent].slice(agent) });
+                snapshot.agents.push(AgentSlice { seconds_received: snapshot.slice + 1, ..self.seats[agent].slice(agent) });
                 self.seats[agent].parts.iter().for_each(|tags| add_part(&mut snapshot, tags));
                 AgentReport::Snapshot(snapshot)
             }

@@ -107,7 +107,7 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     let (orders, written, mut seconds) = (AgentOrders::default(), WrittenSeconds::default(), Vec::<Snapshot>::new());
     let mut on_event = |event: LoadEvent| {
         if let LoadEvent::Snapshot(snapshot) | LoadEvent::LastSnapshot(snapshot) = event {
-            written.borrow_mut().extend(snapshot.agents.iter().map(|agent| (agent.agent, agent.told)));
+            written.borrow_mut().extend(snapshot.agents.iter().map(|agent| (agent.agent, agent.seconds_received)));
             seconds.push(*snapshot);
         }
         None::<LoadControl>
@@ -195,7 +195,7 @@ fn collect(bus: &Rc<RefCell<SimBus>>, agents: &mut [SimAgent], facts: Vec<AgentF
     let mut told: BTreeMap<u32, u32> = BTreeMap::new();
     for agent in seconds.iter().flat_map(|second| &second.agents) {
         let known = told.entry(agent.agent).or_default();
-        *known = agent.told.max(*known);
+        *known = agent.seconds_received.max(*known);
     }
     let (mut collector, began) = (Collector::new("run".to_owned(), facts, told), bus.borrow().now);
     let mut port = SimPort::new(bus, collector.subjects().to_vec());
