@@ -206,7 +206,7 @@ impl TestHost for HostOfTest {
         self.common.answer(agent, question)
     }
 
-    fn tell(&mut self, _agent: usize, text: &str) {
+    fn receive(&mut self, _agent: usize, text: &str) {
         match AgentSaid::parse(text) {
             Some(AgentSaid::Common(text)) => {
                 if let Err(error) = self.common.take(&text) {
