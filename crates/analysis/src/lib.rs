@@ -11,14 +11,11 @@ mod change_rows;
 mod comparison;
 mod conclude;
 mod doubt;
-#[cfg(test)]
-mod draws;
 mod experiment;
 mod facts;
 mod findings;
 mod flows;
 mod instant;
-mod interval;
 mod live;
 mod load_time;
 mod model;
@@ -28,16 +25,14 @@ mod percentile;
 mod profile_rows;
 mod provisional;
 mod resources;
-mod robust;
 mod run_trend;
-mod shift;
 mod span_rows;
+mod statistics;
 mod summary;
 mod table;
 mod tally;
 mod thresholds;
 mod time_stats;
-mod trend;
 mod validity;
 
 pub use capacity::{
@@ -62,9 +57,10 @@ pub use model::{
     TaggedRow, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
-pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
+pub use percentile::LISTED;
 pub use provisional::{Provisional, WithdrawnFinding};
 pub use run_trend::{RunTrend, TrendInput, TrendMetric, TrendNumbers, TrendRun, TrendSeries, TrendStep};
+pub use statistics::{SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;
 pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
 pub use thresholds::{ThresholdFailure, Thresholds, evaluate};

@@ -5,7 +5,7 @@
 
 use super::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::interval::mean_of_batches;
+use crate::statistics::mean_of_batches;
 use crate::{Confidence, FlowTally};
 
 /// Part of what comes in by which a queue must grow to be called one that lags.
