@@ -171,8 +171,10 @@ mod tests {
     #[test]
     fn a_heading_becomes_a_part_and_unlisted_pages_come_last() {
         let other = |_: &Path| Ok("<!-- -->\n# Another\n".to_owned());
-        let index = "# Docs\n\n## Reference\n\n- [Rules](findings.md): every rule\n- [Examples](../examples/README.md)\n\n## Empty\n\n- text\n";
-        let pages = ["README.md", "docs/findings.md", "docs/findings/change.md", "docs/findings/shape.png", "examples/README.md", "other.md"];
+        let index =
+            "# Docs\n\n## Reference\n\n- [Rules](findings.md): every rule\n- [Examples](../examples/README.md)\n\n## Empty\n\n- text\n";
+        let pages =
+            ["README.md", "docs/findings.md", "docs/findings/change.md", "docs/findings/shape.png", "examples/README.md", "other.md"];
         let expected = "# Summary\n\n[Loadstone](README.md)\n[Documentation](docs/README.md)\n\n\
             # Reference\n\n- [Rules](docs/findings.md)\n  - [Another](docs/findings/change.md)\n- [Examples](examples/README.md)\n\n\
             # More\n\n- [Another](other.md)\n";

@@ -11,8 +11,6 @@ mod change_rows;
 mod comparison;
 mod conclude;
 mod doubt;
-#[cfg(test)]
-mod draws;
 mod evidence;
 mod experiment;
 mod facts;
@@ -20,7 +18,6 @@ mod finding;
 mod findings;
 mod flows;
 mod instant;
-mod interval;
 mod live;
 mod load_time;
 mod model;
@@ -31,16 +28,14 @@ mod profile_rows;
 mod provisional;
 mod remark;
 mod resources;
-mod robust;
 mod run_trend;
-mod shift;
 mod span_rows;
+mod statistics;
 mod summary;
 mod table;
 mod tally;
 mod thresholds;
 mod time_stats;
-mod trend;
 mod validity;
 
 pub use capacity::{
@@ -70,9 +65,10 @@ pub use model::{
     ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
-pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
+pub use percentile::LISTED;
 pub use provisional::{Provisional, WithdrawnFinding};
 pub use run_trend::{RunTrend, TrendInput, TrendMetric, TrendNumbers, TrendRun, TrendSeries, TrendStep};
+pub use statistics::{SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;
 pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
 pub use thresholds::{ThresholdFailure, Thresholds, evaluate};

@@ -6,8 +6,8 @@ use loadstone_metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind
 use loadstone_run_directory::{Run, RunInfo};
 
 use crate::censored::CensoredTimes;
-use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
+use crate::statistics::Intervals;
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
     ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, RuntimeProfile,

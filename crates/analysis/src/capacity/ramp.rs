@@ -13,7 +13,7 @@ use super::ramp_stretch::{RampBlock, RampStretch, carried, held, overloaded, str
 use super::reading::spoilt_by;
 use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
 use super::what_if::WhatIf;
-use crate::interval::student_t;
+use crate::statistics::{mean, student_t, variance};
 use crate::{Grade, Validity};
 
 /// Stretches of the load without which nothing is said.
@@ -148,10 +148,9 @@ impl RampEstimate {
 fn all_that_ends(stretches: &[RampStretch]) -> Option<CapacityInterval> {
     let ended: Vec<f64> = overloaded(stretches).iter().map(|stretch| stretch.block.1).collect();
     let count = ended.len() as f64;
-    let value = (count >= 2.0).then(|| ended.iter().sum::<f64>() / count)?;
+    let value = (count >= 2.0).then(|| mean(&ended))?;
     // What a full system lets out in one stretch says nothing of the next (Student 1908).
-    let variance = ended.iter().map(|ended| (ended - value).powi(2)).sum::<f64>() / (count - 1.0);
-    let half = student_t(count - 1.0) * (variance / count).sqrt();
+    let half = student_t(count - 1.0) * (variance(&ended) / count).sqrt();
     let found = CapacityInterval { value, low: (value - half).max(0.0), high: value + half };
     (found.high >= carried(stretches)).then_some(found)
 }
@@ -177,10 +176,10 @@ fn located(blocks: &[RampBlock], seen: f64) -> Result<(CapacityInterval, Fit), S
 /// curve through scattered points bends by itself.
 fn has_bent(blocks: &[RampBlock]) -> bool {
     let quarter = blocks.len() / 4;
-    let mean = |part: &[RampBlock], of: fn(&RampBlock) -> f64| part.iter().map(of).sum::<f64>() / part.len().max(1) as f64;
+    let mean_of = |part: &[RampBlock], of: fn(&RampBlock) -> f64| mean(&part.iter().map(of).collect::<Vec<f64>>());
     let (rest, last) = blocks.split_at(blocks.len() - quarter);
     let before = &rest[rest.len() - quarter.min(rest.len())..];
-    let grown = |of: fn(&RampBlock) -> f64| (mean(last, of) / mean(before, of)).ln();
+    let grown = |of: fn(&RampBlock) -> f64| (mean_of(last, of) / mean_of(before, of)).ln();
     let (in_system, ended) = (grown(|block| block.0), grown(|block| block.1));
     in_system <= 0.0 || ended <= BENT * in_system
 }

@@ -3,7 +3,7 @@
 use loadstone_metrics::{SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
-use crate::interval::student_t;
+use crate::statistics::{mean, student_t, variance};
 
 /// Stretches into which the load is cut.
 const BLOCKS: usize = 40;
@@ -66,7 +66,7 @@ fn beside_each_other(mut stretches: Vec<RampStretch>) -> Vec<RampStretch> {
     for (index, stretch) in stretches.iter_mut().enumerate() {
         let (before, after) = (index.checked_sub(1), Some(index + 1).filter(|after| *after < blocks.len()));
         let beside: Vec<f64> = before.into_iter().chain(after).map(|beside| blocks[beside].1).collect();
-        stretch.ended_beside = beside.iter().sum::<f64>() / beside.len().max(1) as f64;
+        stretch.ended_beside = mean(&beside);
         let (from, to) = (before.unwrap_or(index), after.unwrap_or(index));
         let piled_up = (blocks[to].0 - blocks[from].0) / to.abs_diff(from).max(1) as f64;
         let ended = stretch.block.1 * (stretch.to - stretch.from);
@@ -94,11 +94,9 @@ pub(super) fn overloaded(stretches: &[RampStretch]) -> &[RampStretch] {
 /// The highest throughput that was held for a fifth of the load, its standard error and the degrees of freedom of that: a single stretch is chance.
 fn best_fifth(stretches: &[RampStretch]) -> Option<(f64, f64, f64)> {
     let length = (stretches.len() / CARRIED).max(2);
-    let mean = |part: &[RampStretch]| part.iter().map(|stretch| stretch.block.1).sum::<f64>() / part.len() as f64;
-    let best = stretches.windows(length).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
-    let (mean, freedom) = (mean(best), length as f64 - 1.0);
-    let variance = best.iter().map(|stretch| (stretch.block.1 - mean).powi(2)).sum::<f64>() / freedom;
-    Some((mean, (variance / length as f64).sqrt(), freedom))
+    let ended = |part: &[RampStretch]| part.iter().map(|stretch| stretch.block.1).collect::<Vec<f64>>();
+    let ended = stretches.windows(length).map(ended).max_by(|a, b| mean(a).total_cmp(&mean(b)))?;
+    Some((mean(&ended), (variance(&ended) / length as f64).sqrt(), length as f64 - 1.0))
 }
 
 pub(super) fn held(stretches: &[RampStretch]) -> f64 {

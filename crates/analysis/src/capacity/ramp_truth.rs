@@ -11,8 +11,8 @@ use loadstone_plan::{LoadProfile, TestPlan};
 use loadstone_run_directory::{Run, RunInfo, SignalSeries};
 
 use super::{CapacityInterval, RampEstimate};
-use crate::draws::Draws;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::{nearest_of_sorted, share_in_words};
 use crate::{Grade, Validity};
 
 /// Stations in a row: each request needs them all, one after the other.
@@ -181,10 +181,6 @@ impl Hits {
     }
 }
 
-pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
-    values.get((share * (values.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::INFINITY)
-}
-
 /// How many ramps over each system, and the seed of the first.
 pub(super) fn asked() -> (u64, u64) {
     let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
@@ -209,8 +205,8 @@ fn the_whole_table() {
             loadstone_units::rate(truth),
             hits.told,
             share_in_words(hits.held, hits.told),
-            percent(quantile(&hits.errors, 0.95)),
-            percent(quantile(&hits.halves, 0.5)),
+            percent(nearest_of_sorted(&hits.errors, 0.95)),
+            percent(nearest_of_sorted(&hits.halves, 0.5)),
         );
     };
     for ramp in RAMPS {

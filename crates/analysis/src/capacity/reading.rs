@@ -5,11 +5,10 @@ use loadstone_plan::{Aggregate, Comparison, Metric, Threshold, Window};
 use loadstone_run_directory::Run;
 
 use super::model::{ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading};
-use crate::interval::mean_of_batches;
-use crate::robust::share_interval;
+use crate::statistics::{mean, mean_of_batches, trend, wilson_interval};
 use crate::thresholds::{interval_of, samples};
 use crate::validity::generator_evidence;
-use crate::{Grade, ThresholdResult, ThresholdState, Validity, ValidityCheck, trend};
+use crate::{Grade, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
 /// Chance that a backlog without a trend shows one as clear.
 const BY_CHANCE: f64 = 0.01;
@@ -138,7 +137,7 @@ fn failure_interval(run: &Run, threshold: &Threshold) -> Option<Ends> {
     let series = measured_slices(run).into_iter().flat_map(|slice| &slice.series);
     let selected = series.filter(|series| samples::selects(threshold, &series.key));
     let (failed, count) = selected.fold((0, 0), |(failed, count), series| (failed + series.failed, count + series.count));
-    let (low, high) = share_interval(failed, count);
+    let (low, high) = wilson_interval(failed, count);
     (count > 0).then_some((Some(low), Some(high)))
 }
 
@@ -178,7 +177,6 @@ impl Flow {
         if self.arrived == 0.0 || third == 0 {
             return false;
         }
-        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
         let (first, last) = (mean(&self.levels[..third]), mean(&self.levels[self.levels.len() - third..]));
         let grown = last - first;
         // The thirds lie two thirds of the time apart.

@@ -10,9 +10,9 @@ use loadstone_run_directory::{Run, RunInfo};
 use super::{
     Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ProbeLean, ProbeReading, next_step,
 };
-use crate::draws::Draws;
-use crate::interval::coverage::Queue;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::interval::coverage::Queue;
+use crate::statistics::{nearest_of_sorted, share_in_words};
 use crate::{Grade, Validity, thresholds};
 
 /// A system whose capacity is known.
@@ -303,10 +303,6 @@ impl Hits {
         hits.widths.sort_by(f64::total_cmp);
         hits
     }
-
-    fn quantile(values: &[f64], share: f64) -> f64 {
-        values.get((share * (values.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::INFINITY)
-    }
 }
 
 /// `LOADSTONE_CAPACITIES`: searches per system; `LOADSTONE_CAPACITY_SEED`: of the first. With 200, which takes minutes, these are the figures of
@@ -323,7 +319,7 @@ fn the_whole_table() {
         for (system, row) in rows {
             let hits = row.join().unwrap();
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-            let (median, most) = (Hits::quantile(&hits.errors, 0.5), Hits::quantile(&hits.errors, 0.95));
+            let (median, most) = (nearest_of_sorted(&hits.errors, 0.5), nearest_of_sorted(&hits.errors, 0.95));
             println!(
                 "| {} | {} | {} | {} | {} | {} | {:.1} |",
                 system.name,
@@ -331,7 +327,7 @@ fn the_whole_table() {
                 percent(median),
                 percent(most),
                 share_in_words(hits.covered, searches),
-                percent(Hits::quantile(&hits.widths, 0.5)),
+                percent(nearest_of_sorted(&hits.widths, 0.5)),
                 hits.minutes,
             );
             // Of 93 % held, fewer than three of six are one in five thousand.

@@ -14,6 +14,7 @@ use super::ramp_stretch::{RampStretch, carried};
 use crate::facts::next_limits::{self, LimitedResource};
 use crate::facts::path::Path;
 use crate::facts::signals::ObservedSignals;
+use crate::statistics::instrumental_line;
 
 /// Stretches in which a resource must have been read.
 const READ_MIN: usize = 12;
@@ -196,13 +197,8 @@ fn of_points(points: &[Option<Point>], places: f64, line: UseLine, draws: &[Vec<
 
 /// `U = a + D·X` with `a` not below 0; `None` where D is not above it.
 fn line(points: &[Point]) -> Option<(f64, f64)> {
-    let count = points.len() as f64;
-    let mean = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (used, ended, beside) = (mean(|point| point.used), mean(|point| point.ended), mean(|point| point.beside));
-    let with_beside = |of: &dyn Fn(&Point) -> f64| points.iter().map(|point| (point.beside - beside) * of(point)).sum::<f64>();
-    let each = with_beside(&|point| point.used - used) / with_beside(&|point| point.ended - ended);
-    let always = used - each * ended;
-    let (always, each) = if always >= 0.0 { (always, each) } else { (0.0, used / ended) };
+    let (always, each) = instrumental_line(&points.iter().map(|point| (point.ended, point.used, point.beside)).collect::<Vec<_>>());
+    let (always, each) = if always >= 0.0 { (always, each) } else { ratio(points.iter())? };
     (each.is_finite() && each > 0.0).then_some((always, each))
 }
 

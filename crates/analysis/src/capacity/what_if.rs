@@ -77,9 +77,9 @@ fn nothing_known_of(ceilings: &Ceilings) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ramp_truth::{Stations, TWO, asked, quantile};
+    use super::super::ramp_truth::{Stations, TWO, asked};
     use super::*;
-    use crate::robust::share_in_words;
+    use crate::statistics::{nearest_of_sorted, share_in_words};
 
     const RAMPS: [Stations; 5] = [
         TWO,
@@ -122,8 +122,8 @@ mod tests {
                 ramp.name,
                 loadstone_units::rate(truth),
                 share_in_words(held, count),
-                percent(quantile(&errors, 0.95)),
-                percent(quantile(&halves, 0.5)),
+                percent(nearest_of_sorted(&errors, 0.95)),
+                percent(nearest_of_sorted(&halves, 0.5)),
             );
             // Of 93 % held, fewer than 23 of 30 are one in two thousand.
             if count * 20 < ramps * 19 || right * 30 < count * 23 || held * 30 < count * 23 {

@@ -4,7 +4,7 @@
 //! general approach", Statistics in Medicine 2008): each end uses the ends that work towards it. It needs no symmetry, so the intervals of percentiles,
 //! which respect that neighbouring requests depend on each other, carry over to their ratio. A ratio is a difference of logarithms.
 
-use crate::interval::{batches_of, student_t, t_two_sided};
+use crate::statistics::{batches_of, student_t, t_two_sided, welch_freedom};
 
 /// Degrees of freedom of an interval that is made from twenty batches.
 const FREEDOM: f64 = 19.0;
@@ -127,13 +127,10 @@ impl SideError {
         Self { error: distance.abs() / student_t(freedom), freedom }
     }
 
-    /// Of a difference; its degrees of freedom are those of Welch ("The generalization of Student's problem when several different population variances are
-    /// involved", 1947).
+    /// Of a difference.
     fn both(a: Self, b: Self) -> Self {
-        let (squares, error) = (a.error.powi(2) + b.error.powi(2), a.error.hypot(b.error));
-        let least = a.freedom.min(b.freedom);
-        let freedom = squares.powi(2) / (a.error.powi(4) / a.freedom + b.error.powi(4) / b.freedom);
-        Self { error, freedom: if freedom.is_finite() { freedom } else { least } }
+        let freedom = welch_freedom((a.error.powi(2), a.freedom), (b.error.powi(2), b.freedom));
+        Self { error: a.error.hypot(b.error), freedom: if freedom.is_finite() { freedom } else { a.freedom.min(b.freedom) } }
     }
 
     pub(super) fn half(self) -> f64 {

@@ -1,5 +1,7 @@
 //! Many numbers are compared at once, and chance alone makes some of them stand out.
 
+use crate::statistics::discoveries;
+
 /// Of what is called different, the share expected not to be. As low as this, two runs of one system are called different once in a hundred times.
 pub(super) const FALSE_SHARE: f64 = 0.01;
 
@@ -7,11 +9,7 @@ pub(super) const FALSE_SHARE: f64 = 0.01;
 /// Hochberg, "Controlling the False Discovery Rate", 1995). The rows of one request rise and fall together; Benjamini and Yekutieli (2001) show that this
 /// kind of dependence leaves the promise standing.
 pub(super) fn different(p: &[f64]) -> Vec<bool> {
-    let mut sorted = p.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let count = p.len() as f64;
-    let limit = sorted.iter().zip(1..).filter(|(p, rank)| **p <= FALSE_SHARE * f64::from(*rank) / count).map(|(p, _)| *p).last();
-    p.iter().map(|p| limit.is_some_and(|limit| *p <= limit)).collect()
+    discoveries(p, FALSE_SHARE)
 }
 
 #[cfg(test)]

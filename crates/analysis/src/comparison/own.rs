@@ -8,8 +8,7 @@ use super::model::{ComparedMetric, ComparedRow, ComparedSubject, Side, SubjectKi
 use super::row::{self, RowInput};
 use super::side::RunSide;
 use crate::MetricRow;
-use crate::interval::Intervals;
-use crate::percentile::samples_needed;
+use crate::statistics::{Intervals, samples_needed};
 
 const PERCENTILES: [(ComparedMetric, f64); 3] =
     [(ComparedMetric::ValueP50, 0.5), (ComparedMetric::ValueP95, 0.95), (ComparedMetric::ValueP99, 0.99)];

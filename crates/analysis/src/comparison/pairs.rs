@@ -3,13 +3,12 @@
 
 use super::blocks::{self, SECONDS_MIN};
 use super::change::ChangeErrors;
+use crate::statistics::freedom_by_kurtosis;
 
 /// Consecutive parts into which the runs are cut, or as many as there are seconds.
 pub(super) const PARTS: usize = 60;
 /// The most that neighbouring parts are taken to resemble each other.
 const RESEMBLANCE_MAX: f64 = 0.95;
-/// Degrees of freedom are no fewer.
-const FREEDOM_MIN: f64 = 3.0;
 
 /// How far the logarithm of the ratio of two ratios of sums may be off. Of every second of the same load: the sum, and what it is divided by. `None`: too
 /// short, or nothing to divide by.
@@ -86,13 +85,8 @@ impl PairSpread {
         (self.squares * (1.0 + resemblance) / (1.0 - resemblance) * self.parts() / (self.parts() - 1.0)).sqrt()
     }
 
-    /// Degrees of freedom, by the kurtosis of the parts: a variance that rests on few of them is known worse than one that rests on all (Satterthwaite, "An
-    /// approximate distribution of estimates of variance components", 1946).
     pub(super) fn freedom(&self) -> f64 {
-        let (parts, most) = (self.parts(), self.parts() - 1.0);
-        let kurtosis = parts * self.fourths / (self.squares * self.squares);
-        let freedom = 2.0 * parts / (kurtosis * (parts + 1.0) / most - 1.0).max(1e-9) - 2.0;
-        if self.squares > 0.0 { freedom.clamp(FREEDOM_MIN, most) } else { most }
+        freedom_by_kurtosis(&self.deviations)
     }
 }
 
@@ -121,7 +115,7 @@ mod tests {
             let parts: Vec<f64> = (0..60).map(|part| if part < 60 - restless { 0.0 } else { [1.0, -0.4, 0.2, -0.8][part % 4] }).collect();
             PairSpread::of(&[0.0; 60], &parts).freedom()
         };
-        assert_eq!(freedom(4), FREEDOM_MIN);
+        assert_eq!(freedom(4), 3.0);
         assert!(freedom(20) > 10.0 && freedom(60) > freedom(20), "{} and {}", freedom(20), freedom(60));
     }
 

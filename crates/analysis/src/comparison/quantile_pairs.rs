@@ -15,7 +15,7 @@ use loadstone_metrics::Histogram;
 
 use super::change::{ChangeErrors, SideError};
 use super::pairs::{self, PARTS, PairSpread};
-use crate::interval::{cumulative, student_t};
+use crate::statistics::{cumulative, student_t};
 
 /// Steps away from the ratio that was seen, the first of which is this, each longer by the factor. Of logarithms.
 const STEP: f64 = 0.001;

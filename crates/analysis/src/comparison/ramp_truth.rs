@@ -7,7 +7,7 @@ use loadstone_metrics::Histogram;
 
 use super::simulated::{SimulatedLoad, System, input};
 use super::{ComparedMetric, ComparedRow, ComparisonVerdict, EFFECT, RowVerdict, RunComparison, SubjectKind, compare};
-use crate::robust::share_in_words;
+use crate::statistics::share_in_words;
 
 const fn ramp(from: f64, to: f64) -> SimulatedLoad {
     SimulatedLoad::Ramp { from, to }

@@ -9,7 +9,7 @@ use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, TestPlan, Timing};
 use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use super::{ComparedInput, EFFECT, RunComparison, compare};
-use crate::draws::Draws;
+use crate::statistics::draws::Draws;
 use crate::summary::{Numbers, Told};
 use crate::{Findings, Grade, RunTally, Summary, Validity, Verdict};
 

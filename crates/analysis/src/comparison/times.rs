@@ -7,8 +7,7 @@ use super::model::{ComparedSubject, ShiftPoint, Side, SubjectKind};
 use super::same_load::SameLoad;
 use super::series::{self, PERCENTILES, Pairing, SeriesNumbers, SeriesPairs};
 use super::side::{RunSide, SecondsInOrder, SeriesSecond, TimesHistory};
-use crate::interval::Intervals;
-use crate::percentile::samples_needed;
+use crate::statistics::{Intervals, samples_needed};
 use crate::{FlowRow, Percentile, RequestRow, TimeStats};
 
 /// The quantiles of a shift function.

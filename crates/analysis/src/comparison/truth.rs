@@ -3,7 +3,7 @@
 
 use super::simulated::{SimulatedLoad, System, input};
 use super::{ComparedMetric, ComparisonVerdict, EFFECT, RowVerdict, SubjectKind, compare};
-use crate::robust::share_in_words;
+use crate::statistics::share_in_words;
 
 const SYSTEMS: [System; 6] = [
     System {

@@ -10,7 +10,7 @@ use loadstone_run_directory::Run;
 use super::shortfall::{missing_rate, shortfall};
 use super::{DoubtTally, matters};
 use crate::load_time::LoadTime;
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selected, selects};
 use crate::{RunTally, ThresholdResult, ThresholdState};
 

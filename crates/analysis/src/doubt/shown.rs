@@ -7,7 +7,7 @@ use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
 use super::shortfall::missing_rate;
 use super::{DOUBTFUL, DoubtTally, SeriesDoubt, matters};
 use crate::censored::{CensoredTimes, Quantile};
-use crate::percentile::samples_needed;
+use crate::statistics::samples_needed;
 use crate::summary::Numbers;
 use crate::{RunTally, SeriesTally, TimeStats};
 

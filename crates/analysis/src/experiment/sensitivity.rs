@@ -9,6 +9,7 @@ use super::block::{Block, SubjectKey};
 use super::model::{Sensitivity, SensitivityMetric};
 use super::sequence::Sequence;
 use super::settings::{KnobScale, TrialValue};
+use crate::statistics::LeastSquaresLine;
 use crate::{ComparedMetric, SubjectKind};
 
 /// Relative to the number at hand: what a histogram resolves.
@@ -65,11 +66,8 @@ fn one(key: &SubjectKey, metric: SensitivityMetric, delays: &[f64], rounds: &[Ve
 
 /// By least squares; `None`: the values are all the same.
 fn slope(at: &[f64], heights: &[f64]) -> Option<f64> {
-    let n = at.len() as f64;
-    let (middle, level) = (at.iter().sum::<f64>() / n, heights.iter().sum::<f64>() / n);
-    let squares: f64 = at.iter().map(|x| (x - middle).powi(2)).sum();
-    let products: f64 = at.iter().zip(heights).map(|(x, y)| (x - middle) * (y - level)).sum();
-    (squares > 0.0).then(|| products / squares)
+    let points: Vec<(f64, f64)> = at.iter().copied().zip(heights.iter().copied()).collect();
+    LeastSquaresLine::through(&points).map(|line| line.slope)
 }
 
 /// Empty where the interval carries nothing.

@@ -7,6 +7,8 @@
 //! group invariance and anytime-valid testing", Annals of Statistics 2024, for stopping; Howard et al., "Time-uniform, nonparametric, nonasymptotic
 //! confidence sequences", Annals of Statistics 2021, for what such an interval promises). It takes the rounds for normal and independent.
 
+use crate::statistics::{mean, variance};
+
 /// Variance of the prior on the effect, in units of the scatter between rounds: a knob worth turning moves a number by some five times that.
 const PRIOR: f64 = 25.0;
 /// How often the interval may miss the truth at any round.
@@ -24,11 +26,7 @@ pub(super) struct Sequence {
 impl Sequence {
     /// `resolution`: the least deviation that is believed, since equal numbers may be equal by rounding.
     pub(super) fn of(values: &[f64], resolution: f64) -> Self {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count.max(1.0);
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = (squares / (count - 1.0).max(1.0)).sqrt().max(resolution);
-        Self { count: values.len(), mean, deviation }
+        Self { count: values.len(), mean: mean(values), deviation: variance(values).sqrt().max(resolution) }
     }
 
     /// Half the width of the 95 % interval; `None`: these are too few rounds for one.
@@ -87,7 +85,7 @@ pub(super) fn different(ln_e: &[f64]) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draws::Draws;
+    use crate::statistics::draws::Draws;
 
     /// Student's interval of five values has the quantile 2.776 where this one has t with e(t) = 20.
     #[test]

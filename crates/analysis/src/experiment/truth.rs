@@ -9,8 +9,8 @@ use loadstone_plan::{LoadProfile, TestPlan};
 use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
-use crate::draws::Draws;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::share_in_words;
 use crate::{
     ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, RuleId, Subject, SubjectKind, Validity, ValidityCheck,
 };

@@ -3,6 +3,8 @@
 //! MSER (White, "An effective truncation heuristic for bias reduction in simulation output", 1997): leave out as many seconds as make the error of the mean
 //! of the rest smallest. An optimum in the second half means that the block never settled.
 
+use crate::statistics::{mean, population_variance};
+
 /// Of which the first is always left out: connections are made in it.
 const LEAST: usize = 1;
 
@@ -24,8 +26,7 @@ pub(super) fn of_blocks(blocks: &[Vec<f64>]) -> WarmUp {
 fn mser(seconds: &[f64]) -> usize {
     let error = |from: usize| {
         let rest = &seconds[from..];
-        let (n, mean) = (rest.len() as f64, rest.iter().sum::<f64>() / rest.len() as f64);
-        rest.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n * n)
+        population_variance(rest) / rest.len() as f64
     };
     (0..=seconds.len() / 2).min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(0)
 }
@@ -33,7 +34,6 @@ fn mser(seconds: &[f64]) -> usize {
 /// In the second half, the numbers are still on their way: its quarters differ by a fifth.
 fn grows(seconds: &[f64]) -> bool {
     let (half, quarter) = (seconds.len() / 2, seconds.len() / 4);
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let (before, last) = (&seconds[half..seconds.len() - quarter], &seconds[seconds.len() - quarter..]);
     quarter > 0 && (mean(last) - mean(before)).abs() > 0.2 * mean(before).abs()
 }

@@ -14,7 +14,7 @@ use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
 use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
 use crate::instant::named;
-use crate::interval::mean_of_batches;
+use crate::statistics::mean_of_batches;
 use crate::{Confidence, SeriesTally};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.

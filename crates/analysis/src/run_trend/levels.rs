@@ -7,10 +7,10 @@
 //! are left are *strong*.
 //!
 //! Two things differ. Runs of one machine resemble their neighbours, which makes means vary more than t believes: errors grow by the factor that
-//! [`crate::shift`] measures. And the place was chosen as the best of many: the probability is multiplied by their number (Bonferroni).
+//! [`crate::statistics::shift`] measures. And the place was chosen as the best of many: the probability is multiplied by their number (Bonferroni).
 
-use crate::interval::{student_t, t_two_sided};
-use crate::shift::dependence_of;
+use crate::statistics::shift::dependence_of;
+use crate::statistics::{mean, median, median_deviation, student_t, t_two_sided, variance, welch_freedom};
 
 /// Values on either side of a cut.
 pub(super) const SIDE_MIN: usize = 3;
@@ -96,7 +96,7 @@ fn test(values: &[f64], (from, at, to): (usize, usize, usize), dependence: f64, 
     // Values that depend on each other count for fewer.
     let (a, b) = (squared_error(&before, &after) * dependence, squared_error(&after, &before) * dependence);
     let worth = |part: &[f64]| (part.len() as f64 / dependence - 1.0).max(1.0);
-    let freedom = if a + b > 0.0 { (a + b).powi(2) / (a * a / worth(&before) + b * b / worth(&after)) } else { 1.0 };
+    let freedom = if a + b > 0.0 { welch_freedom((a, worth(&before)), (b, worth(&after))) } else { 1.0 };
     let error = (a + b).sqrt();
     let p = if change == 0.0 { 1.0 } else { t_two_sided(change.abs() / error, freedom) };
     let spread = variance(&before).max(variance(&after));
@@ -113,8 +113,7 @@ fn squared_error(of: &[f64], beside: &[f64]) -> f64 {
 
 /// One outlier among many runs is no level.
 fn clipped(values: &[f64]) -> Vec<f64> {
-    let middle = crate::robust::median(values);
-    let deviation = 1.4826 * crate::robust::median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>());
+    let (middle, deviation) = (median(values), median_deviation(values));
     if deviation <= 0.0 {
         return values.to_vec();
     }
@@ -160,15 +159,6 @@ fn best(values: &[f64]) -> Option<usize> {
         }
     }
     found.map(|(at, _)| at)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-fn variance(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::numbers::TrendNumbers;
 use super::{RunTrend, TrendInput, TrendRun};
-use crate::robust::share_in_words;
+use crate::statistics::share_in_words;
 
 /// One line for each run: p50, p95 and p99 of all requests, of "Search" and of "Buy". Seconds.
 const QUIET: &str = include_str!("recorded/quiet.csv");

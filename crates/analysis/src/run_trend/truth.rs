@@ -3,8 +3,8 @@
 use loadstone_metrics::{SeriesKey, SeriesKind};
 
 use super::{RunTrend, TrendInput, TrendNumbers, TrendRun};
-use crate::draws::Draws;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::share_in_words;
 use crate::{Findings, Grade, Percentile, RequestRow, RunTotals, Summary, TimeStats, Validity, Verdict};
 
 /// Runs of a system, and how they differ from each other without any change.

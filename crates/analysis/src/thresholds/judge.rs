@@ -9,7 +9,7 @@ use loadstone_run_directory::SignalSeries;
 use super::samples::{self, MeasuredValue, ThresholdSamples, WorstWindow, measure_points};
 use super::wording;
 use crate::load_time::LoadTime;
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::{ThresholdResult, ThresholdState};
 
 /// Seconds in a row that a threshold which could still recover must fail before the run is stopped for it.

@@ -14,8 +14,8 @@ use loadstone_plan::{Aggregate, Metric, Threshold, Window};
 use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::censored::CensoredTimes;
-use crate::interval::Intervals;
 use crate::load_time::LoadTimes;
+use crate::statistics::Intervals;
 use crate::{ThresholdResult, ThresholdState};
 use judge::Judge;
 

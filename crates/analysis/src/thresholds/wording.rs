@@ -8,7 +8,7 @@ use loadstone_plan::{Aggregate, Comparison, Metric, MetricKind, Selector, Thresh
 use super::samples::{self, MeasuredValue, WorstWindow};
 use crate::ThresholdState;
 use crate::own_metrics;
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 
 /// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms); bound below 50 ms (12,000 samples, 120 beyond it)`.
 pub(super) fn detail(

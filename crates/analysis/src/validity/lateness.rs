@@ -1,6 +1,6 @@
 //! How the generator's own lateness is told: beside the same percentile of the times that it reports.
 
-use crate::percentile::samples_needed;
+use crate::statistics::samples_needed;
 
 /// Lateness below this is that of an idle machine's timers and scheduler. Seconds.
 const FLOOR_SECONDS: f64 = 200e-6;

@@ -1,7 +1,7 @@
 //! Do enough samples stand behind the percentiles that thresholds ask for?
 
 use super::check::{CheckInfo, CheckInput};
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
 use crate::{Grade, ValidityCheck};
 use loadstone_plan::{Aggregate, Window};
 

@@ -14,7 +14,7 @@ mod corpus;
 mod coverage;
 mod deciding;
 mod doubt;
-#[path = "../../src/draws.rs"]
+#[path = "../../src/statistics/draws.rs"]
 mod draws;
 mod filling;
 mod findings;

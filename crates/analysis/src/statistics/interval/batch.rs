@@ -1,53 +1,51 @@
 //! The interval for dependent samples: batch means of tail counts.
 //!
-//! The run is cut into batches of consecutive seconds: twenty, of more than two minutes up to fifty.
-//! A value *v* belongs to the interval of quantile *q* when the share of samples above *v*
-//! could be 1 − q, judged by how much that share differs between batches: |ln(tail(v) / (1 − q))| ≤ t · se(v) / tail(v). Two corrections make it
-//! cover where tails come in few, large episodes, as in a queue: the degrees of freedom of *t* follow from the kurtosis of the batches
-//! (Satterthwaite's idea: a variance that rests on few batches is itself uncertain), and the variance grows as that of an autoregressive series
-//! where a batch resembles the one before it.
+//! The run is cut into batches of consecutive seconds, twenty of them, and up to fifty of a run longer than two minutes. A value *v* belongs to the interval
+//! of quantile *q* where the share of samples above *v* may be 1 − q, judged by how much that share differs between batches:
+//! |ln(tail(v) / (1 − q))| ≤ t · se(v) / tail(v). Two corrections keep the coverage where tails come in few, large episodes, as in a queue. The degrees of
+//! freedom of *t* follow from the kurtosis of the batches (Satterthwaite's idea: a variance that rests on few batches is itself uncertain). The variance grows
+//! as that of an autoregressive series where a batch resembles the one before it.
 //!
-//! The samples themselves end where the upper end of a high percentile is looked for. Above the value that eighty independent samples' worth still lie
-//! beyond, the tail is therefore continued as an exponential one, whose rate is the mean excess (`TailModel`): the tail that waiting times have
-//! in the limit (Abate, Choudhury and Whitt, "Exponential approximations for tail probabilities in queues", 1995). How well the run knows both the
-//! share above that value and the rate, the same batches say.
+//! The samples may end before the upper end of a high percentile. Above the value that 80 independent samples' worth lie beyond, an exponential tail continues
+//! them, whose rate is the mean excess (`TailModel`). Waiting times have this tail in the limit (Abate, Choudhury and Whitt, "Exponential approximations for
+//! tail probabilities in queues", 1995). The same batches show how certain the share above that value and the rate are.
 //!
-//! A moving-block bootstrap was tried first: on M/M/1 at ρ = 0.8 its nominal 95 % interval of p99 covered the truth in only 78–85 % of runs
-//! of one to two minutes. The coverage of this one is measured in `coverage`.
+//! A moving-block bootstrap was tried first: on M/M/1 at ρ = 0.8 its nominal 95 % interval of p99 covered the truth in only 78–85 % of runs of one to two
+//! minutes. `coverage` measures the coverage of this interval.
 
 use loadstone_metrics::Histogram;
 
-/// Consecutive parts into which a run is cut: more of a long one, as long as each takes so many seconds. The more there are, the better is known how much
-/// they differ.
+use crate::statistics::{freedom_by_kurtosis, student_t};
+
+/// Batches of a run of up to two minutes, and at most. The more batches, the more certain is how much they differ.
 const BATCHES: usize = 20;
 const BATCHES_MAX: usize = 50;
+/// Seconds in each of more than [`BATCHES`].
 const BATCH_SECONDS: usize = 6;
-/// The most by which correlated batches widen the variance.
+/// Factor by which correlated batches widen the variance at most.
 const INFLATION_MAX: f64 = 10.0;
-/// A correlation that is estimated from m batches is too low by (1 + 4ρ)/m (Marriott and Pope, "Bias in the estimation of autocorrelations", 1954). The
-/// true one is not known; this is the bias of ρ = 0.5.
+/// A correlation that is estimated from m batches is too low by (1 + 4ρ)/m (Marriott and Pope, "Bias in the estimation of autocorrelations", 1954). The true ρ
+/// is unknown; this is the bias at ρ = 0.5.
 const CORRELATION_BIAS: f64 = 3.0;
-/// Degrees of freedom are no fewer.
-const FREEDOM_MIN: f64 = 3.0;
-/// Independent samples' worth beyond a value, up to which the tail is what the samples say.
-const EFFECTIVE_BEYOND: f64 = 80.0;
-/// Share of the samples that are never taken for the tail.
-const BODY: f64 = 0.3;
-/// Mean excesses beyond which no upper end is looked for.
+/// Independent samples' worth beyond a value up to which the samples themselves describe the tail.
+const EFFECTIVE_SAMPLES_BEYOND: f64 = 80.0;
+/// Share of the samples that never counts as the tail.
+const BODY_SHARE: f64 = 0.3;
+/// Mean excesses above the begin of the tail up to which an upper end is searched.
 const EXCESSES_MAX: f64 = 20.0;
 
-/// Into how many batches so many seconds are cut.
+/// How many batches a run of so many seconds has.
 pub(crate) fn batches_of(seconds: usize) -> usize {
     (seconds / BATCH_SECONDS).clamp(BATCHES, BATCHES_MAX).min(seconds)
 }
 
-/// Cumulative counts of each batch on the values that occur.
+/// Cumulative counts of each batch, on the values that occur.
 pub(crate) struct Batches {
     /// Midpoints of the occupied buckets, ascending. Nanoseconds.
     values: Vec<u64>,
-    /// Per batch: samples at or below each value.
+    /// For each batch, the samples at or below each value.
     cumulative: Vec<Vec<u64>>,
-    /// Over all batches.
+    /// The same over all batches.
     total: Vec<u64>,
 }
 
@@ -94,18 +92,18 @@ impl Batches {
         (tail / (1.0 - quantile)).ln().abs() <= spread.half_width() / (tail * all as f64)
     }
 
-    /// The highest value that [`EFFECTIVE_BEYOND`] independent samples' worth lie beyond (Kish, *Survey Sampling*, 1965: n over the design effect).
+    /// The highest value beyond which [`EFFECTIVE_SAMPLES_BEYOND`] independent samples' worth lie (Kish, *Survey Sampling*, 1965: n over the design effect).
     fn tail_begin(&self, all: u64) -> usize {
         let last = self.values.len() - 1;
-        let body = self.total.partition_point(|at_or_below| (*at_or_below as f64) < BODY * all as f64).min(last);
-        let mut beyond = EFFECTIVE_BEYOND;
+        let body = self.total.partition_point(|at_or_below| (*at_or_below as f64) < BODY_SHARE * all as f64).min(last);
+        let mut beyond = EFFECTIVE_SAMPLES_BEYOND;
         while beyond < all as f64 {
             let index = self.total.partition_point(|at_or_below| *at_or_below as f64 <= all as f64 - beyond).min(last);
             if index <= body {
                 break;
             }
             let above = self.tail(index, all) * all as f64;
-            if (above / self.spread(index, all).error()).powi(2) >= EFFECTIVE_BEYOND {
+            if (above / self.spread(index, all).error()).powi(2) >= EFFECTIVE_SAMPLES_BEYOND {
                 return index;
             }
             beyond *= 1.1;
@@ -128,9 +126,9 @@ impl Batches {
     }
 }
 
-/// By how much a sum differs between batches.
+/// How much a sum differs between batches.
 struct BatchSpread {
-    /// Of each batch from what the whole run would have it be.
+    /// Of each batch from its part of the whole run's sum.
     deviations: Vec<f64>,
     squares: f64,
 }
@@ -144,7 +142,7 @@ impl BatchSpread {
         self.deviations.len() as f64
     }
 
-    /// The standard error of the sum over all batches, with the correlation of neighbouring ones.
+    /// The standard error of the sum over all batches, with the correlation of neighbouring batches.
     fn error(&self) -> f64 {
         let m = self.batches();
         if self.squares <= 0.0 || m < 2.0 {
@@ -156,26 +154,20 @@ impl BatchSpread {
         (self.squares * inflation * m / (m - 1.0)).sqrt()
     }
 
-    /// Degrees of freedom, by the kurtosis of the batches.
-    fn freedom(&self) -> f64 {
-        let m = self.batches();
-        let kurtosis = m * self.deviations.iter().map(|d| d.powi(4)).sum::<f64>() / (self.squares * self.squares);
-        (2.0 * m / (kurtosis * (m + 1.0) / (m - 1.0) - 1.0).max(1e-9) - 2.0).clamp(FREEDOM_MIN, m - 1.0)
-    }
-
     /// Half of the 95 % interval of the sum.
     fn half_width(&self) -> f64 {
-        if self.squares <= 0.0 { 0.0 } else { student_t(self.freedom()) * self.error() }
+        if self.squares <= 0.0 { 0.0 } else { student_t(freedom_by_kurtosis(&self.deviations)) * self.error() }
     }
 }
 
 /// The tail above a value, exponential: ln tail(v) = ln tail(u) − (v − u)/excess.
 struct TailModel {
-    /// Nanoseconds, both.
+    /// Nanoseconds.
     begin: f64,
+    /// Nanoseconds.
     mean_excess: f64,
     ln_tail: f64,
-    /// Per batch: by how much ln tail(u), and by how much ln excess, would be another if the whole run were like it.
+    /// For each batch, how much ln tail(u) and ln excess would change if the whole run were like it.
     deviations: Vec<(f64, f64)>,
 }
 
@@ -202,7 +194,7 @@ impl TailModel {
         Some(Self { begin: low as f64, mean_excess, ln_tail: tail.ln(), deviations })
     }
 
-    /// The first value above `centre` whose share of samples beyond is significantly less than 1 − q. Nanoseconds.
+    /// The first value above `centre` beyond which significantly less than 1 − q of the samples lie. Nanoseconds.
     fn upper_end(&self, quantile: f64, centre: f64) -> Option<f64> {
         let mut excesses = 0.0;
         while excesses < EXCESSES_MAX {
@@ -217,7 +209,7 @@ impl TailModel {
     }
 }
 
-/// Counts at or below each of the buckets that begin at `lows`.
+/// Counts in the buckets up to each of those that begin at `lows`.
 pub(crate) fn cumulative(batch: &Histogram, lows: &[u64]) -> Vec<u64> {
     let mut bars = batch.bars().peekable();
     let mut seen = 0;
@@ -231,43 +223,9 @@ pub(crate) fn cumulative(batch: &Histogram, lows: &[u64]) -> Vec<u64> {
         .collect()
 }
 
-/// The 97.5 % point of Student's t, interpolated in 1/ν between tabulated values.
-pub(crate) fn student_t(freedom: f64) -> f64 {
-    const TABLE: [(f64, f64); 14] = [
-        (1.0, 12.706),
-        (2.0, 4.303),
-        (3.0, 3.182),
-        (4.0, 2.776),
-        (5.0, 2.571),
-        (6.0, 2.447),
-        (8.0, 2.306),
-        (10.0, 2.228),
-        (15.0, 2.131),
-        (20.0, 2.086),
-        (30.0, 2.042),
-        (60.0, 2.000),
-        (120.0, 1.980),
-        (f64::INFINITY, 1.960),
-    ];
-    TABLE.windows(2).find(|pair| freedom <= pair[1].0).map_or(1.960, |pair| {
-        let [(low, t_low), (high, t_high)] = [pair[0], pair[1]];
-        let part = (1.0 / low - 1.0 / freedom.max(low)) / (1.0 / low - 1.0 / high);
-        t_low + (t_high - t_low) * part
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn student_t_meets_the_table_and_lies_between() {
-        for (freedom, t) in
-            [(1.0, 12.706), (3.0, 3.182), (20.0, 2.086), (7.0, 2.365), (12.0, 2.179), (25.0, 2.060), (40.0, 2.021), (1_000.0, 1.962)]
-        {
-            assert!((student_t(freedom) - t).abs() < 0.01, "{freedom}: {}", student_t(freedom));
-        }
-    }
 
     #[test]
     fn equal_batches_give_a_narrow_interval_and_unequal_ones_a_wide_one() {

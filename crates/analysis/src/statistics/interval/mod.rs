@@ -1,39 +1,36 @@
-//! 95 % intervals of percentiles.
+//! 95 % intervals of percentiles and means.
 //!
-//! Response times of neighbouring requests depend on each other, because they share a queue. An interval that assumes
-//! independence ([`order`]) is far too narrow then; [`batch`] is made from how much parts of the run differ from each other.
+//! Response times of neighbouring requests depend on each other, because they share a queue. An interval that assumes independence ([`order`]) is then far
+//! too narrow. [`batch`] derives the interval from how much parts of the run differ from each other.
 
 mod batch;
 #[cfg(test)]
 pub(crate) mod coverage;
 mod mean;
 mod order;
-mod student;
 
-pub(crate) use batch::{batches_of, cumulative, student_t};
+pub(crate) use batch::{batches_of, cumulative};
 pub(crate) use mean::mean_of_batches;
-pub(crate) use student::two_sided as t_two_sided;
 
 use loadstone_metrics::Histogram;
 
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use super::tail_samples::{SAMPLES_BEYOND_MIN, samples_beyond};
 
-/// Seconds below which the parts of a run are too few to compare.
+/// Seconds that a run needs for its parts to be compared.
 const SECONDS_MIN: usize = 10;
 
-/// What an interval is made from.
+/// The samples of a run, prepared for intervals.
 pub(crate) enum Intervals<'a> {
     Batches {
         batches: batch::Batches,
         count: u64,
     },
-    /// A run too short for batches: independence is assumed.
+    /// A run too short for batches. Independence is assumed.
     Order(&'a Histogram),
 }
 
 impl<'a> Intervals<'a> {
-    /// `seconds`: the times of one series second by second; a second may be spread over several histograms, which all
-    /// together are `merged`.
+    /// `seconds`: the times of one series second by second, each as one or more histograms. `merged`: all of them together.
     pub(crate) fn of(seconds: &[Vec<&Histogram>], merged: &'a Histogram) -> Self {
         if seconds.len() < SECONDS_MIN {
             return Intervals::Order(merged);
@@ -41,7 +38,7 @@ impl<'a> Intervals<'a> {
         Intervals::Batches { batches: batch::Batches::of(seconds, merged), count: merged.count() }
     }
 
-    /// Both ends of the 95 % interval of a quantile, in seconds; an end that the samples do not carry is `None`.
+    /// Both ends of the 95 % interval of a quantile. Seconds. An end that the samples do not bound is `None`.
     pub(crate) fn at(&self, quantile: f64) -> (Option<f64>, Option<f64>) {
         match self {
             Intervals::Batches { batches, count } if samples_beyond(*count, quantile) >= SAMPLES_BEYOND_MIN => batches.interval(quantile),

@@ -1,4 +1,4 @@
-//! Random numbers of the tests that make runs whose truth is known.
+//! Random numbers for tests that simulate runs whose truth is known.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -19,7 +19,7 @@ impl Draws {
         -self.uniform().ln() * mean
     }
 
-    /// Of mean 0 and deviation 1 (Box and Muller, 1958).
+    /// With mean 0 and standard deviation 1 (Box and Muller, "A note on the generation of random normal deviates", 1958).
     pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }

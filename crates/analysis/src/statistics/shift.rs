@@ -1,47 +1,51 @@
-//! Where in a series values shifted: from an instant on, or for a while.
+//! Where the level of a series changes: from one value on, or for a while.
 //!
-//! Circular binary segmentation (Olshen, Venkatraman, Lucito & Wise 2004): of all stretches of the series, the one whose mean differs most from that
-//! of the rest. Values are clipped first (as Huber's M-estimators do), so that an outlier has little weight. Chance is what permutations give; beyond
-//! them, the tail of a maximum is Gumbel's (as in Knijnenburg et al. 2009). Neighbours in time resemble each other, which makes sums vary more:
-//! scores are taken down by that factor, as Hamed & Rao (1998) do for trends; of a plain shift, only the noise beside it counts for so much more.
-//! Permuted blocks were tried first: with the few that a minute holds they missed a tenth of all doubled medians. Pettitt's test (1979) is the
-//! special case of one change; it misses what returns to where it was.
+//! Circular binary segmentation (Olshen, Venkatraman, Lucito and Wise, "Circular binary segmentation for the analysis of array-based DNA copy number data",
+//! 2004): of all stretches of the series, the one whose mean differs most from the mean of the rest. Values are clipped first, as in Huber's M-estimators,
+//! so that an outlier has little weight. Permutations give the probability of chance. Beyond them the tail of a maximum is Gumbel's (Knijnenburg et al.,
+//! "Fewer permutations, more accurate P-values", 2009). Neighbours in time resemble each other, so that sums vary more. Scores are reduced by that factor,
+//! as Hamed and Rao (1998) do for trends. Where a shift explains most of the variance, the factor applies only to the noise that is left.
+//!
+//! Permuted blocks were tried first: with the few that a minute holds they missed a tenth of all doubled medians. Pettitt's test (1979) is the special case
+//! of one change. It misses a level that returns.
 
-use crate::robust::{median, spread};
+use super::moments::{mean, population_variance, variance};
+use super::random::Xorshift;
+use super::robust::{interquartile_range, median, median_deviation};
 
-/// Deviations beyond which values count alike.
-const CLIPPED: f64 = 3.0;
-/// Values that a stretch needs, so that a single outlier is none.
-const LENGTH_MIN: usize = 3;
-/// Fewer values say nothing.
+/// Standard deviations from the median at which values are clipped.
+const CLIPPED_BEYOND: f64 = 3.0;
+/// Values that a stretch needs, so that no single outlier is one.
+const STRETCH_VALUES_MIN: usize = 3;
+/// Values that a series needs.
 pub(crate) const VALUES_MIN: usize = 12;
 const PERMUTATIONS: usize = 99;
-/// Permutations that reach as far as the series itself, after which chance is enough.
-const REACHED_MAX: usize = 5;
+/// With so many permutations that score as high as the series itself, the shift is chance.
+const PERMUTATIONS_AS_HIGH_MAX: usize = 5;
 /// Independent values that a series must be worth.
-const INDEPENDENT_MIN: f64 = 8.0;
-/// Part of the variance from which a shift is plain: what is left beside it is all that could make it by chance.
-const EXPLAINED: f64 = 0.75;
-/// How much better (in squared standard deviations) two ends must be than one: there are many more stretches than ends.
-const SECOND_END: f64 = 8.0;
-/// Values that either side needs where only the width of the gap between them tells how rare they are.
-const GAP_SIDE_MIN: usize = 5;
-/// Standard deviations that no series without a change would fail to reach by chance alone.
-const CHANCE: f64 = 3.0;
+const INDEPENDENT_VALUES_MIN: f64 = 8.0;
+/// Part of the variance that a shift explains from which only the noise that is left can have produced it by chance.
+const PLAIN_EXPLAINED_MIN: f64 = 0.75;
+/// By how much a stretch with two ends must exceed the best with one end, in squared standard deviations: there are many more of them.
+const SECOND_END_GAIN_MIN: f64 = 8.0;
+/// Values on either side of a gap, where only the width of the gap says how rare they are.
+const GAP_SIDE_VALUES_MIN: usize = 5;
+/// Standard deviations that chance alone reaches in any series.
+const SCORE_MIN: f64 = 3.0;
 
-/// A stretch of values that differ from the others.
+/// A stretch of values that differs from the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shift {
-    /// First value of the stretch, and the first after it. Where `end` is the length of the series, it did not return.
+    /// First value of the stretch, and the first after it. Where `end` is the length of the series, the level did not return.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Chance that a series without a change shows one as clear.
+    /// Probability that a series without a change shows one as clear.
     pub(crate) p_value: f64,
-    /// Values by which `start` may lie off (Hinkley 1970).
+    /// Values by which `start` may be off (Hinkley, "Inference about the change-point in a sequence of random variables", 1970).
     pub(crate) start_error: usize,
 }
 
-/// The clearest shift; `None` where chance would give as much.
+/// The clearest shift. `None`: too few values, or chance would give one as clear.
 pub(crate) fn find(values: &[f64]) -> Option<Shift> {
     let count = values.len();
     if count < VALUES_MIN {
@@ -50,60 +54,59 @@ pub(crate) fn find(values: &[f64]) -> Option<Shift> {
     let scores = scores(values)?;
     let weights: Vec<f64> = (0..=count).map(|length| weight(length, count)).collect();
     let (start, end, score) = clearest(&scores, &weights);
-    if score < CHANCE {
+    if score < SCORE_MIN {
         return None;
     }
     let dependence = dependence(&scores, start, end);
-    let is_plain = score * score >= EXPLAINED * count as f64;
-    if (count as f64) < INDEPENDENT_MIN * dependence && !is_plain {
+    let is_plain = score * score >= PLAIN_EXPLAINED_MIN * count as f64;
+    if (count as f64) < INDEPENDENT_VALUES_MIN * dependence && !is_plain {
         return None;
     }
-    let lowered = if is_plain { lowered(score, count, dependence) } else { score / dependence.sqrt() };
-    let permuted = chance(&scores, &weights, lowered);
-    let (start, end) = sharpened(values, start, end);
-    let chances = [permuted, chance_of_apart(values, (start, end), dependence), chance_of_gap(values, (start, end))];
+    let reduced = if is_plain { reduced_by_noise(score, count, dependence) } else { score / dependence.sqrt() };
+    let permuted = permutation_p_value(&scores, &weights, reduced);
+    let (start, end) = refined_ends(values, start, end);
+    let chances = [permuted, p_value_of_order(values, (start, end), dependence), p_value_of_gap(values, (start, end))];
     let p_value = chances.into_iter().flatten().reduce(f64::min)?;
     Some(Shift { start, end, p_value, start_error: error_of_start(values, start, end, dependence) })
 }
 
-/// Distances from the median in deviations, clipped so that an outlier weighs little, with mean 0 and variance 1; `None` where all are equal.
+/// Distances from the median in standard deviations, clipped, then scaled to mean 0 and variance 1. `None` where all values are equal.
 fn scores(values: &[f64]) -> Option<Vec<f64>> {
     let middle = median(values);
-    let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    // A normal distribution's deviation is 1.48 times the median distance; where half of all are equal, the mean distance must do.
-    let deviation = 1.4826 * median(&distances);
-    let deviation = if deviation > 0.0 { deviation } else { distances.iter().sum::<f64>() / values.len() as f64 };
-    let clipped: Vec<f64> = values.iter().map(|value| ((value - middle) / deviation.max(1e-300)).clamp(-CLIPPED, CLIPPED)).collect();
-    let n = clipped.len() as f64;
-    let mean = clipped.iter().sum::<f64>() / n;
-    let variance = clipped.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
-    (variance > 0.0).then(|| clipped.iter().map(|value| (value - mean) / variance.sqrt()).collect())
+    let deviation = median_deviation(values);
+    // Where half of all values are equal, the median distance is 0.
+    let mean_distance = || mean(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<f64>>());
+    let deviation = if deviation > 0.0 { deviation } else { mean_distance() };
+    let scaled = values.iter().map(|value| (value - middle) / deviation.max(1e-300));
+    let clipped: Vec<f64> = scaled.map(|score| score.clamp(-CLIPPED_BEYOND, CLIPPED_BEYOND)).collect();
+    let (centre, variance) = (mean(&clipped), population_variance(&clipped));
+    (variance > 0.0).then(|| clipped.iter().map(|value| (value - centre) / variance.sqrt()).collect())
 }
 
-/// What makes the sum of the scores of a stretch of this length a number of standard deviations.
+/// Scales the sum of the scores of a stretch of this length to standard deviations.
 fn weight(length: usize, count: usize) -> f64 {
     let (m, n) = (length as f64, count as f64);
-    if length < LENGTH_MIN || count - length < LENGTH_MIN { 0.0 } else { 1.0 / (m * (n - m) / n).sqrt() }
+    if length < STRETCH_VALUES_MIN || count - length < STRETCH_VALUES_MIN { 0.0 } else { 1.0 / (m * (n - m) / n).sqrt() }
 }
 
-/// The stretch whose scores differ most, and by how many standard deviations. One end is enough unless two are much better.
+/// The stretch whose scores differ most, and by how many standard deviations. One with two ends must exceed the best with one clearly.
 fn clearest(scores: &[f64], weights: &[f64]) -> (usize, usize, f64) {
     let count = scores.len();
     let sums = sums(scores);
     let (mut step, mut stretch) = ((0, count, 0.0_f64), (0, count, 0.0_f64));
-    for start in LENGTH_MIN..=count - LENGTH_MIN {
+    for start in STRETCH_VALUES_MIN..=count - STRETCH_VALUES_MIN {
         let score = (sums[start] * weights[start]).abs();
         if score > step.2 {
             step = (start, count, score);
         }
-        for end in (start + LENGTH_MIN)..=count - LENGTH_MIN {
+        for end in (start + STRETCH_VALUES_MIN)..=count - STRETCH_VALUES_MIN {
             let score = ((sums[end] - sums[start]) * weights[end - start]).abs();
             if score > stretch.2 {
                 stretch = (start, end, score);
             }
         }
     }
-    if stretch.2.powi(2) > step.2.powi(2) + SECOND_END { stretch } else { step }
+    if stretch.2.powi(2) > step.2.powi(2) + SECOND_END_GAIN_MIN { stretch } else { step }
 }
 
 fn sums(values: &[f64]) -> Vec<f64> {
@@ -116,20 +119,19 @@ fn sums(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// For how many values the series depends on itself once the shift is taken out: the factor by which the variance of sums grows. 1 where neighbours do
-/// not resemble each other beyond chance.
+/// By what factor the variance of sums grows because neighbours resemble each other, once the shift is taken out. 1 where they do not beyond chance.
 fn dependence(scores: &[f64], start: usize, end: usize) -> f64 {
     let is_inside = |index: usize| (start..end).contains(&index);
-    let mean = |wanted: bool| {
-        let side: Vec<f64> = scores.iter().enumerate().filter(|(index, _)| is_inside(*index) == wanted).map(|(_, score)| *score).collect();
-        side.iter().sum::<f64>() / side.len().max(1) as f64
+    let level = |wanted: bool| {
+        let side = scores.iter().enumerate().filter(|(index, _)| is_inside(*index) == wanted);
+        mean(&side.map(|(_, score)| *score).collect::<Vec<f64>>())
     };
-    let (inside, outside) = (mean(true), mean(false));
+    let (inside, outside) = (level(true), level(false));
     let rest: Vec<f64> = scores.iter().enumerate().map(|(index, score)| score - if is_inside(index) { inside } else { outside }).collect();
     dependence_of(&rest)
 }
 
-/// The same of what is left of a series once its two levels, or more, are taken out.
+/// The same factor for a series whose levels, two or more, were taken out already.
 pub(crate) fn dependence_of(rest: &[f64]) -> f64 {
     let n = rest.len() as f64;
     let square: f64 = rest.iter().map(|value| value * value).sum();
@@ -140,44 +142,41 @@ pub(crate) fn dependence_of(rest: &[f64]) -> f64 {
         return 1.0;
     }
     let summed = 1.0 + 2.0 * (1..rest.len() / 4).map(correlation).take_while(|found| *found > noise).sum::<f64>();
-    // Short series hide a part of it (Kendall 1954); twice, as two levels were fitted.
+    // The estimate from a short series is too low (Kendall, "Note on bias in the estimation of autocorrelation", 1954); twice, since two levels were fitted.
     let first = (first + 2.0 * (1.0 + 3.0 * first) / n).min(0.95);
     summed.max((1.0 + first) / (1.0 - first))
 }
 
-/// The score that a plain shift would have if the noise beside it were independent. A score holds a shift against all of the variance, itself included, so that
-/// not even the clearest exceeds √n; Student's t holds it against the rest, and that alone is what dependence makes larger.
-fn lowered(score: f64, count: usize, dependence: f64) -> f64 {
+/// The score that a plain shift would have if the noise around it were independent. A score compares a shift with the whole variance, its own part included, so
+/// that even the clearest does not exceed √n. Student's t compares it with the rest, and only that part grows with dependence.
+fn reduced_by_noise(score: f64, count: usize, dependence: f64) -> f64 {
     let n = count as f64;
     let t = score / (1.0 - (score * score / n).min(0.9999)).sqrt() / dependence.sqrt();
     t / (1.0 + t * t / n).sqrt()
 }
 
-/// The chance of a score as high, from the scores of permutations. `None`: it is nothing unusual.
-fn chance(scores: &[f64], weights: &[f64], score: f64) -> Option<f64> {
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let (mut reached_by, mut reached) = (Vec::with_capacity(PERMUTATIONS), 0);
+/// The probability of a score as high, from the scores of permutations. `None`: the score is not unusual.
+fn permutation_p_value(scores: &[f64], weights: &[f64], score: f64) -> Option<f64> {
+    let mut random = Xorshift::fixed();
+    let (mut permuted_scores, mut as_high) = (Vec::with_capacity(PERMUTATIONS), 0);
     for _ in 0..PERMUTATIONS {
         let permuted = clearest(&permuted(scores, &mut random), weights).2;
-        reached += usize::from(permuted >= score);
-        if reached >= REACHED_MAX {
+        as_high += usize::from(permuted >= score);
+        if as_high >= PERMUTATIONS_AS_HIGH_MAX {
             return None;
         }
-        reached_by.push(permuted);
+        permuted_scores.push(permuted);
     }
-    let n = reached_by.len() as f64;
-    let mean = reached_by.iter().sum::<f64>() / n;
-    let deviation = (reached_by.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
     // Gumbel's scale and location by moments; 0.5772 is Euler's constant.
-    let scale = (deviation * 6.0_f64.sqrt() / std::f64::consts::PI).max(1e-9);
-    let location = mean - 0.577_215_7 * scale;
+    let scale = (variance(&permuted_scores).sqrt() * 6.0_f64.sqrt() / std::f64::consts::PI).max(1e-9);
+    let location = mean(&permuted_scores) - 0.577_215_7 * scale;
     Some(-(-(-(score - location) / scale).exp()).exp_m1())
 }
 
-/// The chance that a stretch lies wholly above, or wholly below, all the rest: in random order the m largest of n values stand together in
-/// n − m + 1 of C(n, m) cases. Permutations of clipped scores cannot tell how rare that is. Values that depend on each other count for fewer. Times two
-/// for either side, and once more for the lengths to choose from. `None`: it does not lie so.
-fn chance_of_apart(values: &[f64], (start, end): (usize, usize), dependence: f64) -> Option<f64> {
+/// The probability that a stretch lies wholly above, or wholly below, all the rest: in random order the m largest of n values are adjacent in n − m + 1 of
+/// C(n, m) cases. Permutations of clipped scores do not show how rare that is. Values that depend on each other count for fewer. The factor is 2 for either
+/// side, and 2 for the lengths to choose from. `None`: the stretch overlaps the rest.
+fn p_value_of_order(values: &[f64], (start, end): (usize, usize), dependence: f64) -> Option<f64> {
     let range = |values: &mut dyn Iterator<Item = &f64>| {
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
     };
@@ -190,14 +189,14 @@ fn chance_of_apart(values: &[f64], (start, end): (usize, usize), dependence: f64
     (is_apart && m >= 1.0 && n > m).then(|| (4.0 * ((n - m + 1.0).ln() - orders).exp()).min(1.0))
 }
 
-/// The chance of the gap between a stretch and all the rest, by its width: few values can be put into few orders, however far apart they lie. Of noise
-/// whose tails fall exponentially, which is more than most have (of logarithms: those of a power law), a value lies g mean distances beyond the others with a
-/// chance of e^−g; that there are several of them counts for nothing, since they may depend on each other. Times the stretches to choose from. `None`: there is
-/// no gap, or either side may be a passing disturbance.
-fn chance_of_gap(values: &[f64], (start, end): (usize, usize)) -> Option<f64> {
+/// The probability of the gap between a stretch and all the rest, by its width. Few values have few orders, however wide the gap is. In noise whose tails
+/// fall exponentially, which are heavier than most (in logarithms: those of a power law), a value lies g mean distances beyond the others with probability
+/// e^−g. Several such values count as one, since they may depend on each other. The factor is the number of stretches to choose from. `None`: there is no
+/// gap, or one side is so short that it may be a passing disturbance.
+fn p_value_of_gap(values: &[f64], (start, end): (usize, usize)) -> Option<f64> {
     let inside = &values[start..end];
     let outside: Vec<f64> = values[..start].iter().chain(&values[end..]).copied().collect();
-    if inside.len().min(outside.len()) < GAP_SIDE_MIN {
+    if inside.len().min(outside.len()) < GAP_SIDE_VALUES_MIN {
         return None;
     }
     let range =
@@ -213,25 +212,17 @@ fn chance_of_gap(values: &[f64], (start, end): (usize, usize)) -> Option<f64> {
     (gap > 0.0).then(|| (stretches * (-gap / distance.max(1e-3 * gap)).exp()).min(1.0))
 }
 
-/// In random order (Fisher & Yates).
-fn permuted(scores: &[f64], random: &mut u64) -> Vec<f64> {
+/// In random order (Fisher and Yates, *Statistical Tables*, 1938).
+fn permuted(scores: &[f64], random: &mut Xorshift) -> Vec<f64> {
     let mut scores = scores.to_vec();
     for index in (1..scores.len()).rev() {
-        scores.swap(index, next(random) as usize % (index + 1));
+        scores.swap(index, random.next() as usize % (index + 1));
     }
     scores
 }
 
-/// Xorshift (Marsaglia 2003): the same run always gives the same findings.
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state >> 11
-}
-
-/// Ends at which the values themselves, not only their scores, lie closest to the medians of either side: clipped values are alike.
-fn sharpened(values: &[f64], start: usize, end: usize) -> (usize, usize) {
+/// The ends near `start` and `end` that leave the fewest values on the wrong side of the middle between both levels. Clipped values are too alike to decide it.
+fn refined_ends(values: &[f64], start: usize, end: usize) -> (usize, usize) {
     const AROUND: usize = 5;
     let count = values.len();
     let inside = median(&values[start..end]);
@@ -239,7 +230,6 @@ fn sharpened(values: &[f64], start: usize, end: usize) -> (usize, usize) {
     let outside = median(&outside);
     let middle = f64::midpoint(inside, outside);
     let is_inside = |value: f64| (value > middle) == (inside > outside);
-    // Values on the wrong side of the middle for an end at `at`.
     let wrong = |at: usize, low: usize, high: usize, opens: bool| {
         let before = values[low..at].iter().filter(|value| is_inside(**value) == opens).count();
         before + values[at..high].iter().filter(|value| is_inside(**value) != opens).count()
@@ -248,17 +238,18 @@ fn sharpened(values: &[f64], start: usize, end: usize) -> (usize, usize) {
         let (from, to) = (at.saturating_sub(AROUND).max(low), (at + AROUND).min(high));
         (from..=to).min_by_key(|candidate| (wrong(*candidate, from, to, opens), candidate.abs_diff(at))).unwrap_or(at)
     };
-    let sharp_start = best(start, LENGTH_MIN, end - LENGTH_MIN, true);
-    let sharp_end = if end == count { end } else { best(end, sharp_start + LENGTH_MIN, count - LENGTH_MIN, false) };
-    (sharp_start, sharp_end)
+    let refined_start = best(start, STRETCH_VALUES_MIN, end - STRETCH_VALUES_MIN, true);
+    let refined_end = if end == count { end } else { best(end, refined_start + STRETCH_VALUES_MIN, count - STRETCH_VALUES_MIN, false) };
+    (refined_start, refined_end)
 }
 
-/// Moving an end by one value costs (shift / deviation)² in likelihood; all within four are as likely, those that depend on each other counting for one.
+/// Moving an end by one value costs (shift / deviation)² in log likelihood, and all within a cost of 4 are about as likely. Values that depend on each other
+/// count for fewer.
 fn error_of_start(values: &[f64], start: usize, end: usize, dependence: f64) -> usize {
     let (before, after) = (&values[..start], &values[start..end]);
     let shift = (median(after) - median(before)).abs();
     // A normal distribution's quartiles are 1.35 standard deviations apart.
-    let deviation = f64::max(spread(before), spread(after)) / 1.35;
+    let deviation = f64::max(interquartile_range(before), interquartile_range(after)) / 1.35;
     if shift <= 0.0 { start } else { ((4.0 * dependence * (deviation / shift).powi(2)) as usize).min(start) }
 }
 
@@ -266,14 +257,14 @@ fn error_of_start(values: &[f64], start: usize, end: usize, dependence: f64) -> 
 mod tests {
     use super::*;
 
-    /// Uniform noise between 0 and 1, and from each value to the next a part of the one before.
+    /// Uniform noise between 0 and 1. Each value keeps a part of the one before.
     fn noise(count: usize, memory: f64, seed: u64) -> Vec<f64> {
-        let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1;
-        (0..20).for_each(|_| _ = next(&mut state));
+        let mut random = Xorshift::seeded(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
+        (0..20).for_each(|_| _ = random.next());
         let mut value = 0.5;
         (0..count)
             .map(|_| {
-                value = memory * value + (1.0 - memory) * (next(&mut state) % 10_000) as f64 / 10_000.0;
+                value = memory * value + (1.0 - memory) * (random.next() % 10_000) as f64 / 10_000.0;
                 value
             })
             .collect()
@@ -311,14 +302,14 @@ mod tests {
         }
     }
 
-    /// Logarithms of medians of half a minute; neighbours resemble each other, and few orders are possible.
+    /// Logarithms of medians of half a minute. Neighbours resemble each other, and few orders are possible.
     #[test]
     fn few_values_that_a_gap_divides_are_a_shift() {
         let wandering = [2.4, 2.4, 2.3, 2.4, 2.3, 2.2, 2.2, 2.2, 2.2, 2.2, 2.3, 2.1];
         let step: Vec<f64> = wandering.into_iter().chain([7.6; 9]).collect();
         let found = find(&step).unwrap();
         assert!((found.start, found.end) == (12, 21) && found.p_value < 1e-9, "{found:?}");
-        // Three values that lie as far off may be a disturbance that passes.
+        // Three values that lie as far off may be a passing disturbance.
         let passing: Vec<f64> = wandering.into_iter().chain([7.6; 3]).collect();
         assert!(find(&passing).is_none_or(|found| found.p_value > 1e-3));
     }
@@ -337,7 +328,7 @@ mod tests {
                         value
                     })
                     .collect();
-                found += usize::from((5..=19).any(|at| chance_of_gap(&heavy, (at, 24)).is_some_and(|chance| chance < 0.01)));
+                found += usize::from((5..=19).any(|at| p_value_of_gap(&heavy, (at, 24)).is_some_and(|chance| chance < 0.01)));
             }
         }
         assert!(found <= 4, "{found} of 2,100 at 1 %");

@@ -1,4 +1,4 @@
-//! How often intervals hold a truth that is known: the response time of a queue with Poisson arrivals, exponential services and c servers (M/M/c).
+//! How often intervals contain a known truth: the response time of a queue with Poisson arrivals, exponential services and c servers (M/M/c).
 //!
 //! Its tail is (1 − C)·e^(−μt) + C·(θe^(−μt) − μe^(−θt))/(θ − μ) with θ = cμ − λ and Erlang's C, the probability of having to wait (Kleinrock,
 //! *Queueing Systems*, volume 1, 1975). The table in docs/metrics.md comes from [`the_whole_table`].
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use loadstone_metrics::Histogram;
 
 use super::Intervals;
-use crate::draws::Draws;
+use crate::statistics::draws::Draws;
 
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
@@ -21,7 +21,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// What all servers together can do in a second.
+    /// Requests per second that all servers together can serve.
     pub(crate) const CAPACITY: f64 = 200.0;
 
     fn arrivals(self) -> f64 {
@@ -38,7 +38,7 @@ impl Queue {
     pub(crate) fn quantile(self, q: f64) -> f64 {
         let (service, waits) = (Self::CAPACITY / self.servers as f64, self.erlang_c());
         let theta = Self::CAPACITY - self.arrivals();
-        // Where the two rates meet, the formula divides by nothing; a rate beside it gives the same value.
+        // Where the two rates are equal, the formula divides by zero. A rate next to it gives the same value.
         let theta = if (theta - service).abs() < 1e-6 * service { theta * (1.0 + 1e-6) } else { theta };
         let tail = |t: f64| {
             let (by_service, by_wait) = ((-service * t).exp(), (-theta * t).exp());
@@ -52,7 +52,7 @@ impl Queue {
         high
     }
 
-    /// Response times second by second, of a queue that has run for a minute before.
+    /// Response times second by second, after a warm-up of one minute.
     fn simulate(self, seed: u64) -> Vec<Histogram> {
         const WARM_UP: f64 = 60.0;
         let mut draws = Draws::new(seed);
@@ -75,13 +75,13 @@ impl Queue {
     }
 }
 
-/// Of the runs: with an interval, with one that holds the truth, and with one that lacks an end.
+/// How many runs have an interval, have one that contains the truth, and have one without an end.
 #[derive(Debug, Clone, Default)]
 struct Coverage {
     given: u64,
     holds: u64,
     open: u64,
-    /// The upper end over the lower one, where there are both.
+    /// The upper end over the lower end, where there are both.
     widths: Vec<f64>,
 }
 
@@ -90,7 +90,7 @@ impl Coverage {
         self.holds as f64 / self.given.max(1) as f64
     }
 
-    /// The median upper end over the lower one; infinite where most have none.
+    /// The median of the upper end over the lower end; infinite where most intervals lack an end.
     fn width(&self) -> f64 {
         let mut widths = self.widths.clone();
         widths.sort_by(f64::total_cmp);
@@ -122,13 +122,13 @@ fn coverage(queue: Queue, runs: u64) -> [Coverage; 3] {
     coverage
 }
 
-/// A cheap part of the table; of a true 93 %, 100 runs hold fewer than 85 once in two hundred times.
+/// A cheap part of the table. With a true coverage of 93 %, fewer than 85 of 100 runs contain the truth once in two hundred times.
 #[test]
 fn short_runs_near_saturation_hold_the_truth() {
     for (servers, utilisation, seconds) in [(1, 0.5, 30), (4, 0.8, 30), (4, 0.9, 30), (4, 0.9, 120)] {
         for (of, q) in coverage(Queue { servers, utilisation, seconds }, 100).iter().zip(QUANTILES) {
             assert!(of.holds >= 85 && of.given == 100, "M/M/{servers} at {utilisation}, {seconds} s, {q}: {} of {}", of.holds, of.given);
-            // An interval without an end says little, and one that spans an order of magnitude as little.
+            // An interval without an end, or one that spans an order of magnitude, is of little use.
             assert!(
                 of.open <= 35 && of.width() < 10.0,
                 "M/M/{servers} at {utilisation}, {seconds} s, {q}: {} open, {}",
@@ -137,7 +137,7 @@ fn short_runs_near_saturation_hold_the_truth() {
             );
         }
     }
-    // Well below it, all intervals have both ends and are narrow.
+    // Well below saturation, all intervals have both ends and are narrow.
     let quiet = coverage(Queue { servers: 4, utilisation: 0.5, seconds: 120 }, 20);
     assert!(quiet.iter().all(|of| of.open == 0 && of.width() < 1.25), "{quiet:?}");
 }
@@ -150,7 +150,7 @@ fn the_truth_is_that_of_queueing_theory() {
     // Erlang's C for four servers at 0.8, from his tables.
     let four = Queue { servers: 4, ..one };
     assert!((four.erlang_c() - 0.5964).abs() < 1e-4, "{}", four.erlang_c());
-    // And as long a run as it takes to see it.
+    // And a run long enough to show it.
     let long = Queue { seconds: 3_000, ..four };
     let mut all = Histogram::new();
     long.simulate(1).iter().for_each(|second| all.merge(second));
@@ -160,7 +160,8 @@ fn the_truth_is_that_of_queueing_theory() {
     }
 }
 
-/// `LOADSTONE_COVERAGE`: runs per setting; `LOADSTONE_COVERAGE_SEED`: of the first. With 1,000, which takes minutes, these are the figures of docs/metrics.md:
+/// `LOADSTONE_COVERAGE`: runs per setting; `LOADSTONE_COVERAGE_SEED`: the first seed. With 1,000 runs, which take minutes, it prints the figures of
+/// docs/metrics.md:
 /// `LOADSTONE_COVERAGE=1000 cargo test -p loadstone-analysis --lib the_whole_table -- --nocapture`.
 #[test]
 fn the_whole_table() {
@@ -172,7 +173,7 @@ fn the_whole_table() {
         let rows: Vec<_> = queues.map(|queue| (queue, scope.spawn(move || coverage(queue, runs)))).collect();
         for (Queue { servers, utilisation, seconds }, row) in rows {
             let row = row.join().unwrap();
-            // Nine in ten are held (docs/metrics.md): fewer than six of ten are in one of six hundred.
+            // Nine in ten contain the truth (docs/metrics.md): fewer than six of ten do so once in six hundred times.
             assert!(row.iter().all(|of| of.holds * 10 >= of.given * 6), "M/M/{servers} at {utilisation}, {seconds} s: {row:?}");
             let percent = |count: u64| 100.0 * count as f64 / runs as f64;
             let cell = |of: &Coverage| format!("{:.1} % ({:.0} %, {:.2})", 100.0 * of.share(), percent(of.given - of.open), of.width());
