@@ -5,10 +5,12 @@
 //! follows from it (`analysis`).
 
 mod batch;
+mod pool_members;
 mod role;
 mod time_series;
 pub mod unit;
 
 pub use batch::{NoticeKind, SignalBatch, SignalNotice};
+pub use pool_members::PoolMembers;
 pub use role::Role;
 pub use time_series::{Signal, SignalKind, SignalPoint};

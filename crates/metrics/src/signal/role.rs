@@ -66,7 +66,7 @@ pub enum Role {
     /// Bytes that it may use.
     GroupMemoryMax,
 
-    // A pool whose members are handed out one user at a time: connections, threads. Part: the pool.
+    // A pool whose members are handed out to one user at a time. Part: the pool. `Signal::members` states what they are: connections, threads.
     PoolInUse,
     /// Members that nobody uses.
     PoolIdle,
@@ -181,6 +181,21 @@ pub enum Role {
 }
 
 impl Role {
+    /// Whether it describes a pool, so that [`Signal::members`](crate::Signal::members) belongs to it.
+    pub fn is_of_pool(self) -> bool {
+        matches!(
+            self,
+            Role::PoolInUse
+                | Role::PoolIdle
+                | Role::PoolWaiting
+                | Role::PoolSize
+                | Role::PoolSizeMax
+                | Role::PoolWaitTime
+                | Role::PoolUseTime
+                | Role::PoolAcquisitions
+        )
+    }
+
     /// What its seconds per second are a number of, which may be more than one; `None` where they are a share of something.
     pub(crate) fn counted_in(self) -> Option<&'static str> {
         match self {
