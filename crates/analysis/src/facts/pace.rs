@@ -27,7 +27,7 @@ impl Evenness {
     /// `None`: too few to tell.
     pub(crate) fn of(counts: &[f64], seconds_min: usize) -> Option<Self> {
         let (mean, deviation) = (mean(counts), population_variance(counts).sqrt());
-        (counts.len() >= seconds_min && mean >= MEAN_MIN).then(|| Self { mean, deviation, seconds: counts.len() })
+        (counts.len() >= seconds_min && mean >= MEAN_MIN).then_some(Self { mean, deviation, seconds: counts.len() })
     }
 
     /// Of the sums over the fewest seconds that come at an even pace, and how many seconds these are. `None`: too few to tell, or at no even pace.

@@ -1,7 +1,7 @@
 //! Which resource is named as the limit, whatever the shape of the load, and that none is where none is at its limit.
 
 use loadstone_analysis::{Confidence, Finding, ResourceKind, conclude};
-use loadstone_metrics::{NoticeKind, Role, SignalNotice};
+use loadstone_metrics::{NoticeKind, PoolMembers, Role, SignalNotice};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
@@ -363,6 +363,21 @@ fn a_pool_whose_connections_are_held_no_longer_than_before_is_too_small() {
     assert!(found[0].alternatives[0].text.starts_with("Something slow that keeps them in use for longer. Ruled out"), "{}", shown(&found));
 }
 
+/// HikariCP's own tracker calls the threads that wait for a connection `pending_threads`. The observer states what the pool hands out.
+#[test]
+fn a_pool_is_called_by_what_it_hands_out_and_not_by_the_words_of_a_metric() {
+    let system = System { capacity: 100.0, base: 0.1, is_shared: false };
+    let mut run = pooled(&system.under(Load::Ramp(5.0, 150.0, 60)), 10.0);
+    let rule_of = |run: &Run| findings(run)[0].rule.clone();
+    for series in &mut run.signals {
+        series.signal.name = series.signal.name.replace("hikaricp_connections_pending", "hikaricp_pending_threads");
+        series.signal.members = Some(PoolMembers::Connections);
+    }
+    assert_eq!(rule_of(&run), "connection-pool");
+    run.signals.iter_mut().for_each(|series| series.signal.members = Some(PoolMembers::Threads));
+    assert_eq!(rule_of(&run), "workers");
+}
+
 #[test]
 fn a_pool_whose_connections_are_held_for_longer_is_not_what_to_change() {
     // The same pool before a core that takes 25 per second: 40 ms each at first, and then 400.
@@ -383,7 +398,7 @@ fn three_request_threads_are_named_though_nobody_counts_who_waits_for_one() {
     let system = System { capacity: 30.0, base: 0.1, is_shared: true };
     let fluid = system.under(Load::Ramp(2.0, 60.0, 60));
     let mut run = observe_cpu(&fluid, 0.004, Some(0.5));
-    let threads = |metric, role| gauge("app", metric).role(role).part("jetty_threads");
+    let threads = |metric, role| gauge("app", metric).role(role).part("jetty_threads").members(PoolMembers::Threads);
     threads("jetty_threads_busy", Role::PoolInUse).each_second(&mut run, |second| fluid.open[second as usize].min(3.0));
     threads("jetty_threads_config_max", Role::PoolSizeMax).each_second(&mut run, |_| 3.0);
     let found = findings(&run);

@@ -1,7 +1,8 @@
 //! Runs made up for tests.
 
 use loadstone_metrics::{
-    GeneratorSlice, LeafSlice, Outcome, Phases, Recorder, Role, Sample, SeriesKey, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot,
+    GeneratorSlice, LeafSlice, Outcome, Phases, PoolMembers, Recorder, Role, Sample, SeriesKey, SeriesKind, Signal, SignalKind,
+    SignalPoint, Snapshot,
 };
 use loadstone_plan::{
     Aggregate, Bound, ClosedStage, Comparison, LoadProfile, Metric, OpenStage, Selector, TestPlan, Threshold, Timing, Window,
@@ -221,6 +222,10 @@ impl MadeSignal {
 
     pub(crate) fn part(self, part: &str) -> Self {
         Self(Signal { part: part.to_owned(), ..self.0 })
+    }
+
+    pub(crate) fn members(self, members: PoolMembers) -> Self {
+        Self(Signal { members: Some(members), ..self.0 })
     }
 
     pub(crate) fn unit(self, unit: &str) -> Self {
