@@ -10,7 +10,7 @@ use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use super::{ComparedInput, EFFECT, RunComparison, compare};
 use crate::draws::Draws;
-use crate::summary::{Numbers, Told};
+use crate::summary::{Conclusions, Numbers};
 use crate::{Findings, Grade, RunTally, Summary, Validity, Verdict};
 
 /// Deviation of the logarithm of a service that knows no queue.
@@ -166,7 +166,8 @@ fn summary(run: &Run) -> Summary {
         thresholds: Vec::new(),
         findings: Findings { findings: Vec::new(), remark: String::new() },
     };
-    let told = Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
+    let told =
+        Conclusions { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
     Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan.name, told)
 }
 

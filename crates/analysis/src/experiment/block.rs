@@ -83,7 +83,7 @@ impl Block {
         run.slices.retain(|slice| (warm_up..seconds).contains(&(slice.slice as usize)));
         let tally = RunTally::of(&run.slices);
         let mut numbers = Numbers::of(&run, &tally);
-        doubt::put_into(&mut numbers, &tally, &DoubtTally::of(&run.plan, &run.slices, |_| true));
+        doubt::mark_numbers(&mut numbers, &tally, &DoubtTally::of(&run.plan, &run.slices, |_| true));
         let seconds = seconds.saturating_sub(warm_up).max(1) as f64;
         let of_row = |kind: SubjectKind, row: &RequestRow| {
             BlockSubject::of(SubjectKey { kind, series: Some(row.key.clone()) }, (row.count, row.failed), seconds, &row.response)

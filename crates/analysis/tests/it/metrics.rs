@@ -148,5 +148,5 @@ fn tags_beyond_the_limit_make_a_run_suspect() {
     let summary = conclude(&made::run_of(made::plan(made::open(2.0, 20)), slices));
     let check = summary.verdict.validity.checks.iter().find(|check| check.id == "series").unwrap();
     assert_eq!(check.grade, Some(loadstone_analysis::Grade::Suspect));
-    assert!(check.evidence.starts_with("7 samples carried tags that came after the limit of 500"), "{}", check.evidence);
+    assert!(check.evidence.starts_with("7 samples had a new set of tags after the limit of 500"), "{}", check.evidence);
 }

@@ -138,7 +138,7 @@ fn load_that_is_missing_with_an_agent_is_no_limit_of_the_generator() {
     assert_grade(&run, "offered-rate", Some(Valid));
     assert_grade(&run, "agents", Some(Suspect));
     let evidence = check_of(&run, "agents").evidence;
-    assert!(evidence.contains("1,49") && evidence.contains("arrivals were not made"), "{evidence}");
+    assert!(evidence.contains("1,49") && evidence.contains("arrivals did not start"), "{evidence}");
 }
 
 #[test]
@@ -195,12 +195,12 @@ fn a_run_without_a_completed_request_is_invalid_unless_it_makes_none_by_design()
         slice
     }
     let check = check_of(&run(iteration), "requests");
-    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "60 iterations ended, and not one made a request"));
+    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "60 iterations ended, and none sent a request"));
     let thrown = |slice: Slice| iteration(slice).script_error();
     let check = check_of(&run(thrown), "requests");
-    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "no request was made; 60 script errors thrown"));
+    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "no request was sent; 60 script errors occurred"));
     let cut_off = |slice: Slice| slice.request("A", 0, SECOND, Outcome::Interrupted);
-    assert!(check_of(&run(cut_off), "requests").evidence.starts_with("60 requests begun, and none ended"));
+    assert!(check_of(&run(cut_off), "requests").evidence.starts_with("60 requests started, and none ended"));
     assert_grade(&run(|slice| slice), "requests", Some(Invalid));
     assert_grade(&run(|slice| iteration(slice).check("held", true)), "requests", Some(Valid));
     assert_grade(&run(|slice| slice.request("A", 0, MS, Outcome::Status)), "requests", Some(Valid));
@@ -236,7 +236,12 @@ fn data_that_is_used_up_ends_a_load_and_is_told_as_what_it_is() {
     };
     let check = check_of(&run(true), "offered-rate");
     assert_eq!(check.grade, Some(Valid), "{}", check.evidence);
-    assert!(check.evidence.contains("used up by 13.0 s") && check.advice.contains("more rows"), "{} {}", check.evidence, check.advice);
+    assert!(
+        check.evidence.contains("used up its data by 13.0 s") && check.advice.contains("more rows"),
+        "{} {}",
+        check.evidence,
+        check.advice
+    );
     assert_grade(&run(false), "offered-rate", Some(Invalid));
 }
 
@@ -538,7 +543,7 @@ fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
     assert_grade(&run, "slices", Some(Valid));
     run.slices.remove(30);
     assert_grade(&run, "slices", Some(Suspect));
-    assert!(check_of(&run, "slices").advice.starts_with("The disk did not take them"));
+    assert!(check_of(&run, "slices").advice.starts_with("The disk did not store them"));
     let error = loadstone_metrics::ErrorGroup {
         key: made::key(SeriesKind::Iteration, "Buy"),
         outcome: Outcome::Script,
