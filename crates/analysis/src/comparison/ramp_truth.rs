@@ -47,7 +47,7 @@ struct RampOutcomes {
     worse: u64,
     better: u64,
     /// Intervals that contain the truth, in the order of [`METRICS`].
-    holds: [u64; 3],
+    covers: [u64; 3],
 }
 
 fn outcomes(system: System, seeds: Range<u64>, slower: f64, truth: [f64; 3]) -> RampOutcomes {
@@ -57,9 +57,9 @@ fn outcomes(system: System, seeds: Range<u64>, slower: f64, truth: [f64; 3]) -> 
         outcomes.different += u64::from(comparison.rows().any(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)));
         outcomes.worse += u64::from(comparison.verdict == ComparisonVerdict::Worse);
         outcomes.better += u64::from(matches!(comparison.verdict, ComparisonVerdict::Better | ComparisonVerdict::Mixed));
-        for ((holds, metric), truth) in outcomes.holds.iter_mut().zip(METRICS).zip(truth) {
+        for ((covers, metric), truth) in outcomes.covers.iter_mut().zip(METRICS).zip(truth) {
             let row = row(&comparison, metric);
-            *holds += u64::from(row.low.is_none_or(|low| low <= truth) && row.high.is_none_or(|high| truth <= high));
+            *covers += u64::from(row.low.is_none_or(|low| low <= truth) && row.high.is_none_or(|high| truth <= high));
         }
     }
     outcomes
@@ -88,7 +88,8 @@ fn the_whole_table() {
     let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (pairs, first) = (asked("LOADSTONE_COMPARISONS").unwrap_or(8), asked("LOADSTONE_COMPARISON_SEED").unwrap_or(1));
     println!(
-        "| system, a ramp of a minute | same called different | mean, p50, p95 held | 20 % slower found | called better | mean, p50, p95 held |"
+        "| system, a ramp of a minute | unchanged reported as different | mean, p50, p95 covered | 20 % slower found | reported as better \
+         | mean, p50, p95 covered |"
     );
     println!("|---|--:|--:|--:|--:|--:|");
     std::thread::scope(|scope| {
@@ -101,17 +102,17 @@ fn the_whole_table() {
         for (system, row) in rows {
             let (same, slower) = row.join().unwrap();
             assert!(same.different * 5 <= pairs && slower.better * 5 <= pairs, "{}: {same:?}, {slower:?}", system.name);
-            assert!(same.holds.iter().all(|holds| holds * 4 >= pairs * 3), "{}: {same:?}", system.name);
+            assert!(same.covers.iter().all(|covers| covers * 4 >= pairs * 3), "{}: {same:?}", system.name);
             let share = |of| share_in_words(of, pairs);
-            let held = |of: [u64; 3]| of.map(|holds| format!("{:.1}", 100.0 * holds as f64 / pairs as f64)).join(", ");
+            let covered = |of: [u64; 3]| of.map(|covers| format!("{:.1}", 100.0 * covers as f64 / pairs as f64)).join(", ");
             println!(
                 "| {} | {} | {} % | {} | {} | {} % |",
                 system.name,
                 share(same.different),
-                held(same.holds),
+                covered(same.covers),
                 share(slower.worse),
                 share(slower.better),
-                held(slower.holds)
+                covered(slower.covers)
             );
         }
     });

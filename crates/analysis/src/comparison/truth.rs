@@ -34,7 +34,7 @@ struct Outcomes {
     worse: u64,
     same: u64,
     /// Intervals of the ratio of the median, the 99th percentile and the mean that contain the truth.
-    holds: [u64; 3],
+    covers: [u64; 3],
 }
 
 fn outcomes(system: System, seeds: u64, pairs: u64, slower: f64) -> Outcomes {
@@ -44,11 +44,11 @@ fn outcomes(system: System, seeds: u64, pairs: u64, slower: f64) -> Outcomes {
         outcomes.different += u64::from(comparison.rows().any(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)));
         outcomes.worse += u64::from(comparison.verdict == ComparisonVerdict::Worse);
         outcomes.same += u64::from(comparison.verdict == ComparisonVerdict::Same);
-        for (holds, metric) in outcomes.holds.iter_mut().zip([ComparedMetric::P50, ComparedMetric::P99, ComparedMetric::Mean]) {
+        for (covers, metric) in outcomes.covers.iter_mut().zip([ComparedMetric::P50, ComparedMetric::P99, ComparedMetric::Mean]) {
             let row = comparison.rows().find(|(subject, row)| subject.kind == SubjectKind::Request && row.metric == metric);
             let Some((_, row)) = row else { continue };
             let (low, high) = (row.low.unwrap_or(0.0), row.high.unwrap_or(f64::INFINITY));
-            *holds += u64::from(low <= slower && slower <= high);
+            *covers += u64::from(low <= slower && slower <= high);
         }
     }
     outcomes
@@ -60,7 +60,10 @@ fn outcomes(system: System, seeds: u64, pairs: u64, slower: f64) -> Outcomes {
 fn the_whole_table() {
     let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (pairs, seeds) = (asked("LOADSTONE_COMPARISONS").unwrap_or(12), asked("LOADSTONE_COMPARISON_SEED").unwrap_or(1));
-    println!("| system, five minutes each | same called different | mean held | p50 held | p99 held | 5 % slower found | called better |");
+    println!(
+        "| system, five minutes each | unchanged reported as different | mean covered | p50 covered | p99 covered | 5 % slower found \
+     | reported as better |"
+    );
     println!("|---|--:|--:|--:|--:|--:|--:|");
     std::thread::scope(|scope| {
         let both = |system| (outcomes(system, seeds, pairs, 1.0), outcomes(system, seeds, pairs, 1.05));
@@ -73,9 +76,9 @@ fn the_whole_table() {
                 "| {} | {} | {} | {} | {} | {} | {} |",
                 system.name,
                 share_in_words(same.different, pairs),
-                share_in_words(same.holds[2], pairs),
-                share_in_words(same.holds[0], pairs),
-                share_in_words(same.holds[1], pairs),
+                share_in_words(same.covers[2], pairs),
+                share_in_words(same.covers[0], pairs),
+                share_in_words(same.covers[1], pairs),
                 share_in_words(slower.worse, pairs),
                 share_in_words(slower.different - slower.worse, pairs),
             );

@@ -105,7 +105,7 @@ fn windows_judge_what_was_recorded_in_them() {
 #[test]
 fn what_was_never_recorded_has_no_data_and_a_counter_is_zero() {
     let result = judge(own("Other", MetricKind::Trend, Max, Below, 100.0));
-    assert_eq!((result.state, result.detail.as_str()), (NoData, "nothing was recorded under the metric \"Other\""));
+    assert_eq!((result.state, result.detail.as_str()), (NoData, "no value was recorded for the metric \"Other\""));
     let result = judge(own("Other", MetricKind::Counter, Count, Equals, 0.0));
     assert_eq!((result.state, result.measured), (Passed, Some(0.0)));
 }
@@ -114,12 +114,12 @@ fn what_was_never_recorded_has_no_data_and_a_counter_is_zero() {
 fn tags_choose_parts_of_metrics_and_requests() {
     let de = |tags: &[(&str, &str)]| judge(tagged(own("Value", MetricKind::Trend, Max, AtMost, 40.0), tags));
     assert_eq!((de(&[("country", "DE")]).state, de(&[("kind", "book"), ("country", "DE")]).measured), (Passed, Some(40.0)));
-    assert_eq!(de(&[("country", "FR")]).detail, "nothing was recorded under the metric \"Value\" with country=FR");
+    assert_eq!(de(&[("country", "FR")]).detail, "no value was recorded for the metric \"Value\" with country=FR");
     let slowest = |comparison, tags: &[(&str, &str)]| judge(tagged(threshold(Metric::ResponseTime, Min, comparison, 0.09), tags));
     assert_eq!((slowest(AtLeast, &[("country", "DE")]).state, slowest(AtLeast, &[]).state), (Passed, Failed));
     let failed = |tags: &[(&str, &str)]| judge(tagged(threshold(Metric::Failures, Rate, AtMost, 0.6), tags)).measured;
     assert_eq!((failed(&[("kind", "book")]), failed(&[])), (Some(1.0), Some(0.5)));
-    assert_eq!(slowest(AtLeast, &[("country", "FR")]).detail, "no request that it selects carried country=FR");
+    assert_eq!(slowest(AtLeast, &[("country", "FR")]).detail, "no request that the threshold selects has the tags country=FR");
 }
 
 #[test]

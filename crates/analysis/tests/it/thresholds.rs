@@ -106,7 +106,7 @@ fn the_last_window_counts_from_half_full_and_never_for_a_missing_count() {
     let shorter = judge(over(threshold(ResponseTime, Max, Below, 0.5), 30), tail(4));
     assert_eq!(
         (shorter.state, shorter.detail.as_str()),
-        (NoData, "no window of 30 s was even half full: run longer, or judge shorter windows")
+        (NoData, "no window of 30 s was at least half full: run longer, or use shorter windows")
     );
     let enough = || over(threshold(Requests, Count, AtLeast, 100.0), 10);
     assert_eq!([4, 9, 10].map(|extra| judge(enough(), tail(extra)).state), [Passed; 3]);
@@ -211,7 +211,7 @@ fn while_running_a_threshold_says_how_it_stands() {
     let stands: Vec<_> = so_far.iter().map(|result| (result.state, result.failing)).collect();
     assert_eq!(stands, [(Pending, false), (Pending, true), (Pending, true), (Failed, false), (Pending, false)]);
     assert!(so_far[0].detail.starts_with("so far p50 was 50.0 ms; bound below 60.0 ms"), "{}", so_far[0].detail);
-    assert!(so_far[1].detail.ends_with("; it fails at the moment"), "{}", so_far[1].detail);
+    assert!(so_far[1].detail.ends_with("; it currently fails"), "{}", so_far[1].detail);
     assert_eq!(so_far[3].detail, "so far the count was 100; bound at most 50; it can no longer be met");
     assert_eq!((so_far[4].measured, so_far[4].detail.as_str()), (None, "nothing measured yet"));
     thresholds.push(&slices()[1]);
