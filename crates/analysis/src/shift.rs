@@ -1,49 +1,47 @@
-//! Detects a shift of the values in a series, permanent or for a while.
+//! Where in a series values shifted: from an instant on, or for a while.
 //!
-//! Circular binary segmentation (Olshen, Venkatraman, Lucito & Wise 2004): of all segments of the series, the one whose mean differs most
-//! from that of the rest. Values are clipped first (as Huber's M-estimators do), so that an outlier has little weight. Permutations give
-//! the distribution under chance, and a Gumbel distribution gives the tail of the maximum beyond them (as in Knijnenburg et al. 2009).
-//! Values that are close in time resemble each other, which increases the variance of sums. Scores are reduced by that factor, as Hamed &
-//! Rao (1998) do for trends; for a plain shift, only the remaining noise is scaled. Permuted blocks were tried first: with the few blocks
-//! of a minute they missed a tenth of all doubled medians. Pettitt's test (1979) is the special case of one change; it misses shifts that
-//! return to the previous level.
+//! Circular binary segmentation (Olshen, Venkatraman, Lucito & Wise 2004): of all stretches of the series, the one whose mean differs most from that
+//! of the rest. Values are clipped first (as Huber's M-estimators do), so that an outlier has little weight. Chance is what permutations give; beyond
+//! them, the tail of a maximum is Gumbel's (as in Knijnenburg et al. 2009). Neighbours in time resemble each other, which makes sums vary more:
+//! scores are taken down by that factor, as Hamed & Rao (1998) do for trends; of a plain shift, only the noise beside it counts for so much more.
+//! Permuted blocks were tried first: with the few that a minute holds they missed a tenth of all doubled medians. Pettitt's test (1979) is the
+//! special case of one change; it misses what returns to where it was.
 
 use crate::robust::{median, spread};
 
-/// Values are clipped at this many deviations from the median.
-const CLIP_DEVIATIONS: f64 = 3.0;
-/// Minimum length of a segment, so that a single outlier is none.
-const SEGMENT_LENGTH_MIN: usize = 3;
-/// With fewer values no shift is reported.
+/// Deviations beyond which values count alike.
+const CLIPPED: f64 = 3.0;
+/// Values that a stretch needs, so that a single outlier is none.
+const LENGTH_MIN: usize = 3;
+/// Fewer values say nothing.
 pub(crate) const VALUES_MIN: usize = 12;
 const PERMUTATIONS: usize = 99;
-/// When this many permutations reach the score of the series, chance explains it.
+/// Permutations that reach as far as the series itself, after which chance is enough.
 const REACHED_MAX: usize = 5;
-/// Minimum number of independent values that a series must be equivalent to.
+/// Independent values that a series must be worth.
 const INDEPENDENT_MIN: f64 = 8.0;
-/// Share of the variance above which a shift is plain: only the remaining variance could have caused it by chance.
-const PLAIN_SHIFT_VARIANCE_SHARE_MIN: f64 = 0.75;
-/// Minimum improvement (in squared standard deviations) of a segment with two ends over one with one end: there are many more segments with
-/// two ends.
-const SECOND_END_IMPROVEMENT_MIN: f64 = 8.0;
-/// Minimum number of values on either side where only the width of the gap between them is evidence.
+/// Part of the variance from which a shift is plain: what is left beside it is all that could make it by chance.
+const EXPLAINED: f64 = 0.75;
+/// How much better (in squared standard deviations) two ends must be than one: there are many more stretches than ends.
+const SECOND_END: f64 = 8.0;
+/// Values that either side needs where only the width of the gap between them tells how rare they are.
 const GAP_SIDE_MIN: usize = 5;
-/// Minimum score in standard deviations. Any series without a change reaches it by chance, so a lower score is never significant.
-const SCORE_MIN: f64 = 3.0;
+/// Standard deviations that no series without a change would fail to reach by chance alone.
+const CHANCE: f64 = 3.0;
 
-/// A segment of values that differ from the others.
+/// A stretch of values that differ from the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shift {
-    /// First value of the segment, and the first after it. If `end` is the length of the series, the values did not return.
+    /// First value of the stretch, and the first after it. Where `end` is the length of the series, it did not return.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// The probability that a series without a change has a shift this clear.
+    /// Chance that a series without a change shows one as clear.
     pub(crate) p_value: f64,
-    /// Number of values by which `start` may be off (Hinkley 1970).
+    /// Values by which `start` may lie off (Hinkley 1970).
     pub(crate) start_error: usize,
 }
 
-/// The clearest shift; `None` where chance explains it.
+/// The clearest shift; `None` where chance would give as much.
 pub(crate) fn find(values: &[f64]) -> Option<Shift> {
     let count = values.len();
     if count < VALUES_MIN {
@@ -52,19 +50,19 @@ pub(crate) fn find(values: &[f64]) -> Option<Shift> {
     let scores = scores(values)?;
     let weights: Vec<f64> = (0..=count).map(|length| weight(length, count)).collect();
     let (start, end, score) = clearest(&scores, &weights);
-    if score < SCORE_MIN {
+    if score < CHANCE {
         return None;
     }
     let dependence = dependence(&scores, start, end);
-    let is_plain = score * score >= PLAIN_SHIFT_VARIANCE_SHARE_MIN * count as f64;
+    let is_plain = score * score >= EXPLAINED * count as f64;
     if (count as f64) < INDEPENDENT_MIN * dependence && !is_plain {
         return None;
     }
-    let reduced = if is_plain { reduced(score, count, dependence) } else { score / dependence.sqrt() };
-    let permuted = chance(&scores, &weights, reduced);
+    let lowered = if is_plain { lowered(score, count, dependence) } else { score / dependence.sqrt() };
+    let permuted = chance(&scores, &weights, lowered);
     let (start, end) = sharpened(values, start, end);
-    let probabilities = [permuted, probability_of_apart(values, (start, end), dependence), probability_of_gap(values, (start, end))];
-    let p_value = probabilities.into_iter().flatten().reduce(f64::min)?;
+    let chances = [permuted, chance_of_apart(values, (start, end), dependence), chance_of_gap(values, (start, end))];
+    let p_value = chances.into_iter().flatten().reduce(f64::min)?;
     Some(Shift { start, end, p_value, start_error: error_of_start(values, start, end, dependence) })
 }
 
@@ -75,39 +73,37 @@ fn scores(values: &[f64]) -> Option<Vec<f64>> {
     // A normal distribution's deviation is 1.48 times the median distance; where half of all are equal, the mean distance must do.
     let deviation = 1.4826 * median(&distances);
     let deviation = if deviation > 0.0 { deviation } else { distances.iter().sum::<f64>() / values.len() as f64 };
-    let clipped: Vec<f64> =
-        values.iter().map(|value| ((value - middle) / deviation.max(1e-300)).clamp(-CLIP_DEVIATIONS, CLIP_DEVIATIONS)).collect();
+    let clipped: Vec<f64> = values.iter().map(|value| ((value - middle) / deviation.max(1e-300)).clamp(-CLIPPED, CLIPPED)).collect();
     let n = clipped.len() as f64;
     let mean = clipped.iter().sum::<f64>() / n;
     let variance = clipped.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n;
     (variance > 0.0).then(|| clipped.iter().map(|value| (value - mean) / variance.sqrt()).collect())
 }
 
-/// The factor that converts the sum of the scores of a segment of this length to standard deviations.
+/// What makes the sum of the scores of a stretch of this length a number of standard deviations.
 fn weight(length: usize, count: usize) -> f64 {
     let (m, n) = (length as f64, count as f64);
-    if length < SEGMENT_LENGTH_MIN || count - length < SEGMENT_LENGTH_MIN { 0.0 } else { 1.0 / (m * (n - m) / n).sqrt() }
+    if length < LENGTH_MIN || count - length < LENGTH_MIN { 0.0 } else { 1.0 / (m * (n - m) / n).sqrt() }
 }
 
-/// The segment whose scores differ most, and its score in standard deviations. A segment with one end is preferred unless one with two ends
-/// is much better.
+/// The stretch whose scores differ most, and by how many standard deviations. One end is enough unless two are much better.
 fn clearest(scores: &[f64], weights: &[f64]) -> (usize, usize, f64) {
     let count = scores.len();
     let sums = sums(scores);
-    let (mut step, mut segment) = ((0, count, 0.0_f64), (0, count, 0.0_f64));
-    for start in SEGMENT_LENGTH_MIN..=count - SEGMENT_LENGTH_MIN {
+    let (mut step, mut stretch) = ((0, count, 0.0_f64), (0, count, 0.0_f64));
+    for start in LENGTH_MIN..=count - LENGTH_MIN {
         let score = (sums[start] * weights[start]).abs();
         if score > step.2 {
             step = (start, count, score);
         }
-        for end in (start + SEGMENT_LENGTH_MIN)..=count - SEGMENT_LENGTH_MIN {
+        for end in (start + LENGTH_MIN)..=count - LENGTH_MIN {
             let score = ((sums[end] - sums[start]) * weights[end - start]).abs();
-            if score > segment.2 {
-                segment = (start, end, score);
+            if score > stretch.2 {
+                stretch = (start, end, score);
             }
         }
     }
-    if segment.2.powi(2) > step.2.powi(2) + SECOND_END_IMPROVEMENT_MIN { segment } else { step }
+    if stretch.2.powi(2) > step.2.powi(2) + SECOND_END { stretch } else { step }
 }
 
 fn sums(values: &[f64]) -> Vec<f64> {
@@ -120,8 +116,8 @@ fn sums(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The number of values over which the series depends on itself after the shift is removed: the factor by which the variance of sums grows.
-/// 1 where neighbours do not resemble each other beyond chance.
+/// For how many values the series depends on itself once the shift is taken out: the factor by which the variance of sums grows. 1 where neighbours do
+/// not resemble each other beyond chance.
 fn dependence(scores: &[f64], start: usize, end: usize) -> f64 {
     let is_inside = |index: usize| (start..end).contains(&index);
     let mean = |wanted: bool| {
@@ -133,7 +129,7 @@ fn dependence(scores: &[f64], start: usize, end: usize) -> f64 {
     dependence_of(&rest)
 }
 
-/// The same factor for the residuals of a series after its levels (two or more) are removed.
+/// The same of what is left of a series once its two levels, or more, are taken out.
 pub(crate) fn dependence_of(rest: &[f64]) -> f64 {
     let n = rest.len() as f64;
     let square: f64 = rest.iter().map(|value| value * value).sum();
@@ -144,21 +140,20 @@ pub(crate) fn dependence_of(rest: &[f64]) -> f64 {
         return 1.0;
     }
     let summed = 1.0 + 2.0 * (1..rest.len() / 4).map(correlation).take_while(|found| *found > noise).sum::<f64>();
-    // Short series underestimate it (Kendall 1954). The correction is doubled because two levels were fitted.
+    // Short series hide a part of it (Kendall 1954); twice, as two levels were fitted.
     let first = (first + 2.0 * (1.0 + 3.0 * first) / n).min(0.95);
     summed.max((1.0 + first) / (1.0 - first))
 }
 
-/// The score that a plain shift would have if the remaining noise were independent. A score compares a shift with the total variance,
-/// including its own, so that even the clearest shift does not exceed √n. Student's t compares it with the rest, and only that grows with
-/// dependence.
-fn reduced(score: f64, count: usize, dependence: f64) -> f64 {
+/// The score that a plain shift would have if the noise beside it were independent. A score holds a shift against all of the variance, itself included, so that
+/// not even the clearest exceeds √n; Student's t holds it against the rest, and that alone is what dependence makes larger.
+fn lowered(score: f64, count: usize, dependence: f64) -> f64 {
     let n = count as f64;
     let t = score / (1.0 - (score * score / n).min(0.9999)).sqrt() / dependence.sqrt();
     t / (1.0 + t * t / n).sqrt()
 }
 
-/// The probability of a score this high, from the scores of permutations. `None`: it is not unusual.
+/// The chance of a score as high, from the scores of permutations. `None`: it is nothing unusual.
 fn chance(scores: &[f64], weights: &[f64], score: f64) -> Option<f64> {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let (mut reached_by, mut reached) = (Vec::with_capacity(PERMUTATIONS), 0);
@@ -179,10 +174,10 @@ fn chance(scores: &[f64], weights: &[f64], score: f64) -> Option<f64> {
     Some(-(-(-(score - location) / scale).exp()).exp_m1())
 }
 
-/// The probability that a segment lies entirely above, or entirely below, all the rest. In random order, the m largest of n values are
-/// adjacent in n − m + 1 of C(n, m) cases. Permutations of clipped scores cannot show how rare that is. Dependent values count as fewer.
-/// Times two for either side, and times two for the choice of lengths. `None`: the segment is not apart.
-fn probability_of_apart(values: &[f64], (start, end): (usize, usize), dependence: f64) -> Option<f64> {
+/// The chance that a stretch lies wholly above, or wholly below, all the rest: in random order the m largest of n values stand together in
+/// n − m + 1 of C(n, m) cases. Permutations of clipped scores cannot tell how rare that is. Values that depend on each other count for fewer. Times two
+/// for either side, and once more for the lengths to choose from. `None`: it does not lie so.
+fn chance_of_apart(values: &[f64], (start, end): (usize, usize), dependence: f64) -> Option<f64> {
     let range = |values: &mut dyn Iterator<Item = &f64>| {
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
     };
@@ -195,11 +190,11 @@ fn probability_of_apart(values: &[f64], (start, end): (usize, usize), dependence
     (is_apart && m >= 1.0 && n > m).then(|| (4.0 * ((n - m + 1.0).ln() - orders).exp()).min(1.0))
 }
 
-/// The probability of the gap between a segment and all the rest, by its width: few values have few orders, regardless of their distance.
-/// For noise with exponential tails, which are heavier than most (for logarithms: the tails of a power law), a value lies g mean distances
-/// beyond the others with probability e^−g. Further values beyond the gap are ignored, since they may depend on each other. The probability
-/// is multiplied by the number of segments. `None`: there is no gap, or either side may be a passing disturbance.
-fn probability_of_gap(values: &[f64], (start, end): (usize, usize)) -> Option<f64> {
+/// The chance of the gap between a stretch and all the rest, by its width: few values can be put into few orders, however far apart they lie. Of noise
+/// whose tails fall exponentially, which is more than most have (of logarithms: those of a power law), a value lies g mean distances beyond the others with a
+/// chance of e^−g; that there are several of them counts for nothing, since they may depend on each other. Times the stretches to choose from. `None`: there is
+/// no gap, or either side may be a passing disturbance.
+fn chance_of_gap(values: &[f64], (start, end): (usize, usize)) -> Option<f64> {
     let inside = &values[start..end];
     let outside: Vec<f64> = values[..start].iter().chain(&values[end..]).copied().collect();
     if inside.len().min(outside.len()) < GAP_SIDE_MIN {
@@ -214,11 +209,11 @@ fn probability_of_gap(values: &[f64], (start, end): (usize, usize)) -> Option<f6
         side.iter().map(|value| (value - middle).abs()).sum::<f64>()
     };
     let distance = (distances(inside) + distances(&outside)) / values.len() as f64;
-    let segments = (values.len() * values.len()) as f64 / 2.0;
-    (gap > 0.0).then(|| (segments * (-gap / distance.max(1e-3 * gap)).exp()).min(1.0))
+    let stretches = (values.len() * values.len()) as f64 / 2.0;
+    (gap > 0.0).then(|| (stretches * (-gap / distance.max(1e-3 * gap)).exp()).min(1.0))
 }
 
-/// A random permutation (Fisher & Yates).
+/// In random order (Fisher & Yates).
 fn permuted(scores: &[f64], random: &mut u64) -> Vec<f64> {
     let mut scores = scores.to_vec();
     for index in (1..scores.len()).rev() {
@@ -235,8 +230,7 @@ fn next(state: &mut u64) -> u64 {
     *state >> 11
 }
 
-/// Adjusts the ends so that the values themselves, not only their scores, lie closest to the medians of either side: clipped values are
-/// alike.
+/// Ends at which the values themselves, not only their scores, lie closest to the medians of either side: clipped values are alike.
 fn sharpened(values: &[f64], start: usize, end: usize) -> (usize, usize) {
     const AROUND: usize = 5;
     let count = values.len();
@@ -245,7 +239,7 @@ fn sharpened(values: &[f64], start: usize, end: usize) -> (usize, usize) {
     let outside = median(&outside);
     let middle = f64::midpoint(inside, outside);
     let is_inside = |value: f64| (value > middle) == (inside > outside);
-    // Number of values on the wrong side of the middle for an end at `at`.
+    // Values on the wrong side of the middle for an end at `at`.
     let wrong = |at: usize, low: usize, high: usize, opens: bool| {
         let before = values[low..at].iter().filter(|value| is_inside(**value) == opens).count();
         before + values[at..high].iter().filter(|value| is_inside(**value) != opens).count()
@@ -254,13 +248,12 @@ fn sharpened(values: &[f64], start: usize, end: usize) -> (usize, usize) {
         let (from, to) = (at.saturating_sub(AROUND).max(low), (at + AROUND).min(high));
         (from..=to).min_by_key(|candidate| (wrong(*candidate, from, to, opens), candidate.abs_diff(at))).unwrap_or(at)
     };
-    let sharp_start = best(start, SEGMENT_LENGTH_MIN, end - SEGMENT_LENGTH_MIN, true);
-    let sharp_end = if end == count { end } else { best(end, sharp_start + SEGMENT_LENGTH_MIN, count - SEGMENT_LENGTH_MIN, false) };
+    let sharp_start = best(start, LENGTH_MIN, end - LENGTH_MIN, true);
+    let sharp_end = if end == count { end } else { best(end, sharp_start + LENGTH_MIN, count - LENGTH_MIN, false) };
     (sharp_start, sharp_end)
 }
 
-/// Moving an end by one value costs (shift / deviation)² in likelihood. All ends within four are equally likely; dependent values count as
-/// one.
+/// Moving an end by one value costs (shift / deviation)² in likelihood; all within four are as likely, those that depend on each other counting for one.
 fn error_of_start(values: &[f64], start: usize, end: usize, dependence: f64) -> usize {
     let (before, after) = (&values[..start], &values[start..end]);
     let shift = (median(after) - median(before)).abs();
@@ -273,7 +266,7 @@ fn error_of_start(values: &[f64], start: usize, end: usize, dependence: f64) -> 
 mod tests {
     use super::*;
 
-    /// Uniform noise between 0 and 1, with a part of the previous value carried over.
+    /// Uniform noise between 0 and 1, and from each value to the next a part of the one before.
     fn noise(count: usize, memory: f64, seed: u64) -> Vec<f64> {
         let mut state = seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1;
         (0..20).for_each(|_| _ = next(&mut state));
@@ -287,21 +280,21 @@ mod tests {
     }
 
     #[test]
-    fn a_step_and_a_segment_are_found_at_their_positions() {
+    fn a_step_and_a_stretch_are_found_where_they_are() {
         for seed in 1..30 {
             let plain = noise(60, 0.0, seed);
             let step: Vec<f64> = plain.iter().enumerate().map(|(n, value)| value + if n >= 20 { 2.0 } else { 0.0 }).collect();
             let found = find(&step).unwrap();
             assert!((found.start, found.end) == (20, 60) && found.p_value < 1e-3, "{found:?}");
-            let segment: Vec<f64> =
+            let stretch: Vec<f64> =
                 plain.iter().enumerate().map(|(n, value)| value - if (25..35).contains(&n) { 2.0 } else { 0.0 }).collect();
-            let found = find(&segment).unwrap();
-            assert!((found.start, found.end) == (25, 35) && found.p_value < 3e-3, "seed {seed}: {found:?} {segment:?}");
+            let found = find(&stretch).unwrap();
+            assert!((found.start, found.end) == (25, 35) && found.p_value < 3e-3, "seed {seed}: {found:?} {stretch:?}");
         }
     }
 
     #[test]
-    fn noise_is_rarely_a_shift_even_with_memory() {
+    fn noise_is_seldom_a_shift_also_where_it_has_a_memory() {
         for memory in [0.0, 0.5, 0.8] {
             let found = (1..=400).filter(|seed| find(&noise(60, memory, *seed)).is_some_and(|found| found.p_value < 0.01)).count();
             assert!(found <= if memory > 0.0 { 16 } else { 8 }, "memory {memory}: {found} of 400 at 1 %");
@@ -309,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_with_memory_does_not_hide_a_much_larger_step() {
+    fn noise_with_a_memory_hides_no_step_that_dwarfs_it() {
         for seed in 1..30 {
             let wandering = noise(40, 0.9, seed);
             let step: Vec<f64> = wandering.iter().enumerate().map(|(n, value)| value + if n >= 20 { 6.0 } else { 0.0 }).collect();
@@ -318,20 +311,20 @@ mod tests {
         }
     }
 
-    /// Logarithms of medians of half a minute. Neighbours resemble each other, and few orders are possible.
+    /// Logarithms of medians of half a minute; neighbours resemble each other, and few orders are possible.
     #[test]
-    fn few_values_divided_by_a_gap_are_a_shift() {
+    fn few_values_that_a_gap_divides_are_a_shift() {
         let wandering = [2.4, 2.4, 2.3, 2.4, 2.3, 2.2, 2.2, 2.2, 2.2, 2.2, 2.3, 2.1];
         let step: Vec<f64> = wandering.into_iter().chain([7.6; 9]).collect();
         let found = find(&step).unwrap();
         assert!((found.start, found.end) == (12, 21) && found.p_value < 1e-9, "{found:?}");
-        // Three values at the same distance may be a passing disturbance.
+        // Three values that lie as far off may be a disturbance that passes.
         let passing: Vec<f64> = wandering.into_iter().chain([7.6; 3]).collect();
         assert!(find(&passing).is_none_or(|found| found.p_value > 1e-3));
     }
 
     #[test]
-    fn noise_with_heavy_tails_has_no_such_gap() {
+    fn noise_of_heavy_tails_has_no_such_gap() {
         let mut found = 0;
         for memory in [0.0, 0.5, 0.8] {
             for seed in 1..=700 {
@@ -344,7 +337,7 @@ mod tests {
                         value
                     })
                     .collect();
-                found += usize::from((5..=19).any(|at| probability_of_gap(&heavy, (at, 24)).is_some_and(|chance| chance < 0.01)));
+                found += usize::from((5..=19).any(|at| chance_of_gap(&heavy, (at, 24)).is_some_and(|chance| chance < 0.01)));
             }
         }
         assert!(found <= 4, "{found} of 2,100 at 1 %");

@@ -9,7 +9,7 @@ mod belief;
 mod bootstrap;
 mod model;
 mod ramp;
-mod ramp_segment;
+mod ramp_stretch;
 #[cfg(test)]
 mod ramp_truth;
 mod reading;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::resampled;
 use super::model::CapacityInterval;
-use super::ramp_segment::{RampBlock, RampSegment, carried, highest_sustained, overloaded, segments};
+use super::ramp_stretch::{RampBlock, RampSegment, carried, highest_sustained, overloaded, segments};
 use super::reading::invalidated_by;
 use super::utilisation::{Ceilings, ResourceCeiling, UnknownCeiling};
 use super::what_if::WhatIf;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{draws, interval};
 use super::model::CapacityInterval;
-use super::ramp_segment::{RampSegment, carried};
+use super::ramp_stretch::{RampSegment, carried};
 use crate::facts::next_limits::{self, LimitedResource};
 use crate::facts::path::Path;
 use crate::facts::signals::ObservedSignals;
