@@ -59,7 +59,7 @@ it("a ramp shows its stretches about the curve, the ceiling, and where each reso
   expect((await box("rect.ceiling")).y).toBeLessThan((await box("circle.stretch")).y);
   expect((await box("polyline")).y).toBeLessThan((await box("rect.ceiling")).y + 30);
   expect(await page.getByTestId("resource").count()).toBe(2);
-  expect(await page.getByTestId("unknown").innerText()).toContain("not known: it was read in 3 of 40 stretches");
+  expect(await page.getByTestId("unknown").innerText()).toContain("not known: it was read in 3 of 40 segments");
   await page.close();
 });
 

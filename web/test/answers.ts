@@ -40,7 +40,7 @@ const probe = (load: string, x: number, holds: boolean, measured: string): Capac
 });
 
 export const CAPACITY: CapacityView = {
-  test: "shop", word: "FOUND", tone: "good", headline: "it takes 113/s (95 % interval 111/s to 117/s)",
+  test: "shop", word: "FOUND", tone: "good", headline: "the capacity is 113/s (95 % interval 111/s to 117/s)",
   facts: [
     ["must hold", "p99 < 300ms and failures < 1%"], ["gives way", "p99 < 300ms"],
     ["limited by", "\"Check out\" waits for the shop's database pool (run-120)"],
@@ -74,7 +74,10 @@ export const RAMP: RampView = {
   headline: "More than this no load of this kind gets through (95 % interval 194/s to 206/s); times grow long before.",
   facts: [
     ["seen", "198/s, held for a fifth of the load"], ["limited by", "\"Check out\" waits for the shop's database pool"],
-    ["what if", "without the 8 members of the pool \"db\" at most about 475/s (450/s to 500/s), an upper bound: there the 2 cores of \"shop\" would be full"],
+    [
+      "what if",
+      "without the 8 members of the pool \"db\": at most about 475/s (450/s to 500/s), an upper bound at which the 2 cores of \"shop\" would be full",
+    ],
   ],
   inside: [{ at: 0.1, text: "1" }, { at: 0.5, text: "10" }, { at: 0.9, text: "100" }],
   throughputs: [{ at: 0, text: "0/s" }, { at: 0.37, text: "100/s" }, { at: 0.74, text: "200/s" }],
@@ -88,7 +91,7 @@ export const RAMP: RampView = {
       { what: "the 2 cores of \"shop\"", full_at: "475/s (450/s to 500/s)", bar: { low: 0.7, at: 0.75, high: 0.8 } },
     ],
   },
-  unknown: [["the disk sda", "it was read in 3 of 40 stretches"]],
+  unknown: [["the disk sda", "it was read in 3 of 40 segments"]],
 };
 
 const row = (metric: string, decides: boolean, bar: [number, number, number], more: Partial<ExperimentRowView> = {}): ExperimentRowView => ({
@@ -99,7 +102,7 @@ const row = (metric: string, decides: boolean, bar: [number, number, number], mo
 export const EXPERIMENT: ExperimentView = {
   test: "experiment.load.ts", knob: "pool", values: ["4", "8"], word: "BETTER", tone: "good",
   headline: "p95 of \"Check out\" 121 ms → 63.3 ms (×0.52, 0.49–0.56), throughput 310/s → 598/s (+93.1 %, +86.2 to +100.3)",
-  how: "4 rounds with blocks of 10 s, the first 1 s of each left out; decided", remarks: ["response times still moved at the end of a block"],
+  how: "4 rounds with blocks of 10 s, the first 1 s of each left out; decided", remarks: ["response times had not settled at the end of a block"],
   proof: {
     word: "PROVED", tone: "good", claim: "\"Check out\" waits for one of 4 connections", because: "with 8 in place of 4, p95 of \"Check out\" is halved.",
   },
@@ -118,7 +121,7 @@ export const EXPERIMENT: ExperimentView = {
   }],
   ratios: [{ at: 0.12, text: "×0.5" }, { at: 0.5, text: "×1" }, { at: 0.88, text: "×2" }],
   same: { low: 0.43, at: 0.5, high: 0.57 },
-  sensitivities: ["each ms costs \"Check out\" 9.80 ms (9.70 to 10.10): 10 round trips, one after the other"],
+  sensitivities: ["each ms of delay adds 9.80 ms to \"Check out\" (9.70 to 10.10): 10 sequential round trips"],
   blocks: [0, 1, 1, 0, 0, 1, 1, 0].map((value, i) => ({ value, round: Math.floor(i / 2) + 1, x: (i + 0.5) / 8, run: `block-${i}`, text: `block ${i}` })),
   courses: ["throughput, All requests", "p95, Check out"].map((title, course) => ({
     title, ticks: [{ at: 0.2, text: course ? "60 ms" : "300/s" }, { at: 0.8, text: course ? "120 ms" : "600/s" }],

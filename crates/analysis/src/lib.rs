@@ -1,9 +1,9 @@
-//! What can be concluded from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
+//! Conclusions from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
 //!
-//! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others). [`conclude`] makes them of a
-//! run that is over; [`LiveAnalysis`] follows one that is not, and [`Provisional`] is what it shows so far of its system. `facts` holds what a run
-//! shows about its system, computed once; the rules in `findings` read facts, and nothing else, to say what limits it. Definitions:
-//! docs/metrics.md, docs/validity.md and docs/findings.md.
+//! Read [`Verdict`] first, then [`Summary`] (all the numbers that any surface shows). [`conclude`] computes them for a run that is over.
+//! [`LiveAnalysis`] follows a run in progress, and [`Provisional`] has its findings so far. `facts` holds facts about the system under
+//! test, computed once. The rules in `findings` read only facts and report what limits the system. Definitions: docs/metrics.md,
+//! docs/validity.md and docs/findings.md.
 
 mod capacity;
 mod censored;

@@ -67,7 +67,8 @@ fn thresholds_are_judged_by_all_that_was_measured() {
         _ => vec![send(OK)],
     });
     let (load, body) = ("iterations(10).users(30).perUser()", r#"await user.get("/");"#);
-    let hold = r#"requests().count.equals(300), iterationCount().count.equals(300), failures().count.equals(30), failures().rate.equals(0.1),
+    let hold = r#"requests().count.equals(300), iterationCount().count.equals(300), failures().count.equals(30), \
+     failures().rate.equals(0.1),
         responseTime().p50.below("990ms"), responseTime().percentile(95).atLeast("990ms")"#;
     let fail = r#"requests().count.above(300), failures().count.below(30), responseTime().p50.atLeast("990ms"), responseTime().p95.below("990ms")"#;
     for workers in WORKERS {
@@ -109,5 +110,5 @@ fn a_script_that_computes_leaves_answers_unread_and_the_run_says_so() {
     let check = check("read-lag");
     // Of some percentile above the median: the kernel begins to stamp when it finds the time.
     let evidence = check["evidence"].as_str().expect("a text");
-    assert!(evidence.starts_with("p9") && evidence.contains(" of the time that responses lay unread was "), "{evidence}");
+    assert!(evidence.starts_with("p9") && evidence.contains(" of the time that responses waited to be read was "), "{evidence}");
 }

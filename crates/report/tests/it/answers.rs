@@ -121,14 +121,14 @@ fn ramp_estimate() -> RampEstimate {
         unknown_ceilings: vec![UnknownCeiling {
             resource: "shop/pool".to_owned(),
             what: "the 8 members of the pool \"db\"".to_owned(),
-            why: "it was read in 3 of 40 stretches".to_owned(),
+            why: "it was read in 3 of 40 segments".to_owned(),
         }],
         what_if: Some(WhatIf {
             without: Some("the 2 cores of \"shop\"".to_owned()),
             resource: Some("host/disk".to_owned()),
             throughput_max: Some(at(300.0)),
             sure: 1.0,
-            remark: "without the 2 cores of \"shop\" at most about 300/s".to_owned(),
+            remark: "without the 2 cores of \"shop\": at most about 300/s".to_owned(),
         }),
     }
 }
@@ -141,8 +141,8 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
     for line in [
         "full first   the 2 cores of \"shop\" at about 200/s (194/s to 206/s)",
         "next         the disk sda at about 300/s (291/s to 309/s)",
-        "what if      without the 2 cores of \"shop\" at most about 300/s",
-        "not known    the 8 members of the pool \"db\": it was read in 3 of 40 stretches",
+        "what if      without the 2 cores of \"shop\": at most about 300/s",
+        "not known    the 8 members of the pool \"db\": it was read in 3 of 40 segments",
     ] {
         assert!(lines.contains(&line), "{line} in {text}");
     }
@@ -152,9 +152,9 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
     let markdown = loadstone_report::capacity::ramp_markdown(&estimate, &fixtures::summary());
     for line in [
         "- seen: 212/s, held for a fifth of the load",
-        "- what if: without the 2 cores of \"shop\" at most about 300/s",
+        "- what if: without the 2 cores of \"shop\": at most about 300/s",
         "| the disk sda | 300/s (291/s to 309/s) |",
-        "| the 8 members of the pool \"db\" | not known: it was read in 3 of 40 stretches |",
+        "| the 8 members of the pool \"db\" | not known: it was read in 3 of 40 segments |",
     ] {
         assert!(markdown.lines().any(|of| of == line), "{line} in {markdown}");
     }
@@ -173,13 +173,13 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
     let untold = RampEstimate {
         throughput_max: None,
         law: None,
-        remark: "not identified: the load did not vary by twice or more".to_owned(),
+        remark: "not identified: the load varied by less than a factor of two".to_owned(),
         ceilings: Vec::new(),
         unknown_ceilings: Vec::new(),
         ..estimate
     };
     let view = RampView::of(&untold, &fixtures::summary());
-    assert_eq!((view.word.as_str(), view.headline.as_str()), ("Not identified", "the load did not vary by twice or more"));
+    assert_eq!((view.word.as_str(), view.headline.as_str()), ("Not identified", "the load varied by less than a factor of two"));
     assert!(view.ceiling.is_none() && view.curve.is_empty() && view.resources.is_none() && view.stretches.len() == 40);
 }
 
@@ -191,7 +191,7 @@ fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
         unit: LoadUnit::Arrivals,
         objectives: vec!["p99 < 300ms".to_owned()],
         verdict: CapacityVerdict::Found,
-        headline: "it takes 113/s".to_owned(),
+        headline: "the capacity is 113/s".to_owned(),
         capacity: Some(CapacityInterval { value: 113.0, low: 111.0, high: 117.0 }),
         highest_held: Some(110.0),
         lowest_failed: Some(120.0),

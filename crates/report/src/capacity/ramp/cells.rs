@@ -58,7 +58,7 @@ pub(super) fn interval(CapacityInterval { value, low, high }: CapacityInterval) 
     format!("{} ({} to {})", loadstone_units::rate(value), loadstone_units::rate(low), loadstone_units::rate(high))
 }
 
-/// `the disk sda: it was read in 3 of 40 stretches`.
+/// `the disk sda: it was read in 3 of 40 segments`.
 fn unknown(of: &UnknownCeiling) -> String {
     format!("{}: {}", of.what, of.why)
 }

@@ -1,15 +1,17 @@
-//! A load that rises beside others that stay as they are: what is said of all of them, and which of them a database works for.
+//! A load that rises in parallel with constant loads: the findings and remarks on each, and the requests that a database statement belongs
+//! to.
 
 use loadstone_analysis::{Findings, conclude};
 use loadstone_metrics::Role;
 use loadstone_plan::{Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
 use loadstone_run_directory::Run;
 
-use crate::made::{self, MS, SECOND, Slice, counter};
+use crate::synthetic::{self, MS, SECOND, Slice, counter};
 
 const SECONDS: u32 = 40;
 
-/// "List" of "Trips" rises from 2 to 70 a second, while "Show" of "Browse" stays at 8; both with their time in a second, in milliseconds.
+/// "List" of "Trips" rises from 2 to 70 per second, while "Show" of "Browse" remains at 8. Both take their times by second, in
+/// milliseconds.
 fn run(show_ms: impl Fn(u32) -> u64, list_ms: impl Fn(u32) -> u64) -> Run {
     let rate = |from, to| LoadProfile::Open {
         stages: vec![OpenStage::Rate { from, to, duration_ns: u64::from(SECONDS) * SECOND, timing: Timing::Even }],
@@ -21,7 +23,7 @@ fn run(show_ms: impl Fn(u32) -> u64, list_ms: impl Fn(u32) -> u64) -> Run {
         let slice = slice.requests_of("Trips", "List", lists(second), list_ms(second) * MS);
         slice.arrivals_of(0, 8).arrivals_of(1, lists(second)).done()
     };
-    made::run_of(TestPlan::new("shop", ["Browse", "Trips"], load), (0..SECONDS).map(slice).collect())
+    synthetic::run_of(TestPlan::new("shop", ["Browse", "Trips"], load), (0..SECONDS).map(slice).collect())
 }
 
 fn lists(second: u32) -> u64 {
@@ -33,25 +35,25 @@ fn findings(run: &Run) -> Findings {
 }
 
 #[test]
-fn a_load_that_stays_the_same_holds_beside_one_that_rises() {
+fn a_constant_load_remains_fast_in_parallel_with_a_rising_load() {
     let remark = findings(&run(|_| 3, |_| 12)).remark;
     assert!(remark.text.starts_with("Nothing limits it at this load: throughput followed the load"), "{remark}");
 }
 
-/// The last seconds of it reach what limits it.
+/// Only the last seconds of the ramp reach the limit.
 #[test]
-fn a_ramp_that_ends_just_above_a_limit_is_not_said_to_meet_none() {
+fn a_ramp_that_ends_just_above_a_limit_is_not_reported_without_limit() {
     let remark = findings(&run(|_| 3, |second| if second < 36 { 12 } else { 16 })).remark;
     assert!(remark.text.starts_with("Cannot tell what limits it: times began to grow only at the top of the load"), "{remark}");
     assert!(remark.text.contains("(\"List\" from 12.0 ms to 16.0 ms)") && remark.text.contains("Raise the load further"), "{remark}");
-    // A little longer, it may be the load itself.
+    // A small increase may be caused by the load itself.
     let remark = findings(&run(|_| 3, |second| if second < 36 { 12 } else { 13 })).remark;
     assert!(remark.text.starts_with("Nothing limits it at this load"), "{remark}");
 }
 
 #[test]
-fn one_that_slows_down_beside_it_does_not() {
-    // By two thirds, in the middle: less than a limit shows, and more than nothing.
+fn a_constant_load_that_slows_down_is_not_reported_as_fast() {
+    // By two thirds, in the middle: less than at a limit, but significant.
     let slower = run(|second| if second < 20 { 30 } else { 50 }, |_| 12);
     let said = findings(&slower);
     assert!(said.findings.iter().any(|finding| finding.rule == "change") || said.remark.text.starts_with("Cannot tell"), "{said:?}");
@@ -59,10 +61,10 @@ fn one_that_slows_down_beside_it_does_not() {
 }
 
 #[test]
-fn what_is_executed_for_one_request_again_and_again_is_told_of_that_request() {
+fn repeated_statements_are_attributed_to_their_request() {
     let asked = |each: u64, list_ms: fn(u32) -> u64| {
         let mut run = run(|_| 3, list_ms);
-        // Two for each "Show", and some of the observer's own.
+        // Two for each "Show", and a few of the observer.
         let all = counter("mysql", "statements").role(Role::Statements);
         all.each_second(&mut run, |second| (13 + 2 * 8 + each * lists(second as u32)) as f64);
         findings(&run)
@@ -72,7 +74,7 @@ fn what_is_executed_for_one_request_again_and_again_is_told_of_that_request() {
     let said =
         "\"mysql\" is asked 61 times for each \"List\": each is a round trip that requests pay for, though that limits nothing here.";
     assert!(passing.remark.text.contains(said), "{}", passing.remark);
-    // Where it does take longer and longer, it is a finding.
+    // If it takes longer and longer, it is a finding.
     let slow = asked(61, |second| 12 + u64::from(second) * 2);
     let found = slow.findings.iter().find(|finding| finding.rule == "many-transactions").unwrap_or_else(|| panic!("{slow:?}"));
     assert!(found.claim.contains("\"mysql\" is asked 61 times for each \"List\""), "{}", found.claim);
@@ -80,7 +82,7 @@ fn what_is_executed_for_one_request_again_and_again_is_told_of_that_request() {
 }
 
 #[test]
-fn what_comes_whatever_is_asked_is_told_of_no_request() {
+fn statements_that_do_not_follow_the_load_are_attributed_to_no_request() {
     let mut run = run(|_| 3, |_| 12);
     counter("mysql", "statements").role(Role::Statements).each_second(&mut run, |second| 900.0 + (second % 7) as f64);
     assert!(!findings(&run).remark.text.contains("is asked"), "{}", findings(&run).remark);

@@ -1,4 +1,4 @@
-//! Runs made up for tests.
+//! Constructs runs for tests.
 
 use loadstone_metrics::{
     GeneratorSlice, LeafSlice, Outcome, Phases, PoolMembers, Recorder, Role, Sample, SeriesKey, SeriesKind, Signal, SignalKind,
@@ -48,7 +48,7 @@ pub(crate) fn key(kind: SeriesKind, name: &str) -> SeriesKey {
     SeriesKey { kind, scenario: "Buy".into(), group: "".into(), name: name.into() }
 }
 
-/// One second in the making.
+/// Builder for one second of a run.
 pub(crate) struct Slice {
     number: u32,
     recorder: Recorder,
@@ -66,7 +66,7 @@ impl Slice {
         u64::from(self.number) * SECOND
     }
 
-    /// A request whose schedule lag and service time are given. Nanoseconds.
+    /// A request with the given schedule lag and service time. Nanoseconds.
     pub(crate) fn request(mut self, name: &str, lag: u64, service: u64, outcome: Outcome) -> Self {
         self.record(SeriesKind::Request, name, lag, service, outcome);
         self
@@ -79,7 +79,7 @@ impl Slice {
         self
     }
 
-    /// A passed request whose phases are given.
+    /// A passed request with the given phases.
     pub(crate) fn request_with(mut self, name: &str, phases: Phases, service: u64) -> Self {
         self.record_with(&key(SeriesKind::Request, name), 0, phases, service, Outcome::Passed);
         self
@@ -113,7 +113,7 @@ impl Slice {
     }
 
     fn record_with(&mut self, key: &SeriesKey, lag: u64, phases: Phases, service: u64, outcome: Outcome) {
-        // Far enough from zero that lag can be taken off.
+        // Late enough that the lag can be subtracted.
         let started = self.begin() + 1_000 * SECOND;
         let id = self.recorder.series(key);
         if key.kind == SeriesKind::Request {
@@ -152,14 +152,14 @@ impl Slice {
         self
     }
 
-    /// As many iterations of one leaf as arrivals came due, all ended.
+    /// As many iterations of one leaf as due arrivals, all ended.
     pub(crate) fn arrivals_of(mut self, leaf: u32, count: u64) -> Self {
         let leaf = self.recorder.leaf(leaf);
         (leaf.arrivals_due, leaf.started, leaf.ended) = (count, count, count);
         self
     }
 
-    /// As many iterations as arrivals came due, all ended.
+    /// As many iterations as due arrivals, all ended.
     pub(crate) fn arrivals(self, count: u64) -> Self {
         self.leaf(|leaf| {
             leaf.arrivals_due = count;
@@ -195,13 +195,13 @@ pub(crate) fn threshold(metric: Metric, aggregate: Aggregate, comparison: Compar
     }
 }
 
-/// A signal in the making: what it is called, what it means, and then its readings.
+/// Builder for a signal: its name, its role, and then its readings.
 #[derive(Debug, Clone)]
-pub(crate) struct MadeSignal(Signal);
+pub(crate) struct SyntheticSignal(Signal);
 
 /// A level.
-pub(crate) fn gauge(observer: &str, metric: &str) -> MadeSignal {
-    MadeSignal(Signal {
+pub(crate) fn gauge(observer: &str, metric: &str) -> SyntheticSignal {
+    SyntheticSignal(Signal {
         name: format!("{observer}/{metric}"),
         observer: observer.to_owned(),
         kind: SignalKind::Gauge,
@@ -210,12 +210,12 @@ pub(crate) fn gauge(observer: &str, metric: &str) -> MadeSignal {
     })
 }
 
-/// A total that grows; its readings are given as growth per second.
-pub(crate) fn counter(observer: &str, metric: &str) -> MadeSignal {
-    MadeSignal(Signal { kind: SignalKind::Counter, ..gauge(observer, metric).0 })
+/// A growing total; its readings are specified as growth per second.
+pub(crate) fn counter(observer: &str, metric: &str) -> SyntheticSignal {
+    SyntheticSignal(Signal { kind: SignalKind::Counter, ..gauge(observer, metric).0 })
 }
 
-impl MadeSignal {
+impl SyntheticSignal {
     pub(crate) fn role(self, role: Role) -> Self {
         Self(Signal { role: Some(role), ..self.0 })
     }
@@ -242,7 +242,7 @@ impl MadeSignal {
         self
     }
 
-    /// Adds it with a value in the middle of each second, in the place of one of the same name.
+    /// Adds the signal with a value in the middle of each second. It replaces a signal with the same name.
     pub(crate) fn each_second(self, run: &mut Run, value: impl Fn(u64) -> f64) {
         let mut total = 0.0;
         let points = (0..run.slices.len() as u64).map(|second| {

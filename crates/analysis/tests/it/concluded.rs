@@ -1,4 +1,4 @@
-//! What is found in a run, and how a failing test shows it.
+//! The findings of a run, and their display in a failing test.
 
 use loadstone_analysis::{Finding, conclude};
 use loadstone_run_directory::Run;
