@@ -15,6 +15,7 @@ mod factory;
 mod fields;
 mod globals;
 mod grpc_types;
+mod inbound;
 mod iterations;
 mod knobs;
 mod known_verbs;
@@ -49,7 +50,7 @@ pub use load::load;
 pub use loaded::Loaded;
 pub use parameters::{Inputs, Missing, ObserverCheck, value_problem};
 pub use sinks::{
-    CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedCheck, TracedExchange, TracedExpectation,
-    TracedMessage, TracedRequest, TracedResponse,
+    CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, StubConsole, TraceSink, TracedCheck, TracedExchange,
+    TracedExpectation, TracedMessage, TracedRequest, TracedResponse,
 };
-pub use stubs::{StubConsole, Stubs};
+pub use stubs::{ConsumedCount, Stubs};

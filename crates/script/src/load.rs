@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::compile;
 use crate::data::store::Store;
 use crate::error::ScriptError;
+use crate::inbound::DeclaredConsumer;
 use crate::knobs::Interventions;
 use crate::known_verbs::CalledVerb;
 use crate::loaded::Loaded;
@@ -22,10 +23,9 @@ use crate::module;
 use crate::natives::{self, unix_path};
 use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
 use crate::protocols::grpc::services::Services;
-use crate::protocols::kafka::DeclaredConsumer;
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::{Http2Use, Settings};
-use crate::stubs::declared::{self, Addresses, DeclaredStub};
+use crate::stubs::declared::{self, Addresses};
 use crate::user::{self, flows, metrics as own_metrics};
 
 /// What `describe` of the module returns.
@@ -34,7 +34,13 @@ struct TestDescription {
     plan: TestPlan,
     settings: Settings,
     interventions: Interventions,
-    consumers: Vec<DeclaredConsumer>,
+    consumers: Vec<ConsumerDescription>,
+}
+
+#[derive(Deserialize)]
+struct ConsumerDescription {
+    kind: String,
+    declaration: serde_json::Value,
 }
 
 /// Compiles and evaluates a test file and builds its plan.
@@ -68,7 +74,9 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
             .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
         settings.tell_secrets(&mut secrets);
         interventions.tell_secrets(&mut secrets);
-        consumers.iter().for_each(|consumer| secrets.learn_urls(&consumer.url));
+        consumers.iter().for_each(|described| secrets.learn_description(&described.declaration));
+        let consumers = consumers.into_iter().map(|described| user::consumer(&described.kind, described.declaration));
+        let consumers: Vec<DeclaredConsumer> = consumers.collect::<Result<_, _>>().map_err(ScriptError::new)?;
         plan.parameters = declared.parameters;
         plan.secrets = secrets.clone();
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
@@ -77,7 +85,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         for (number, server) in interventions.name_servers.iter().enumerate() {
             server.check().map_err(|problem| ScriptError::new(format!("stub.dns(…) number {}: {problem}", number + 1)))?;
         }
-        let stubs = DeclaredStub::all(&plan, &addresses, &program.folder, &realm.enter(Services::declared))?;
+        let stubs = declared::stubs(&plan, &addresses, &program.folder, &realm.enter(Services::declared))?;
         Ok((plan, settings, network, stubs, interventions, consumers))
     };
     let (plan, settings, network, stubs, interventions, consumers) = resolved().map_err(|error| error.hiding(&secrets))?;

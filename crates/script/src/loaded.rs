@@ -18,12 +18,11 @@ use crate::data::elsewhere::CommonHome;
 use crate::data::feeder::CallLeases;
 use crate::data::store::{SetUpListener, Store};
 use crate::error::ScriptError;
+use crate::inbound::{DeclaredConsumer, DeclaredStub};
 use crate::knobs::Knob;
 use crate::parameters::Inputs;
-use crate::protocols::kafka::DeclaredConsumer;
 use crate::realm::World;
 use crate::settings::Settings;
-use crate::stubs::declared::DeclaredStub;
 
 /// A test file, ready to run. Shared by all workers.
 #[derive(Debug)]

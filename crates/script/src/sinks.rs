@@ -111,6 +111,9 @@ pub type CheckSink = Option<Rc<dyn Fn(&TracedCheck<'_>)>>;
 /// Receives every message whole.
 pub type MessageSink = Option<Rc<dyn Fn(&TracedMessage<'_>)>>;
 
+/// Receives what functions of stubs print, and their errors.
+pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
+
 /// Receivers on the worker's thread; each may be left out. They are called while users wait, so they return fast.
 #[derive(Clone, Default)]
 pub struct Sinks {

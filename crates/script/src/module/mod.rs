@@ -9,6 +9,8 @@
 //! What is built of load, thresholds and observers here is the data of the `plan` crate as it serialises; `test.ts` puts it
 //! together when the host calls `__loadstone.describe`.
 
+use crate::runtime::capability::ModuleSource;
+
 /// What users import as "loadstone".
 const INDEX: &str = include_str!("index.ts");
 
@@ -16,6 +18,7 @@ const INDEX: &str = include_str!("index.ts");
 const SOURCES: &[(&str, &str)] = &[
     ("loadstone:answers", include_str!("answers.ts")),
     ("loadstone:commonjs", include_str!("commonjs.ts")),
+    ("loadstone:consumers", include_str!("consumers.ts")),
     ("loadstone:data", include_str!("data.ts")),
     ("loadstone:encoding", include_str!("encoding.ts")),
     ("loadstone:extract", include_str!("extract.ts")),
@@ -34,9 +37,15 @@ const SOURCES: &[(&str, &str)] = &[
     ("loadstone:values", include_str!("values.ts")),
 ];
 
-/// All modules of Loadstone's own: those of this folder, and those that capabilities add, which the index imports.
-pub(crate) fn sources(added: &[(&'static str, &'static str)]) -> Vec<(&'static str, String)> {
-    let imports: String = added.iter().map(|(id, _)| format!("import \"{id}\";\n")).collect();
-    let rest = SOURCES.iter().chain(added).map(|(id, text)| (*id, (*text).to_owned()));
+/// Loadstone's modules: those of this folder, and those that capabilities add. The index imports the latter and passes their exports on.
+pub(crate) fn sources(added: &[ModuleSource]) -> Vec<(&'static str, String)> {
+    let imports: String = added.iter().map(|module| import(module)).collect();
+    let of_capabilities = added.iter().map(|module| (module.id, module.text));
+    let rest = SOURCES.iter().copied().chain(of_capabilities).map(|(id, text)| (id, text.to_owned()));
     rest.chain([("loadstone", imports + INDEX)]).collect()
+}
+
+/// Evaluates a module, and passes its exports on.
+fn import(ModuleSource { id, exports, .. }: &ModuleSource) -> String {
+    if exports.is_empty() { format!("import \"{id}\";\n") } else { format!("export {{ {} }} from \"{id}\";\n", exports.join(", ")) }
 }

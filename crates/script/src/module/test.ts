@@ -1,6 +1,6 @@
 // `test(…)`, parameters and observers: what a file declares beside its load.
+import { consumers } from "loadstone:consumers";
 import { Flow, flows } from "loadstone:flows";
-import { consumers } from "loadstone:kafka";
 import { knobs } from "loadstone:knobs";
 import { stubs } from "loadstone:answers";
 import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
@@ -138,7 +138,7 @@ export function test(definition: any): Test {
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
       interventions: { knobs: knobs.map((made) => made.plan), proxies: proxies.map((made) => made.plan), name_servers: nameServers.map((made) => made.plan) },
-      consumers: consumers.map(({ url, topic }) => ({ url, topic })),
+      consumers: consumers.map(({ kind, declaration }) => ({ kind, declaration })),
     };
   });
 }

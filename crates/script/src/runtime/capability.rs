@@ -5,12 +5,20 @@ use rquickjs::{Array, Ctx, Object, Value};
 
 use super::parts::StateParts;
 use crate::error::ScriptError;
+use crate::inbound::ConsumerKind;
 use crate::known_verbs::AddressOfVerb;
 use crate::loaded::Loaded;
 use crate::unknown_options::OptionsOfVerb;
 
-/// The id of a module of Loadstone's own and its TypeScript.
-pub(crate) type ModuleSource = (&'static str, &'static str);
+/// A module that Loadstone brings, in TypeScript.
+#[derive(Clone, Copy)]
+pub(crate) struct ModuleSource {
+    /// `loadstone:NAME`.
+    pub(crate) id: &'static str,
+    pub(crate) text: &'static str,
+    /// The names of it that test files import from `"loadstone"`.
+    pub(crate) exports: &'static [&'static str],
+}
 
 /// What the runtime asks of a protocol, or of a step. Every method may be left out. State for a single user is made when it is first
 /// needed: see [`super::parts::UserPart`].
@@ -28,6 +36,11 @@ pub(crate) trait Capability: Sync {
     /// The addresses that its verbs take, where they can be judged by themselves.
     fn addresses(&self) -> &'static [AddressOfVerb] {
         &[]
+    }
+
+    /// How functions of a test file receive its messages. `None`: they cannot.
+    fn consumers(&self) -> Option<&'static ConsumerKind> {
+        None
     }
 
     /// Puts its verbs on the prototype of users, and shows the prototypes of its objects to its TypeScript. Called for every realm,

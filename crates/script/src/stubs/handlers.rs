@@ -13,25 +13,22 @@ use loadstone_metrics::clock::{Clock, Monotonic};
 use loadstone_metrics::{FlowEvent, FlowKey};
 use loadstone_stub::{Call, Reply, SeededRandom};
 use rquickjs::promise::PromiseState;
-use rquickjs::{Class, Ctx, Function, Object, Promise, Value};
+use rquickjs::{Ctx, Function, Object, Promise, Value};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::Receiver;
 
-use super::StubConsole;
-use super::answered::AnsweredEndpoint;
 use super::declared;
+use super::kinds::KINDS;
 use crate::error::ScriptError;
 use crate::extract::cache::Compiled;
 use crate::globals::console::ConsoleLevel;
+use crate::inbound::{ConsumerNews, StubEndpoint};
 use crate::loaded::Loaded;
 use crate::natives;
-use crate::protocols::grpc::services::Services;
-use crate::protocols::kafka::ConsumedRecordObject;
-use crate::protocols::kafka::consumers::ConsumerNews;
 use crate::realm::{Realm, caught};
 use crate::runtime::capability::Natives;
 use crate::runtime::object::UserObject;
-use crate::sinks::ConsoleLine;
+use crate::sinks::{ConsoleLine, StubConsole};
 use crate::user::{self, flows, metrics as own_metrics};
 
 /// Jobs that one call may set off.
@@ -47,37 +44,37 @@ const EVENTS_MAX: usize = 1_000_000;
 pub(super) struct HandlerWork {
     pub(super) calls: Receiver<Call>,
     /// `None`: the test has no consumers.
-    pub(super) records: Option<Receiver<ConsumerNews>>,
-    /// By consumer: counts the records that its function was given.
+    pub(super) messages: Option<Receiver<ConsumerNews>>,
+    /// By consumer: the messages that its function has received.
     pub(super) consumed: Arc<[AtomicU64]>,
 }
 
 /// One thing of it.
 enum HandlerTask {
     Call(Call),
-    Record(ConsumerNews),
+    Message(ConsumerNews),
 }
 
 impl HandlerWork {
     /// `None`: nothing more can come.
     async fn next(&mut self) -> Option<HandlerTask> {
-        let Some(records) = &mut self.records else { return self.calls.recv().await.map(HandlerTask::Call) };
+        let Some(messages) = &mut self.messages else { return self.calls.recv().await.map(HandlerTask::Call) };
         let either = tokio::select! {
             call = self.calls.recv() => call.map(HandlerTask::Call),
-            record = records.recv() => record.map(HandlerTask::Record),
+            message = messages.recv() => message.map(HandlerTask::Message),
         };
         // One of them is at its end.
         match either {
             Some(task) => Some(task),
-            None if self.calls.is_closed() && self.calls.is_empty() => records.recv().await.map(HandlerTask::Record),
+            None if self.calls.is_closed() && self.calls.is_empty() => messages.recv().await.map(HandlerTask::Message),
             None => self.calls.recv().await.map(HandlerTask::Call),
         }
     }
 
     /// What is there already.
     fn ready(&mut self) -> Option<HandlerTask> {
-        let record = || self.records.as_mut()?.try_recv().ok().map(HandlerTask::Record);
-        self.calls.try_recv().ok().map(HandlerTask::Call).or_else(record)
+        let message = || self.messages.as_mut()?.try_recv().ok().map(HandlerTask::Message);
+        self.calls.try_recv().ok().map(HandlerTask::Call).or_else(message)
     }
 }
 
@@ -123,9 +120,7 @@ struct Handlers {
     console: Rc<StubConsole>,
     compiled: Rc<RefCell<Compiled>>,
     /// By stub.
-    endpoints: Vec<Vec<AnsweredEndpoint>>,
-    /// Of consumers.
-    topics: Vec<Rc<str>>,
+    endpoints: Vec<Vec<Box<dyn StubEndpoint>>>,
     random: RefCell<SeededRandom>,
     shown: RefCell<HashSet<String>>,
     clock: Clock,
@@ -148,7 +143,10 @@ impl Handlers {
         let for_flows = Rc::clone(&state);
         let (realm, scope, ()) = Realm::new(Rc::new(loaded.world()), Rc::new(print), |ctx, native| {
             user::install(ctx, native)?;
-            AnsweredEndpoint::install(ctx, &Natives { native: native.clone(), users: UserObject::prototype(ctx)? })?;
+            let natives = Natives { native: native.clone(), users: UserObject::prototype(ctx)? };
+            for kind in KINDS {
+                (kind.prototype)(ctx)?.map(|prototype| natives.extractable(prototype)).transpose()?;
+            }
             natives::install(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
             declared::install_for_running(ctx, native, &loaded.stubs, &loaded.plan)?;
             let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
@@ -159,15 +157,13 @@ impl Handlers {
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
         declared::seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
-        let services = realm.enter(Services::declared);
         Ok(Self {
             realm,
             loaded: Arc::clone(loaded),
             state,
             console,
             compiled: Rc::default(),
-            endpoints: loaded.stubs.iter().map(|stub| AnsweredEndpoint::all(&stub.kind, &services)).collect(),
-            topics: loaded.consumers.iter().map(|consumer| Rc::from(consumer.topic.as_str())).collect(),
+            endpoints: loaded.stubs.iter().map(|stub| stub.protocol.endpoints()).collect(),
             random: RefCell::new(SeededRandom::from_seed(loaded.plan.options.seed)),
             shown: RefCell::default(),
             clock: Clock::real(Monotonic::start()),
@@ -199,21 +195,18 @@ impl Handlers {
     fn perform(&self, task: HandlerTask, consumed: &[AtomicU64]) {
         match task {
             HandlerTask::Call(call) => self.handle(call),
-            HandlerTask::Record(news) => self.take(news, consumed),
+            HandlerTask::Message(news) => self.take(news, consumed),
         }
     }
 
-    /// Gives a record to the function of its consumer.
+    /// Calls the function of a consumer with a message.
     fn take(&self, news: ConsumerNews, consumed: &[AtomicU64]) {
-        let ConsumerNews { consumer, read, at_ns } = news;
-        let topic = self.topics.get(consumer).map_or_else(|| Rc::from("?"), Rc::clone);
-        let record = match read {
-            Ok(record) => record,
-            Err(problem) => {
-                let text = format!("kafka.consume(…): the topic \"{topic}\" could not be read for a while: {}", problem.text());
-                return self.complain(&ScriptError::new(text));
-            }
+        let ConsumerNews { consumer, received, at_ns } = news;
+        let message = match received {
+            Ok(message) => message,
+            Err(problem) => return self.complain(&ScriptError::new(problem)),
         };
+        let source = self.loaded.consumers.get(consumer).map_or("?", |declared| declared.consumer.source());
         if let Some(count) = consumed.get(consumer) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -224,11 +217,10 @@ impl Handlers {
             let call = || -> rquickjs::Result<Value<'_>> {
                 let native: Object<'_> = ctx.globals().get("__loadstone")?;
                 let consume: Function<'_> = native.get("consume")?;
-                let record = Class::instance(ctx.clone(), ConsumedRecordObject::new(record, Rc::clone(&topic), Rc::clone(&self.compiled)))?;
-                consume.call((consumer, record))
+                consume.call((consumer, message.into_object(ctx, &self.compiled)?))
             };
             let returned = call().map_err(|error| caught(ctx, program, error))?;
-            self.settled(ctx, returned, || format!("the consumer of \"{topic}\""), "functions of consumers return at once").map(drop)
+            self.settled(ctx, returned, || format!("the consumer of \"{source}\""), "functions of consumers return at once").map(drop)
         });
         self.state.is_handling.set(false);
         if let Err(error) = taken {
@@ -287,7 +279,7 @@ impl Handlers {
             let returned = call().map_err(|error| caught(ctx, program, error))?;
             let what = || format!("the function of \"{}\"", endpoint.name());
             let value = self.settled(ctx, returned, what, "functions of stubs answer at once; give the answer a `delay`")?;
-            endpoint.read(ctx, &value, || self.random.borrow_mut().next_u64()).map_err(|error| caught(ctx, program, error))
+            endpoint.read(ctx, &value, &mut || self.random.borrow_mut().next_u64()).map_err(|error| caught(ctx, program, error))
         })
     }
 

@@ -4,14 +4,15 @@
 //! Read [`Stubs`] (all of a run), then `handlers` (the realm in which functions run). The servers are the `stub` crate's, what consumers read is their
 //! protocol's.
 
-mod answered;
+mod consumers;
 pub(crate) mod declared;
 mod grpc;
 mod handlers;
+mod http;
 mod kind;
+mod kinds;
 mod reflection;
 mod reply;
-mod request;
 mod tcp;
 
 use std::cell::RefCell;
@@ -27,9 +28,10 @@ use loadstone_stub::{DnsServer, NameSecond, Recording, SecondCounts, Server, Stu
 use tokio::sync::mpsc;
 
 use crate::error::ScriptError;
+use crate::inbound::DeclaredConsumer;
 use crate::loaded::Loaded;
-use crate::protocols::kafka::consumers::KafkaConsumers;
-use crate::sinks::ConsoleLine;
+use crate::sinks::StubConsole;
+use consumers::ConsumerThread;
 
 /// Calls that wait for a function; a stub whose calls find no room waits with them.
 const CALLS_MAX: usize = 4_096;
@@ -40,18 +42,25 @@ const BATCHES_MAX: usize = 1_024;
 /// call that dies inside makes the system under test complain, and try again where nobody listens any more.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Receives what functions of stubs print, and their errors.
-pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
+/// How many messages the function of a consumer has received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsumedCount {
+    /// What the consumer reads, such as `topic orders`.
+    pub source: String,
+    /// What it receives, in the singular, such as `record`.
+    pub unit: &'static str,
+    pub count: u64,
+}
 
 /// The stubs and consumers of a run, at work. Dropping it stops them.
 pub struct Stubs {
     servers: RefCell<Vec<(String, Server)>>,
     name_servers: RefCell<Vec<(String, DnsServer)>>,
-    consumers: RefCell<Option<KafkaConsumers>>,
+    consumers: RefCell<Option<ConsumerThread>>,
     handlers: RefCell<Option<JoinHandle<()>>>,
-    /// By consumer: records that its function was given.
+    /// By consumer: the messages that its function has received.
     consumed: Arc<[AtomicU64]>,
-    topics: Vec<String>,
+    loaded: Arc<Loaded>,
     events: Receiver<Vec<FlowEvent>>,
     /// CLOCK_MONOTONIC of the run's zero; 0 while there is none.
     origin_ns: Arc<AtomicU64>,
@@ -66,12 +75,12 @@ impl Stubs {
         let origin_ns = Arc::new(AtomicU64::new(0));
         let (calls, requests) = mpsc::channel(CALLS_MAX);
         let (batches, events) = sync_channel(BATCHES_MAX);
-        let any_function = loaded.stubs.iter().any(|stub| stub.kind.has_functions());
-        let consuming = (!loaded.consumers.is_empty()).then(|| KafkaConsumers::start(loaded)).transpose()?;
-        let (consumers, records) = consuming.unzip();
+        let any_function = loaded.stubs.iter().any(|stub| stub.protocol.has_functions());
+        let consuming = (!loaded.consumers.is_empty()).then(|| ConsumerThread::start(loaded)).transpose()?;
+        let (consumers, messages) = consuming.unzip();
         let consumed: Arc<[AtomicU64]> = loaded.consumers.iter().map(|_| AtomicU64::default()).collect();
-        let is_needed = any_function || records.is_some();
-        let work = handlers::HandlerWork { calls: requests, records, consumed: Arc::clone(&consumed) };
+        let is_needed = any_function || messages.is_some();
+        let work = handlers::HandlerWork { calls: requests, messages, consumed: Arc::clone(&consumed) };
         let handlers = is_needed.then(|| handlers::start(loaded, work, batches, Arc::clone(&origin_ns), console)).transpose()?;
         let mut servers = Vec::new();
         for (number, declared) in loaded.stubs.iter().enumerate() {
@@ -82,7 +91,7 @@ impl Stubs {
                 drain: Some(DRAIN),
                 ..StubWiring::default()
             };
-            let server = declared.kind.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
+            let server = declared.protocol.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
             servers.push((declared.name(number), server));
         }
         let start =
@@ -94,7 +103,7 @@ impl Stubs {
             consumers: RefCell::new(consumers),
             handlers: RefCell::new(handlers),
             consumed,
-            topics: loaded.consumers.iter().map(|consumer| consumer.topic.clone()).collect(),
+            loaded: Arc::clone(loaded),
             events,
             origin_ns,
         })
@@ -129,9 +138,15 @@ impl Stubs {
         self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.recording())).collect()
     }
 
-    /// By topic that is consumed: how many records its function was given.
-    pub fn consumed(&self) -> Vec<(String, u64)> {
-        self.topics.iter().cloned().zip(self.consumed.iter().map(|count| count.load(Ordering::Relaxed))).collect()
+    /// By consumer, in the order of their declaration.
+    pub fn consumed(&self) -> Vec<ConsumedCount> {
+        let counts = self.consumed.iter().map(|count| count.load(Ordering::Relaxed));
+        let counted = |(DeclaredConsumer { kind, consumer }, count): (&DeclaredConsumer, u64)| ConsumedCount {
+            source: format!("{} {}", kind.source, consumer.source()),
+            unit: kind.unit,
+            count,
+        };
+        self.loaded.consumers.iter().zip(counts).map(counted).collect()
     }
 
     /// Stops the servers, once they have answered the calls that they hold, and their functions. What was still to be told of journeys can

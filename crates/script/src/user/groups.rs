@@ -20,7 +20,7 @@ impl Capability for Groups {
     }
 
     fn sources(&self) -> &'static [ModuleSource] {
-        &[("loadstone:group", include_str!("group.ts"))]
+        &[ModuleSource { id: "loadstone:group", text: include_str!("group.ts"), exports: &[] }]
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {

@@ -21,7 +21,7 @@ impl Capability for Pauses {
     }
 
     fn sources(&self) -> &'static [ModuleSource] {
-        &[("loadstone:pace", include_str!("pace.ts"))]
+        &[ModuleSource { id: "loadstone:pace", text: include_str!("pace.ts"), exports: &[] }]
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {

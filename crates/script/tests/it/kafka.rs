@@ -9,7 +9,7 @@ use std::time::Duration;
 use loadstone_engine::IterationEnd;
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{FlowEvent, FlowKey, FlowStep, Outcome, SeriesKind, SeriesSlice, Snapshot};
-use loadstone_script::{Inputs, Stubs};
+use loadstone_script::{ConsumedCount, Inputs, Stubs};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, at, load_error};
@@ -315,7 +315,7 @@ fn records_of_others_finish_journeys_from_the_start_of_the_run_on() {
     expected.sort();
     assert_eq!(found, expected, "{:?}", lines.lock().unwrap());
     assert!(told.iter().all(|event| event.step == FlowStep::Finish && event.at > 0 && event.at <= clock.now()));
-    assert_eq!(stubs.consumed(), [("delivered".to_owned(), 50)]);
+    assert_eq!(stubs.consumed(), [ConsumedCount { source: "topic delivered".to_owned(), unit: "record", count: 50 }]);
     let line = lines.lock().unwrap().iter().find(|line| line.starts_with("order-7 ")).cloned();
     assert!(line.as_ref().is_some_and(|line| line.starts_with("order-7 {\"id\":\"order-7\"} v delivered true ")), "{line:?}");
     stubs.stop();

@@ -9,7 +9,7 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::feeder::{Feeder, Strategy};
 use crate::data::rows::{CsvOptions, Rows};
 use crate::data::store::{FeederKey, RowsFormat};

@@ -8,7 +8,7 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, JsLifetime, Object, Result};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::protos::ProtoSource;
 use crate::unknown_options::check_options;
 
@@ -21,7 +21,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmD
     let _ = ctx.store_userdata(DeclaredServices::default());
     let scope = Rc::clone(scope);
     let declare = move |ctx: Ctx<'js>, path: String, options: Opt<Option<Object<'js>>>| {
-        if scope.sealed.get() {
+        if scope.is_sealed() {
             return Err(Exception::throw_message(&ctx, "proto(…): declare services at the top level of the test, outside scenarios"));
         }
         let mut source = ProtoSource { path: scope.path(&ctx, &path), imports: Vec::new() };

@@ -7,7 +7,7 @@ use rquickjs::class::Trace;
 use rquickjs::prelude::{Func, List};
 use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::elsewhere::SharedError;
 use crate::data::shared::SharedValue;
 

@@ -1,9 +1,12 @@
 //! Native data objects through real realms, as `module/data.ts` uses them.
 
+use std::path::Path;
+
 use rquickjs::{CatchResultExt, CaughtError, Context, Runtime, Value};
 
 use super::texts::FileHandle;
 use super::*;
+use crate::data::draws::DrawStream;
 
 /// One realm over a store, with `__loadstone.data` as `data` and a folder of files.
 struct TestRealm {

@@ -8,7 +8,7 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, FromJs, JsLifetime, Object, Result, TypedArray, Value};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::files::FileBytes;
 use crate::data::template::{Filling, Placeholder, TemplateError, TextTemplate};
 use crate::unknown_options::check_options;

@@ -1,33 +1,44 @@
-//! The record object that a function of `kafka.consume(…)` is given.
+//! The record object that a function of `kafka.consume(…)` receives.
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use loadstone_protocol::kafka::KafkaReadRecord;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::object::Property;
-use rquickjs::{Ctx, JsLifetime, Object, TypedArray, Value};
+use rquickjs::{Class, Ctx, JsLifetime, Object, TypedArray, Value};
 
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
+use crate::inbound::ConsumedMessage;
+
+/// A record that has been read.
+pub(super) struct ConsumedRecord {
+    pub(super) read: KafkaReadRecord,
+    pub(super) topic: Arc<str>,
+}
+
+impl ConsumedMessage for ConsumedRecord {
+    fn into_object<'js>(self: Box<Self>, ctx: &Ctx<'js>, compiled: &Rc<RefCell<Compiled>>) -> rquickjs::Result<Value<'js>> {
+        let Self { read, topic } = *self;
+        Class::instance(ctx.clone(), ConsumedRecordObject { read, topic, compiled: Rc::clone(compiled) }).map(Class::into_value)
+    }
+}
 
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "KafkaRecord")]
-pub(crate) struct ConsumedRecordObject {
+pub(super) struct ConsumedRecordObject {
     #[qjs(skip_trace)]
     read: KafkaReadRecord,
     #[qjs(skip_trace)]
-    topic: Rc<str>,
+    topic: Arc<str>,
     #[qjs(skip_trace)]
     compiled: Rc<RefCell<Compiled>>,
 }
 
 impl ConsumedRecordObject {
-    pub(crate) fn new(read: KafkaReadRecord, topic: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
-        Self { read, topic, compiled }
-    }
-
     fn value(&self) -> &[u8] {
         self.read.record.value.as_deref().unwrap_or_default()
     }

@@ -21,7 +21,7 @@ use crate::runtime::capability::{ModuleSource, Natives};
 use message::MessageObject;
 
 /// `messages()` of the objects that receive messages.
-pub(super) const SOURCES: &[ModuleSource] = &[("loadstone:messages", include_str!("messages.ts"))];
+pub(super) const SOURCES: &[ModuleSource] = &[ModuleSource { id: "loadstone:messages", text: include_str!("messages.ts"), exports: &[] }];
 
 /// Shows the prototype of an object that receives messages to `messages.ts`, and that of the messages to what takes values out of bodies.
 pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Natives<'js>, source: Option<Object<'js>>) -> rquickjs::Result<()> {

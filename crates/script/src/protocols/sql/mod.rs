@@ -38,7 +38,7 @@ impl Capability for Databases {
     }
 
     fn sources(&self) -> &'static [ModuleSource] {
-        &[("loadstone:sql", include_str!("transaction.ts"))]
+        &[ModuleSource { id: "loadstone:sql", text: include_str!("transaction.ts"), exports: &[] }]
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {

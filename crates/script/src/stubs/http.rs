@@ -1,26 +1,91 @@
-//! The request object that a function of a stub is given.
+//! Stubs of HTTP: the request object that their functions receive, and what these answer.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
+use loadstone_stub::{Reply, Server, StubError, StubRequest, StubSpec, StubWiring};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Ctx, JsLifetime, Object, TypedArray, Value};
+use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, TypedArray, Value};
 
+use super::kind::StubKind;
+use super::reply::{delay_ns, fields_of, pairs};
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
 use crate::fields::object_of;
+use crate::inbound::{StubEndpoint, StubProtocol};
 
-/// Names and values.
-pub(super) fn fields_of(lines: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
-    lines.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+pub(super) static KIND: StubKind = StubKind {
+    name: "http",
+    call: "stub.http(…)",
+    read: |description, _, files| {
+        let mut spec = StubSpec::try_from(description)?;
+        spec.read_files(files).and_then(|()| spec.check()).map_err(|problem| problem.to_string())?;
+        Ok(Box::new(spec))
+    },
+    prototype: |ctx| Class::<StubRequestObject>::prototype(ctx),
+};
+
+impl StubProtocol for StubSpec {
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn address(&self) -> Result<SocketAddr, StubError> {
+        Self::address(self)
+    }
+
+    fn has_functions(&self) -> bool {
+        self.routes.iter().any(|route| route.handler)
+    }
+
+    fn endpoints(&self) -> Vec<Box<dyn StubEndpoint>> {
+        let endpoint = |route: &str| Box::new(HttpEndpoint { route: Rc::from(route) }) as Box<dyn StubEndpoint>;
+        self.routes.iter().map(|route| endpoint(&route.route)).collect()
+    }
+
+    fn start_at(&self, wiring: StubWiring) -> Result<Server, StubError> {
+        Self::start_at(self, wiring)
+    }
+}
+
+struct HttpEndpoint {
+    route: Rc<str>,
+}
+
+impl StubEndpoint for HttpEndpoint {
+    fn name(&self) -> &str {
+        &self.route
+    }
+
+    fn received<'js>(&self, ctx: &Ctx<'js>, request: StubRequest, compiled: &Rc<RefCell<Compiled>>) -> rquickjs::Result<Value<'js>> {
+        let object = StubRequestObject { request, route: Rc::clone(&self.route), compiled: Rc::clone(compiled) };
+        Class::instance(ctx.clone(), object).map(Class::into_value)
+    }
+
+    /// Reads what `module/stubs.ts` returns.
+    fn read<'js>(&self, ctx: &Ctx<'js>, value: &Value<'js>, draw: &mut dyn FnMut() -> u64) -> rquickjs::Result<Reply> {
+        let Some(object) = value.as_object() else { return Ok(Reply::default()) };
+        let status = object.get::<_, Option<f64>>("status")?;
+        if let Some(status) = status.filter(|status| !(200.0..=999.0).contains(status) || status.fract() != 0.0) {
+            return Err(Exception::throw_range(ctx, &format!("a status of {status} cannot be answered: use 200 to 999")));
+        }
+        Ok(Reply {
+            status: status.map(|status| status as u16),
+            headers: pairs(object.get("headers")?),
+            body: object.get::<_, Option<String>>("body")?.map(Into::into),
+            delay_ns: delay_ns(ctx, object.get("delay")?, draw)?,
+            ..Reply::default()
+        })
+    }
 }
 
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "StubRequest")]
 pub(super) struct StubRequestObject {
     #[qjs(skip_trace)]
-    request: loadstone_stub::StubRequest,
+    request: StubRequest,
     #[qjs(skip_trace)]
     route: Rc<str>,
     #[qjs(skip_trace)]
@@ -28,10 +93,6 @@ pub(super) struct StubRequestObject {
 }
 
 impl StubRequestObject {
-    pub(super) fn new(request: loadstone_stub::StubRequest, route: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
-        Self { request, route, compiled }
-    }
-
     fn described(&self) -> String {
         format!("a request to \"{}\"", self.route)
     }
