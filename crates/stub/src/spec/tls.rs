@@ -1,10 +1,10 @@
-//! What a description says of TLS.
+//! TLS in a stub's description.
 
 use serde::Deserialize;
 
 use crate::{OwnCertificate, StubError, TlsOptions};
 
-/// `false`, `true` for a certificate made at the start, or the PEM files of one.
+/// `false`, `true` for a certificate that is generated at the start, or the PEM files of one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum TlsSpec {
@@ -29,7 +29,7 @@ impl Default for TlsSpec {
 }
 
 impl TlsSpec {
-    /// Puts the content of its files in their place.
+    /// Replaces the files by their content.
     pub(crate) fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         if let Self::Own(files) = self {
             let read = |file: &str| read(file).map_err(|problem| StubError::File { problem: problem.to_string() });
