@@ -2,7 +2,7 @@
 
 use crate::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan};
 
-/// Why a load cannot be made constant.
+/// Why a load cannot be held constant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SteadyError {
     #[error(

@@ -1,20 +1,20 @@
-//! The `"loadstone"` module: the parts written in TypeScript, compiled like any scenario and loaded into every realm.
+//! The `"loadstone"` module: its parts in TypeScript, compiled like a scenario and loaded into every realm.
 //!
-//! How a part written in Rust shows in it. Every realm has a hidden global object, `__loadstone`. A part has an `install`, which
-//! puts its functions and prototypes on it (parts that are globals, such as `URL`, put them on the global object). A TypeScript
-//! file of this folder, listed in `SOURCES` as `loadstone:NAME`, gives them the shapes of `types/loadstone.d.ts`; so does one that a
-//! protocol brings (`Capability::sources`). `index.ts` is the module itself and exports them. Errors are thrown as ordinary
-//! `Error`s: the report names the first frame that is not Loadstone's own. A feeder that is exhausted throws an error named `Exhausted`.
+//! How the module exposes Rust code. Every realm has a hidden global object, `__loadstone`. The `install` of each Rust part puts its
+//! functions and prototypes on it (globals, such as `URL`, go on the global object). A TypeScript file of this folder, listed in `SOURCES`
+//! as `loadstone:NAME`, gives them the interfaces of `types/loadstone.d.ts`. A protocol may bring such a file (`Capability::sources`).
+//! `index.ts` is the module and exports them. Errors are ordinary `Error`s: the report names the first frame outside Loadstone. An
+//! exhausted feeder throws an error named `Exhausted`.
 //!
-//! What is built of load, thresholds and observers here is the data of the `plan` crate as it serialises; `test.ts` puts it
-//! together when the host calls `__loadstone.describe`.
+//! Load, thresholds and observers are built as the serialised data of the `plan` crate. `test.ts` combines them when the host calls
+//! `__loadstone.describe`.
 
 use crate::runtime::capability::ModuleSource;
 
-/// What users import as "loadstone".
+/// The module that users import as "loadstone".
 const INDEX: &str = include_str!("index.ts");
 
-/// Module ids and their sources, the index apart.
+/// Module ids and their sources, without the index.
 const SOURCES: &[(&str, &str)] = &[
     ("loadstone:answers", include_str!("answers.ts")),
     ("loadstone:commonjs", include_str!("commonjs.ts")),

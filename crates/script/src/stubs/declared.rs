@@ -35,18 +35,18 @@ pub(crate) fn stubs(plan: &TestPlan, addresses: &Addresses, folder: &Path, servi
         let declared = DeclaredStub::new(protocol, url, listener);
         let name = declared.name(number);
         if all.iter().enumerate().any(|(earlier, other)| other.name(earlier) == name) {
-            return Err(wrong(format!("another stub is called \"{name}\" as well: give it a `name`")));
+            return Err(wrong(format!("another stub has the name \"{name}\" as well: set another `name`")));
         }
         all.push(declared);
     }
     Ok(all)
 }
 
-/// Where the stubs of a file listen, in the order of their declaration, while it is planned.
+/// The URLs and sockets of a file's stubs, in the order of their declaration, while the file is planned.
 pub(crate) type Addresses = Rc<RefCell<Vec<(String, Option<TcpListener>)>>>;
 
-/// Puts `stub(number, listen, tls)`, which gives the URL, on the native object of the realm that plans. Any free port is chosen, and
-/// listened on, here: so the URL is known everywhere from the start. `elsewhere`: URLs of stubs that another machine starts.
+/// Puts `stub(number, listen, tls)`, which returns the URL, on the native object of the realm that plans. A stub on any free port already
+/// listens here, so that its URL is known everywhere from the start. `elsewhere`: URLs of stubs that another machine starts.
 pub(crate) fn install_for_planning<'js>(
     ctx: &Ctx<'js>,
     native: &Object<'js>,

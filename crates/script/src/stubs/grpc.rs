@@ -91,13 +91,13 @@ fn messages(method: &GrpcMethodSpec, found: &MethodDescriptor) -> Result<Vec<Byt
     complete(encoded.collect::<Result<_, _>>()?, method.response.status.unwrap_or_default(), found)
 }
 
-/// Where one message is due and none was given, it is one of no fields.
+/// If one message is required and there is none, it is a message without fields.
 fn complete(mut messages: Vec<Bytes>, status: u16, found: &MethodDescriptor) -> Result<Vec<Bytes>, String> {
     if !found.is_server_streaming() && status == 0 && messages.is_empty() {
         messages.push(Bytes::new());
     }
     if !found.is_server_streaming() && status != 0 && !messages.is_empty() {
-        return Err("a status that is not OK comes without a message".to_owned());
+        return Err("a status other than OK has no message".to_owned());
     }
     Ok(messages)
 }
@@ -125,8 +125,8 @@ impl StubEndpoint for GrpcEndpoint {
         let Some(object) = value.as_object() else { return Ok(Reply::default()) };
         let AnsweredMethod { name, method } = &*self.0;
         let status = object.get::<_, f64>("status")? as u16;
-        let given: Array<'js> = object.get("messages")?;
-        let encoded = given.iter::<Value<'js>>().map(|message| answer(ctx, method, name, &message?).map(|(_, bytes)| bytes.into()));
+        let written: Array<'js> = object.get("messages")?;
+        let encoded = written.iter::<Value<'js>>().map(|message| answer(ctx, method, name, &message?).map(|(_, bytes)| bytes.into()));
         let messages = complete(encoded.collect::<rquickjs::Result<_>>()?, status, method);
         let messages = messages.map_err(|problem| Exception::throw_type(ctx, &format!("the answer of \"{name}\": {problem}")))?;
         let details: Option<String> = object.get("details")?;
@@ -236,7 +236,7 @@ impl GrpcCallObject {
         self.reading(&ctx, |body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }

@@ -1,5 +1,5 @@
-//! Functions of stubs and of consumers: JavaScript in a realm and on a thread of their own, so that neither a stub's timing nor a load worker waits
-//! for them.
+//! Functions of stubs and of consumers: JavaScript in a separate realm and thread, so that they delay neither a stub's timing nor a load
+//! worker.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -31,16 +31,16 @@ use crate::runtime::object::UserObject;
 use crate::sinks::{ConsoleLine, StubConsole};
 use crate::user::{self, flows, metrics as own_metrics};
 
-/// Jobs that one call may set off.
+/// Maximum number of jobs of one call.
 const JOBS_MAX: usize = 10_000;
 /// Calls handled before their flow events are sent on.
 const BATCH_MAX: usize = 256;
-/// Distinct errors that are shown; a function that fails with ever new words must not flood the console.
+/// Maximum number of distinct errors shown. A function whose error messages vary must not flood the console.
 const ERRORS_MAX: usize = 100;
-/// Flow events kept while nobody takes them.
+/// Maximum number of flow events that wait to be taken.
 const EVENTS_MAX: usize = 1_000_000;
 
-/// What the functions are called for.
+/// The calls and messages for the functions.
 pub(super) struct HandlerWork {
     pub(super) calls: Receiver<Call>,
     /// `None`: the test has no consumers.
@@ -49,21 +49,21 @@ pub(super) struct HandlerWork {
     pub(super) consumed: Arc<[AtomicU64]>,
 }
 
-/// One thing of it.
+/// A single call or message.
 enum HandlerTask {
     Call(Call),
     Message(ConsumerNews),
 }
 
 impl HandlerWork {
-    /// `None`: nothing more can come.
+    /// `None`: nothing more can arrive.
     async fn next(&mut self) -> Option<HandlerTask> {
         let Some(messages) = &mut self.messages else { return self.calls.recv().await.map(HandlerTask::Call) };
         let either = tokio::select! {
             call = self.calls.recv() => call.map(HandlerTask::Call),
             message = messages.recv() => message.map(HandlerTask::Message),
         };
-        // One of them is at its end.
+        // One of the channels has ended.
         match either {
             Some(task) => Some(task),
             None if self.calls.is_closed() && self.calls.is_empty() => messages.recv().await.map(HandlerTask::Message),
@@ -71,14 +71,14 @@ impl HandlerWork {
         }
     }
 
-    /// What is there already.
+    /// A call or message that is already there.
     fn ready(&mut self) -> Option<HandlerTask> {
         let message = || self.messages.as_mut()?.try_recv().ok().map(HandlerTask::Message);
         self.calls.try_recv().ok().map(HandlerTask::Call).or_else(message)
     }
 }
 
-/// Opens the realm on a new thread and serves until nothing more can come.
+/// Opens the realm on a new thread and serves until nothing more can arrive.
 pub(super) fn start(
     loaded: &Arc<Loaded>,
     work: HandlerWork,
@@ -101,15 +101,15 @@ pub(super) fn start(
     Ok(thread)
 }
 
-/// What the realm's native functions share with the thread.
+/// State that the realm's native functions share with the thread.
 struct HandlerState {
-    /// When the request that is being handled arrived: CLOCK_MONOTONIC.
+    /// When the current request arrived. CLOCK_MONOTONIC.
     arrived_ns: Cell<u64>,
-    /// A function is being called; at the top level of the file it is not.
+    /// A function is running. False at the top level of the file.
     is_handling: Cell<bool>,
     origin_ns: Arc<AtomicU64>,
     events: RefCell<Vec<FlowEvent>>,
-    /// Some events found no room.
+    /// Some events were lost for lack of room.
     lost: Cell<bool>,
 }
 
@@ -124,7 +124,7 @@ struct Handlers {
     random: RefCell<SeededRandom>,
     shown: RefCell<HashSet<String>>,
     clock: Clock,
-    /// Waits for two channels at once; it drives nothing.
+    /// Waits for two channels at once. It drives nothing else.
     runtime: Runtime,
 }
 
@@ -149,10 +149,10 @@ impl Handlers {
             }
             natives::install(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
             declared::install_for_running(ctx, native, &loaded.stubs, &loaded.plan)?;
-            let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
+            let record = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.record(&ctx, flow, step, &key);
             let outside = |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(own_metrics::outside(&ctx)) };
             native.set("metric", Function::new(ctx.clone(), outside)?)?;
-            native.set("flow", Function::new(ctx.clone(), tell)?)
+            native.set("flow", Function::new(ctx.clone(), record)?)
         })?;
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
@@ -185,10 +185,10 @@ impl Handlers {
                 let text = format!("more than {EVENTS_MAX} events of journeys waited to be counted; the rest are lost");
                 self.complain(&ScriptError::new(text));
             }
-            // How long it took matters to nobody: no user waits for this realm.
+            // The duration does not matter: no user waits for this realm.
             let _ = self.realm.collect_if_due(&self.clock);
         }
-        // Nobody waits for this thread any more, and whoever takes the events joins it first: what does not fit now is lost.
+        // Nothing waits for this thread any more, and the reader of the events joins it first: events without room are lost now.
         self.state.send(batches);
     }
 
@@ -228,7 +228,7 @@ impl Handlers {
         }
     }
 
-    /// What a function's promise came to, or what it returned.
+    /// The result of a function, or of its promise.
     fn settled<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -244,11 +244,11 @@ impl Handlers {
             PromiseState::Rejected => {
                 let Some(Err(error)) = promise.result::<Value<'_>>() else { return Err(ScriptError::new("it was rejected")) };
                 let error = caught(ctx, program, error);
-                // It is reported here, and need not be again as one that nobody handled.
+                // It is reported here, not again as an unhandled rejection.
                 let _ = self.realm.take_unhandled(ctx);
                 Err(error)
             }
-            PromiseState::Pending => Err(ScriptError::new(format!("{} awaits something that does not come", what())).help(remedy)),
+            PromiseState::Pending => Err(ScriptError::new(format!("{} awaits a promise that never settles", what())).help(remedy)),
         }
     }
 
@@ -263,7 +263,7 @@ impl Handlers {
             let text = format!("the function of this endpoint failed: {}\n", error.message);
             Reply { status: Some(500), body: Some(text.into()), ..Reply::default() }
         });
-        // The client may have gone.
+        // The client may have left.
         let _ = answer.send(reply);
     }
 
@@ -278,12 +278,12 @@ impl Handlers {
             };
             let returned = call().map_err(|error| caught(ctx, program, error))?;
             let what = || format!("the function of \"{}\"", endpoint.name());
-            let value = self.settled(ctx, returned, what, "functions of stubs answer at once; give the answer a `delay`")?;
+            let value = self.settled(ctx, returned, what, "functions of stubs answer at once; set the `delay` of the answer")?;
             endpoint.read(ctx, &value, &mut || self.random.borrow_mut().next_u64()).map_err(|error| caught(ctx, program, error))
         })
     }
 
-    /// Says each error once.
+    /// Reports each error once.
     fn complain(&self, error: &ScriptError) {
         let mut shown = self.shown.borrow_mut();
         let text = error.render();
@@ -298,8 +298,8 @@ fn console_line(level: ConsoleLevel, text: &str) -> ConsoleLine {
 }
 
 impl HandlerState {
-    /// The event happened when the request arrived, whenever its function comes to run.
-    fn tell(&self, ctx: &Ctx<'_>, flow: u32, step: i32, key: &str) -> rquickjs::Result<()> {
+    /// The event happened when the request arrived, not when its function runs.
+    fn record(&self, ctx: &Ctx<'_>, flow: u32, step: i32, key: &str) -> rquickjs::Result<()> {
         if !self.is_handling.get() {
             return Err(flows::outside(ctx));
         }
@@ -314,7 +314,7 @@ impl HandlerState {
         Ok(())
     }
 
-    /// Never waits: what finds no room goes with the next batch.
+    /// Never waits: events without room are sent with the next batch.
     fn send(&self, batches: &SyncSender<Vec<FlowEvent>>) {
         let mut events = self.events.borrow_mut();
         if events.is_empty() {

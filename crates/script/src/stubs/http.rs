@@ -1,4 +1,4 @@
-//! Stubs of HTTP: the request object that their functions receive, and what these answer.
+//! Stubs of HTTP: the request object that their functions receive, and their answers.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -134,7 +134,7 @@ impl StubRequestObject {
     fn query<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let object = Object::new(ctx)?;
         for (name, value) in url::form_urlencoded::parse(self.request.query.as_bytes()) {
-            // The first of several, like `URLSearchParams.get`.
+            // The first of several values, like `URLSearchParams.get`.
             if !object.contains_key(&*name)? {
                 object.set(&*name, &*value)?;
             }
@@ -169,7 +169,7 @@ impl StubRequestObject {
         self.reading(|body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }

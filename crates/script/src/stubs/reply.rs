@@ -1,4 +1,4 @@
-//! What the answers of functions of stubs have in common, whichever protocol they are for.
+//! Common parts of the answers of stubs' functions, for all protocols.
 
 use loadstone_stub::Delay;
 use rquickjs::{Ctx, Exception};

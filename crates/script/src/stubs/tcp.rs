@@ -1,4 +1,4 @@
-//! Stubs of TCP: the request object that their functions receive, and what these answer.
+//! Stubs of TCP: the request object that their functions receive, and their answers.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -110,7 +110,7 @@ impl TcpRequestObject {
         self.reading(|body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         "a request to the TCP stub".to_owned()
     }

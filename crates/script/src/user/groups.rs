@@ -1,4 +1,4 @@
-//! `user.group(…)`: several steps measured as one. The call itself is TypeScript (`group.ts`); here a group is opened and closed.
+//! `user.group(…)`: several steps measured as one. The call is TypeScript (`group.ts`). The group is opened and closed here.
 
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ impl Verb for EnterGroup {
     }
 }
 
-/// Closes the group of this user; the argument says whether its function has returned.
+/// Closes the group of this user. The argument is whether its function has returned.
 struct LeaveGroup;
 
 impl Verb for LeaveGroup {

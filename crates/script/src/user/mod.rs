@@ -1,7 +1,8 @@
-//! The user object: assembled from what users can do. Protocols bring most of its verbs; the others, which belong to none, stand here.
+//! The user object, assembled from capabilities. Protocols supply most of its verbs. The others, which belong to no protocol, are in this
+//! folder.
 //!
-//! Read [`capabilities`], then any file: each is one capability. Deliberately absent: requests and what comes back (`protocols`), who is
-//! run when (`runtime`).
+//! Read [`capabilities`], then any file: each is one capability. Deliberately absent: requests and responses (`protocols`), the scheduling
+//! of users (`runtime`).
 
 mod checks;
 pub(crate) mod flows;
@@ -37,7 +38,7 @@ pub(crate) fn capabilities() -> Vec<&'static dyn Capability> {
     PROTOCOLS.iter().chain(STEPS).copied().collect()
 }
 
-/// TypeScript of all capabilities; what several bring stands there once.
+/// TypeScript of all capabilities. A module that several of them bring is listed once.
 pub(crate) fn sources() -> Vec<ModuleSource> {
     let mut sources: Vec<ModuleSource> = Vec::new();
     for source in capabilities().iter().flat_map(|capability| capability.sources()) {

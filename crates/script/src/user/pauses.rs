@@ -77,7 +77,7 @@ impl Verb for LoadEnd {
     }
 }
 
-/// Waits until an instant of the run's clock, for `pace`; resolves with the second argument.
+/// Waits until an instant of the run's clock, for `pace`. Resolves with the second argument.
 struct SleepUntil;
 
 impl Verb for SleepUntil {

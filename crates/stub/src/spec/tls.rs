@@ -8,7 +8,7 @@ use crate::{OwnCertificate, StubError, TlsOptions};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum TlsSpec {
-    Made(bool),
+    Generated(bool),
     Own(CertificateFiles),
     #[serde(skip)]
     Read(OwnCertificate),
@@ -24,7 +24,7 @@ pub struct CertificateFiles {
 
 impl Default for TlsSpec {
     fn default() -> Self {
-        Self::Made(false)
+        Self::Generated(false)
     }
 }
 
@@ -41,8 +41,8 @@ impl TlsSpec {
     /// For the server; `None` without TLS.
     pub(crate) fn options(&self) -> Result<Option<TlsOptions>, StubError> {
         match self {
-            Self::Made(false) => Ok(None),
-            Self::Made(true) => Ok(Some(TlsOptions::default())),
+            Self::Generated(false) => Ok(None),
+            Self::Generated(true) => Ok(Some(TlsOptions::default())),
             Self::Own(files) => Err(StubError::File { problem: format!("the file {} was not read", files.certificate) }),
             Self::Read(own) => Ok(Some(TlsOptions { own: Some(own.clone()), ..TlsOptions::default() })),
         }

@@ -1,4 +1,4 @@
-//! Collections as native objects; `module/data.ts` turns rows into lines.
+//! Collections as native objects. `module/data.ts` converts rows to lines.
 
 use std::rc::Rc;
 use std::sync::Arc;

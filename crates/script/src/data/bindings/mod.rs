@@ -1,7 +1,7 @@
-//! Data in front of scripts: what `module/data.ts` finds as `__loadstone.data`.
+//! The data functions of scripts: `__loadstone.data` in `module/data.ts`.
 //!
 //! Read [`RealmData`], one realm's view of the [`Store`]. Native objects hold no JavaScript values, so that nothing here keeps a realm
-//! alive; rows made by functions and lists written in the script stay on the TypeScript side.
+//! alive. Rows created by functions, and lists written in the script, remain on the TypeScript side.
 
 mod collections;
 mod feeders;

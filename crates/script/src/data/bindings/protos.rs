@@ -1,4 +1,4 @@
-//! `proto(path, options)`: what a realm knows of gRPC services.
+//! `proto(path, options)`: the gRPC services of a realm.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,12 +12,12 @@ use super::realm_data::RealmData;
 use crate::data::protos::ProtoSource;
 use crate::unknown_options::check_options;
 
-/// The services that a realm has declared, in order. Kept as its user data, for the protocol that calls them.
+/// The services that a realm has declared, in order. Stored as its user data, for the protocol that calls them.
 #[derive(Default, JsLifetime)]
 pub(crate) struct DeclaredServices(pub(crate) RefCell<Vec<DescriptorPool>>);
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
-    // The store is new: nobody can have borrowed from it.
+    // The store is new, so no code has borrowed from it.
     let _ = ctx.store_userdata(DeclaredServices::default());
     let scope = Rc::clone(scope);
     let declare = move |ctx: Ctx<'js>, path: String, options: Opt<Option<Object<'js>>>| {

@@ -31,7 +31,8 @@ pub(crate) struct RealmData {
     pub(super) files: RefCell<ByModuleAndPath<FileBytes>>,
 }
 
-/// What a realm has used, by calling module and by the path as written: found again without a lock or a new text.
+/// Values that the realm has used, by calling module and by the path as written, so that a repeated access needs no lock and allocates
+/// nothing.
 pub(super) type ByModuleAndPath<T> = HashMap<String, HashMap<String, Arc<T>>>;
 
 impl RealmData {
@@ -49,7 +50,7 @@ impl RealmData {
         }
     }
 
-    /// After the test file was evaluated: feeders can no longer be declared.
+    /// The test file has been evaluated: feeders can no longer be declared.
     pub(crate) fn seal(&self) {
         self.sealed.set(true);
     }
@@ -58,7 +59,7 @@ impl RealmData {
         self.sealed.get()
     }
 
-    /// What the realm draws outside any user: `random`, `Math.random`, `crypto`.
+    /// The source of draws outside any user: `random`, `Math.random`, `crypto`.
     pub(crate) fn random(&self) -> &RandomHandle {
         &self.random
     }

@@ -76,7 +76,7 @@ impl ConsumedRecordObject {
         self.read.record.timestamp_ms as f64
     }
 
-    /// As text; `undefined` where there is none.
+    /// As a string. `undefined` if there is none.
     #[qjs(get)]
     fn key(&self) -> Option<String> {
         self.read.record.key.as_ref().map(|key| String::from_utf8_lossy(key).into_owned())
@@ -87,13 +87,13 @@ impl ConsumedRecordObject {
         let object = Object::new(ctx)?;
         for (name, value) in &self.read.record.headers {
             let text = value.as_ref().map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default();
-            // Defined, not set: a header may well be called `__proto__`. The last of several stays.
+            // Defined, not set: a header may be called `__proto__`. The last of several equal names wins.
             object.prop(name.as_str(), Property::from(text).writable().enumerable().configurable())?;
         }
         Ok(object)
     }
 
-    /// It has a value; without one it says that what has its key is gone.
+    /// Whether it has a value. A record without one deletes its key.
     #[qjs(get)]
     fn has_value(&self) -> bool {
         self.read.record.value.is_some()
@@ -117,7 +117,7 @@ impl ConsumedRecordObject {
         self.reading(|body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }

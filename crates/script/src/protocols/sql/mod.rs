@@ -1,7 +1,7 @@
 //! SQL: `user.sql(…)`, statements and transactions on it, and their results.
 //!
-//! Read `object` (what a script has of a database), then `query` (a statement as a measured request), `transaction` (which has the connection
-//! until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` calls a statement something.
+//! Read `object` (what a script has of a database), then `query` (a statement as a measured request), `transaction` (which has the
+//! connection until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` derives the name of a statement.
 //! Deliberately absent: the format on the wire (`loadstone_protocol::sql`).
 
 mod conclude;
