@@ -158,7 +158,7 @@ fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
     script("target: \"http://h\", options: { connectionsPerSecond: 0 }", "once()")
         .run(&["run", "t.load.ts"])
         .code(2)
-        .says("with none at all");
+        .says("connectionsPerSecond: must be above zero");
 }
 
 /// A name server that knows one name, `shop.test`, with the addresses 127.0.0.2 and 127.0.0.3 for one second; its address, and how often it

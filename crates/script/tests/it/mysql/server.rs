@@ -1,4 +1,4 @@
-//! A MariaDB server of the tests: on a free port, in a folder of its own, ended with the last test that holds it.
+//! A MariaDB server for the tests: on a free port, in a temporary folder, ended with the last test that holds it.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const START_LIMIT_NS: u64 = 60_000_000_000;
 
-/// Who may log in, and how. `secured` must come through TLS, `other` proves itself in a way that is not known here.
+/// The users, and how they log in. `secured` requires TLS. `other` uses an authentication method that Loadstone does not support.
 const SET_UP: &str = "\
 CREATE DATABASE shop;
 CREATE USER loadstone@'127.0.0.1';
@@ -31,10 +31,10 @@ pub(crate) struct MariaDb {
 }
 
 impl MariaDb {
-    /// The one that tests share as long as they run at the same time.
+    /// The server that concurrent tests share.
     pub(crate) fn shared() -> Arc<Self> {
         static SERVER: Mutex<Weak<MariaDb>> = Mutex::new(Weak::new());
-        // A test that failed to start it leaves it as it was.
+        // A test that failed to start it leaves it unchanged.
         let mut known = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
             let started = Arc::new(Self::start(&[]));
@@ -48,7 +48,7 @@ impl MariaDb {
         for _ in 0..3 {
             match Self::try_start(settings) {
                 Ok(server) => return server,
-                Err(said) => problem = said,
+                Err(log_text) => problem = log_text,
             }
         }
         panic!("MariaDB did not start (`cargo xtask setup` installs it): {problem}")
@@ -60,14 +60,14 @@ impl MariaDb {
         let (data, log) = (folder.path().join("data"), folder.path().join("log"));
         let data_flag = format!("--datadir={}", data.display());
         let user: &[&str] = if fs::metadata("/proc/self").unwrap().uid() == 0 { &["--user=root"] } else { &[] };
-        let made = Command::new("mariadb-install-db")
+        let created = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", &data_flag])
             .args(user)
-            // Two that are made at once must not share their temporary tables.
+            // Two servers that are created at the same time must not share their temporary tables.
             .env("TMPDIR", folder.path())
             .output()
             .expect("MariaDB is missing: `cargo xtask setup` installs it");
-        assert!(made.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&made.stderr));
+        assert!(created.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&created.stderr));
         let path = |name: &str| folder.path().join(name).display().to_string();
         let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         fs::write(path("root.pem"), certified.cert.pem()).unwrap();
@@ -88,23 +88,23 @@ impl MariaDb {
             .spawn()
             .unwrap();
         let mut server = Self { process, port, folder };
-        let said = || fs::read_to_string(&log).unwrap_or_default();
+        let log_text = || fs::read_to_string(&log).unwrap_or_default();
         let clock = Monotonic::start();
-        while !(said().contains("ready for connections") && TcpStream::connect(("127.0.0.1", port)).is_ok()) {
+        while !(log_text().contains("ready for connections") && TcpStream::connect(("127.0.0.1", port)).is_ok()) {
             if server.process.try_wait().unwrap().is_some() || clock.now() > START_LIMIT_NS {
-                return Err(said());
+                return Err(log_text());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(server)
     }
 
-    /// The certificate to trust.
+    /// The root certificate.
     pub(crate) fn root(&self) -> String {
         self.folder.path().join("root.pem").to_str().unwrap().to_owned()
     }
 
-    /// Ends it at once, its connections with it.
+    /// Ends the server and its connections at once.
     pub(crate) fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -1,11 +1,11 @@
-//! Who may log in, and through what.
+//! Logins and TLS.
 
 use loadstone_metrics::Outcome;
 
 use super::{FAILED, PASSED, once, once_with, outcomes, request};
 use crate::sql::server::Postgres;
 
-/// Makes users of these names, unless another test has.
+/// Creates users of these names, unless another test has.
 const USERS: &str = r#"
     const admin = user.sql(url());
     const make = async (name, password, encryption) => {
@@ -25,7 +25,7 @@ const USERS: &str = r#"
 "#;
 
 #[test]
-fn passwords_are_proven_in_every_way_and_wrong_ones_told() {
+fn passwords_are_verified_by_every_method_and_wrong_ones_reported() {
     let (end, lines, snapshot) = once(&format!(
         r#"{USERS}
         const right = [await whoami("app", "p@ss word"), await whoami("digest", "digested"), await whoami("plain", "in clear")];
@@ -50,7 +50,7 @@ fn passwords_are_proven_in_every_way_and_wrong_ones_told() {
 }
 
 #[test]
-fn tls_is_asked_for_and_its_certificate_checked() {
+fn tls_is_negotiated_and_its_certificate_checked() {
     let server = Postgres::shared();
     let body = format!(
         r#"{USERS}

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of the tests: on a free port, in a folder of its own, ended with the last test that holds it.
+//! A PostgreSQL server for the tests: on a free port, in a temporary folder, ended with the last test that holds it.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const START_LIMIT_NS: u64 = 60_000_000_000;
 
-/// Who may log in, and how. `tls` must come through TLS.
+/// The users, and how they log in. `tls` requires TLS.
 const USERS: &str = "\
 host all loadstone 127.0.0.1/32 trust
 host all app 127.0.0.1/32 scram-sha-256
@@ -29,10 +29,10 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// The one that tests share as long as they run at the same time.
+    /// The server that concurrent tests share.
     pub(crate) fn shared() -> Arc<Self> {
         static SERVER: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
-        // A test that failed to start it leaves it as it was.
+        // A test that failed to start it leaves it unchanged.
         let mut known = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
             let started = Arc::new(Self::start());
@@ -51,13 +51,13 @@ impl Postgres {
         let folder = tempfile::tempdir().unwrap();
         let (data, log) = (folder.path().join("data"), folder.path().join("log"));
         own(folder.path());
-        let made = command("initdb")
+        let created = command("initdb")
             .args(["--auth=trust", "--username=loadstone", "--no-sync", "--encoding=UTF8", "--locale=C", "-D"])
             .arg(&data)
             .current_dir(folder.path())
             .output()
             .unwrap();
-        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        assert!(created.status.success(), "initdb: {}", String::from_utf8_lossy(&created.stderr));
         fs::write(data.join("pg_hba.conf"), USERS).unwrap();
         let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         fs::write(data.join("server.crt"), certified.cert.pem()).unwrap();
@@ -73,23 +73,23 @@ impl Postgres {
         let output = fs::File::create(&log).unwrap();
         let process = process.current_dir(folder.path()).stdout(Stdio::null()).stderr(output).spawn().unwrap();
         let mut server = Self { process, port, folder };
-        let said = || fs::read_to_string(&log).unwrap_or_default();
+        let log_text = || fs::read_to_string(&log).unwrap_or_default();
         let clock = Monotonic::start();
-        while !(said().contains("ready to accept connections") && TcpStream::connect(("127.0.0.1", port)).is_ok()) {
+        while !(log_text().contains("ready to accept connections") && TcpStream::connect(("127.0.0.1", port)).is_ok()) {
             if server.process.try_wait().unwrap().is_some() || clock.now() > START_LIMIT_NS {
-                return Err(said());
+                return Err(log_text());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(server)
     }
 
-    /// The certificate to trust.
+    /// The root certificate.
     pub(crate) fn root(&self) -> String {
         self.folder.path().join("root.pem").to_str().unwrap().to_owned()
     }
 
-    /// Ends it at once, its connections with it, as SIGKILL would not.
+    /// Ends the server and its connections at once, in an orderly way, unlike SIGKILL.
     pub(crate) fn kill(&mut self) {
         let Ok(None) = self.process.try_wait() else { return };
         let _ = Command::new("kill").args(["-QUIT", &self.process.id().to_string()]).status();
@@ -113,7 +113,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// Gives a file to the server's user.
+/// Passes the ownership of a file to the server's user.
 fn own(path: &Path) {
     if is_root() {
         let users = fs::read_to_string("/etc/passwd").unwrap();
@@ -123,7 +123,7 @@ fn own(path: &Path) {
     }
 }
 
-/// A program of the newest PostgreSQL, which refuses to run as root: then as its own user.
+/// A program of the newest PostgreSQL. It refuses to run as root, so it then runs as its own user.
 fn command(program: &str) -> Command {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).max();

@@ -1,4 +1,4 @@
-//! What objects of a script hold that JSON has no words for: bytes and big integers.
+//! Values that JSON cannot represent: bytes and big integers. A replacer for `JSON.stringify` converts them.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use rquickjs::{Ctx, Function, IntoJs, Value};
 
 use crate::globals::bytes::bytes_of;
 
-/// Whether a message may hold bytes or 64-bit integers, at any depth.
-pub(super) fn needs_words(message: &MessageDescriptor) -> bool {
+/// Whether a message may contain bytes or 64-bit integers, at any depth.
+pub(super) fn needs_replacer(message: &MessageDescriptor) -> bool {
     fn looks(message: &MessageDescriptor, seen: &mut HashSet<String>) -> bool {
         seen.insert(message.full_name().to_owned())
             && message.fields().any(|field| match field.kind() {
@@ -21,8 +21,8 @@ pub(super) fn needs_words(message: &MessageDescriptor) -> bool {
     looks(message, &mut HashSet::new())
 }
 
-/// Puts what JSON has no words for into such as Protocol Buffers have: bytes as base64, big integers as text.
-pub(super) fn words<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
+/// Converts these values to the forms of Protocol Buffers' JSON: bytes to base64, big integers to strings.
+pub(super) fn replacer<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
     Function::new(ctx.clone(), |ctx: Ctx<'js>, _key: Value<'js>, value: Value<'js>| -> rquickjs::Result<Value<'js>> {
         if let Some(big) = value.as_big_int() {
             return big.clone().to_i64()?.to_string().into_js(&ctx);
