@@ -134,7 +134,7 @@ fn nobody_there_names_without_addresses_and_mistakes_are_told() {
         "#,
     );
     assert_eq!(end, FAILED);
-    assert_eq!(lines[0], r#"["nobody listens at the address (ICMP: port unreachable)",false,false,"string"]"#);
+    assert_eq!(lines[0], r#"["no process listens at the address (ICMP: port unreachable)",false,false,"string"]"#);
     assert_eq!(request(&snapshot, "Refused").outcomes.as_slice(), [(Outcome::Refused, 1)]);
     assert!(snapshot.errors.iter().any(|error| error.outcome == Outcome::Dns), "{:?}", snapshot.errors);
     for said in ["write \"127.0.0.1:7000\"", "has the scheme `tls`", "has no option `tls`", "write objects with JSON.stringify"] {
