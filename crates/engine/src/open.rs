@@ -1,4 +1,4 @@
-//! Open load: arrivals start when they are due, whatever the target does.
+//! Open load: arrivals start when they are due, independent of the target.
 //!
 //! The dispatcher walks two copies of the same arrival sequence: one as arrivals come due, one as they start. The distance between them is the
 //! backlog that waits for a user. A backlog of any length therefore costs no memory, and no arrival is ever dropped.

@@ -1,29 +1,30 @@
-//! What is asked of brokers, and what their answers say.
+//! Requests to brokers, and their responses.
 //!
-//! Of each call a version is used that Kafka 0.11 (for SASL 1.0) and 4 both speak (KIP-896 says which ones stay), before lengths became variable (KIP-482).
+//! Each request uses a version that both Kafka 0.11 (for SASL 1.0) and 4 support (KIP-896 lists those that remain), from before lengths became
+//! variable (KIP-482).
 
 use super::packing::KafkaPacking;
 use super::wire::{KafkaRead, KafkaReader, KafkaWriter};
 
-/// The one who asks is no broker.
+/// The client is not a broker.
 const NO_REPLICA: i32 = -1;
-/// Fetches: how long a broker waits for something new; what it answers with at most, in all and of a partition.
-const WAIT_MS_MAX: i32 = 500;
+/// Fetches: how long a broker waits for new records, and the limits on its response, in total and per partition.
+const FETCH_WAIT_MAX_MS: i32 = 500;
 const FETCH_BYTES_MAX: i32 = 16 << 20;
 const PARTITION_BYTES_MAX: i32 = 1 << 20;
 
-/// Who must have a record before its producer hears so.
+/// The replicas that must have a record before its producer is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KafkaAcks {
-    /// Nobody: there is no answer.
+    /// None: there is no response.
     None,
     /// The partition's leader.
     Leader,
-    /// All replicas that are in step.
+    /// All in-sync replicas.
     All,
 }
 
-/// A call, as it is written behind its head.
+/// A request, as written after its header.
 #[derive(Debug)]
 pub(super) struct KafkaCall {
     pub(super) key: i16,
@@ -38,7 +39,7 @@ impl KafkaCall {
     }
 }
 
-/// Which brokers there are, and who leads the partitions of a topic. No topic is created by that.
+/// Requests the brokers, and the leaders of a topic's partitions. It does not create the topic.
 pub(super) fn metadata(topic: &str) -> KafkaCall {
     let mut call = KafkaCall::new(3, 4);
     call.body.count(1).text(topic).int8(0);
@@ -56,13 +57,13 @@ pub(super) struct BrokerPlace {
 pub(super) struct TopicPlaces {
     pub(super) brokers: Vec<BrokerPlace>,
     pub(super) error: i16,
-    /// Number of a partition, and the id of its leader, which is negative where there is none.
+    /// Number of a partition, and the id of its leader. The id is negative if there is none.
     pub(super) leaders: Vec<(i32, i32)>,
 }
 
 pub(super) fn read_metadata(answer: &[u8]) -> KafkaRead<TopicPlaces> {
     let mut answer = KafkaReader::new(answer);
-    answer.int32()?; // throttled for
+    answer.int32()?; // throttle time
     let brokers = answer.list(|answer| {
         let place = BrokerPlace { id: answer.int32()?, host: answer.text()?, port: answer.int32()? };
         answer.text()?; // rack
@@ -73,12 +74,12 @@ pub(super) fn read_metadata(answer: &[u8]) -> KafkaRead<TopicPlaces> {
     let topics = answer.list(|answer| {
         let error = answer.int16()?;
         answer.text()?; // name
-        answer.int8()?; // whether it is Kafka's own
+        answer.int8()?; // whether it is internal to Kafka
         let leaders = answer.list(|answer| {
-            answer.int16()?; // error: said by the leader as well
+            answer.int16()?; // error: the leader reports it, too
             let (number, leader) = (answer.int32()?, answer.int32()?);
             answer.list(KafkaReader::int32)?; // replicas
-            answer.list(KafkaReader::int32)?; // those in step
+            answer.list(KafkaReader::int32)?; // in-sync replicas
             Ok((number, leader))
         })?;
         Ok((error, leaders))
@@ -94,12 +95,13 @@ pub struct KafkaWriting {
     pub packing: KafkaPacking,
 }
 
-/// Brokers take zstd from callers alone that say they know it (KIP-110): a version that asks the same and answers a number more.
+/// Brokers only accept zstd from clients that declare support for it (KIP-110), with a version whose request is the same and whose response has one
+/// more number.
 fn produce_version(packing: KafkaPacking) -> i16 {
     if packing == KafkaPacking::Zstd { 7 } else { 3 }
 }
 
-/// Writes a batch to each of these partitions, which the broker asked leads.
+/// Writes a batch to each of these partitions. The broker must lead them.
 pub(super) fn produce(topic: &str, writing: KafkaWriting, timeout_ms: i32, batches: &[(i32, Vec<u8>)]) -> KafkaCall {
     let mut call = KafkaCall::new(0, produce_version(writing.packing));
     let acks_wanted = match writing.acks {
@@ -115,34 +117,34 @@ pub(super) fn produce(topic: &str, writing: KafkaWriting, timeout_ms: i32, batch
     call
 }
 
-/// What became of a partition's part of a call.
+/// The result of one partition in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PartitionAnswer {
     pub(super) partition: i32,
     pub(super) error: i16,
-    /// Of the first record; or the one asked for.
+    /// Offset of the first record, or the requested offset.
     pub(super) offset: i64,
 }
 
 pub(super) fn read_produced(answer: &[u8], packing: KafkaPacking) -> KafkaRead<Vec<PartitionAnswer>> {
     of_topic(&mut KafkaReader::new(answer), |answer| {
         let produced = PartitionAnswer { partition: answer.int32()?, error: answer.int16()?, offset: answer.int64()? };
-        answer.int64()?; // time of the log
+        answer.int64()?; // log append time
         if produce_version(packing) >= 5 {
-            answer.int64()?; // where the log begins
+            answer.int64()?; // log start offset
         }
         Ok(produced)
     })
 }
 
-/// Where a log is asked for.
+/// A position in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogPoint {
     Beginning,
     End,
 }
 
-/// Offsets in partitions which the broker asked leads.
+/// Requests offsets in partitions. The broker must lead them.
 pub(super) fn offsets(topic: &str, partitions: &[i32], point: LogPoint) -> KafkaCall {
     let mut call = KafkaCall::new(2, 1);
     let point = match point {
@@ -159,17 +161,25 @@ pub(super) fn offsets(topic: &str, partitions: &[i32], point: LogPoint) -> Kafka
 pub(super) fn read_offsets(answer: &[u8]) -> KafkaRead<Vec<PartitionAnswer>> {
     of_topic(&mut KafkaReader::new(answer), |answer| {
         let (partition, error) = (answer.int32()?, answer.int16()?);
-        answer.int64()?; // time
+        answer.int64()?; // timestamp
         Ok(PartitionAnswer { partition, error, offset: answer.int64()? })
     })
 }
 
-/// What is there from these offsets on, as soon as there is something; partitions which the broker asked leads.
+/// Requests the records from these offsets on, as soon as there are any. The broker must lead the partitions.
 pub(super) fn fetch(topic: &str, from: &[(i32, i64)]) -> KafkaCall {
     let mut call = KafkaCall::new(1, 4);
-    // Also what belongs to transactions that are yet to end.
+    // Includes records of open transactions.
     let uncommitted = 0;
-    call.body.int32(NO_REPLICA).int32(WAIT_MS_MAX).int32(1).int32(FETCH_BYTES_MAX).int8(uncommitted).count(1).text(topic).count(from.len());
+    call.body
+        .int32(NO_REPLICA)
+        .int32(FETCH_WAIT_MAX_MS)
+        .int32(1)
+        .int32(FETCH_BYTES_MAX)
+        .int8(uncommitted)
+        .count(1)
+        .text(topic)
+        .count(from.len());
     for (partition, offset) in from {
         call.body.int32(*partition).int64(*offset).int32(PARTITION_BYTES_MAX);
     }
@@ -180,49 +190,49 @@ pub(super) fn fetch(topic: &str, from: &[(i32, i64)]) -> KafkaCall {
 pub(super) struct FetchedPartition<'a> {
     pub(super) partition: i32,
     pub(super) error: i16,
-    /// Batches, the last of which may be cut off.
+    /// Batches. The last one may be cut off.
     pub(super) log: &'a [u8],
 }
 
 pub(super) fn read_fetched(answer: &[u8]) -> KafkaRead<Vec<FetchedPartition<'_>>> {
     let mut answer = KafkaReader::new(answer);
-    answer.int32()?; // throttled for
+    answer.int32()?; // throttle time
     of_topic(&mut answer, |answer| {
         let (partition, error) = (answer.int32()?, answer.int16()?);
-        answer.int64()?; // what all replicas have
-        answer.int64()?; // what no open transaction holds back
+        answer.int64()?; // high watermark
+        answer.int64()?; // last stable offset
         answer.list(|answer| Ok((answer.int64()?, answer.int64()?)))?; // aborted transactions
         Ok(FetchedPartition { partition, error, log: answer.block()? })
     })
 }
 
-/// That somebody is about to log in by this mechanism.
+/// Announces a login with this mechanism.
 pub(super) fn sasl_handshake(mechanism: &str) -> KafkaCall {
     let mut call = KafkaCall::new(17, 1);
     call.body.text(mechanism);
     call
 }
 
-/// A message of the mechanism.
+/// Sends a message of the mechanism.
 pub(super) fn sasl_authenticate(message: &[u8]) -> KafkaCall {
     let mut call = KafkaCall::new(36, 0);
     call.body.block(message);
     call
 }
 
-/// Error code, and the ways to log in that there are.
+/// Error code, and the supported mechanisms.
 pub(super) fn read_sasl_handshake(answer: &[u8]) -> KafkaRead<(i16, Vec<String>)> {
     let mut answer = KafkaReader::new(answer);
     Ok((answer.int16()?, answer.list(KafkaReader::text)?))
 }
 
-/// Error code, what the broker says of it, and its message of the mechanism.
+/// Error code, the broker's error message, and its message of the mechanism.
 pub(super) fn read_sasl_authenticate(answer: &[u8]) -> KafkaRead<(i16, String, Vec<u8>)> {
     let mut answer = KafkaReader::new(answer);
     Ok((answer.int16()?, answer.text()?, answer.block()?.to_vec()))
 }
 
-/// The partitions of the one topic that was asked for.
+/// The partitions of the single requested topic.
 fn of_topic<'a, T>(answer: &mut KafkaReader<'a>, mut each: impl FnMut(&mut KafkaReader<'a>) -> KafkaRead<T>) -> KafkaRead<Vec<T>> {
     let topics = answer.list(|answer| {
         answer.text()?; // name
@@ -238,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_written_as_kafka_reads_it() {
+    fn a_request_has_kafkas_wire_format() {
         let asked = offsets("ab", &[1], LogPoint::End);
         let wanted: &[u8] =
             &[255, 255, 255, 255, 0, 0, 0, 1, 0, 2, b'a', b'b', 0, 0, 0, 1, 0, 0, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255];
@@ -249,12 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_cannot_be_makes_no_room() {
+    fn an_impossible_length_allocates_nothing() {
         assert!(read_sasl_handshake(&[0, 0, 127, 255, 255, 255, 0, 1]).is_err());
     }
 
     proptest! {
-        /// Whatever comes is an answer or an error.
+        /// Any bytes yield a response or an error.
         #[test]
         fn no_answer_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = read_metadata(&bytes);

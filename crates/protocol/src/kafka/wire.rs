@@ -169,7 +169,7 @@ mod tests {
 
     /// The values of the encoding's own description (Protocol Buffers, "Signed Integers").
     #[test]
-    fn numbers_of_variable_length_are_written_as_zigzag() {
+    fn variable_length_numbers_use_zigzag() {
         for (value, bytes) in
             [(0, &[0_u8][..]), (-1, &[1]), (1, &[2]), (-2, &[3]), (150, &[0xac, 0x02]), (0x7fff_ffff, &[0xfe, 0xff, 0xff, 0xff, 0x0f])]
         {
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_of_variable_length_is_read_as_it_was_written(value in any::<i64>()) {
+        fn variable_length_numbers_round_trip(value in any::<i64>()) {
             let mut writer = KafkaWriter::default();
             writer.variable(value);
             prop_assert_eq!(KafkaReader::new(&writer.bytes).variable(), Ok(value));

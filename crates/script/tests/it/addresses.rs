@@ -22,7 +22,7 @@ fn an_invalid_address_is_rejected_with_its_place_and_without_its_password() {
             "the URL of the database: its scheme is http: write postgres://, or mysql://",
             "set it with `-p shop=…`",
         ),
-        ("const sql = user.sql('mysql:///shop');", "t.load.ts:4:24", "the URL of the database: it names no host", ""),
+        ("const sql = user.sql('mysql:///shop');", "t.load.ts:4:24", "the URL of the database: it has no host", ""),
         ("user.sql(`postgres://app@h/x`); user.redis(\"http://:hidden@h\");", "t.load.ts:4:46", "its scheme is http: write redis://", ""),
         ("user.kafka('kafka://app:hidden@h/orders');", "t.load.ts:4:14", "the URL of the Kafka broker: it has a path", ""),
         (
@@ -45,7 +45,7 @@ fn addresses_known_only_at_run_time_are_checked_at_run_time() {
     let uses_it = test("await user.sql(database).query('SELECT 1');");
     load_with(&uses_it, &[], &with_shop("mysql://app@127.0.0.1/shop")).unwrap();
     let refused = load_with(&uses_it, &[], &with_shop("postgres://127.0.0.1/shop")).unwrap_err();
-    assert!(refused.message.contains("it names no user"), "{refused}");
+    assert!(refused.message.contains("it has no user"), "{refused}");
     load_with(&test("user.sql('mssql' + '://h');"), &[], &Inputs::default()).unwrap();
     load_with(&test("const other = { sql: (url: string) => url }; other.sql('mssql://h');"), &[], &Inputs::default()).unwrap();
 }

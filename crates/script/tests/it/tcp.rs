@@ -131,7 +131,7 @@ fn failures_are_outcomes_and_end_the_connection() {
     assert_eq!(end, FAILED);
     assert_eq!(
         lines[0],
-        r#"[false,"connection refused",false,false,"timed out waiting for an answer","the server closed the connection in mid-answer",false]"#
+        r#"[false,"connection refused",false,false,"timed out waiting for an answer","the server closed the connection in the middle of the answer",false]"#
     );
     let outcome = |name: &str| request(&snapshot, name).outcomes.clone();
     assert_eq!(outcome("Refused"), [(Outcome::Refused, 1)]);

@@ -134,7 +134,7 @@ fn closed_ports_unknown_names_and_mistakes_are_errors() {
         "#,
     );
     assert_eq!(end, FAILED);
-    assert_eq!(lines[0], r#"["nobody listens at the address (ICMP: port unreachable)",false,false,"string"]"#);
+    assert_eq!(lines[0], r#"["no process listens at the address (ICMP: port unreachable)",false,false,"string"]"#);
     assert_eq!(request(&snapshot, "Refused").outcomes.as_slice(), [(Outcome::Refused, 1)]);
     assert!(snapshot.errors.iter().any(|error| error.outcome == Outcome::Dns), "{:?}", snapshot.errors);
     for expected in ["write \"127.0.0.1:7000\"", "has the scheme `tls`", "has no option `tls`", "write objects with JSON.stringify"] {

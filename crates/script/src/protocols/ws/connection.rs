@@ -17,7 +17,7 @@ pub(super) struct WebSocketConnection(pub(super) Rc<ws::WebSocket>);
 
 impl ChannelConnection for WebSocketConnection {
     fn send_close(&self, code: u16, reason: &str) -> Option<ChannelEnd> {
-        self.0.say_farewell(code, reason);
+        self.0.send_close(code, reason);
         None
     }
 }
@@ -70,7 +70,7 @@ pub(super) async fn read(channel: Rc<MessageChannel>, socket: Rc<ws::WebSocket>)
             Err(failure) => return channel.finish(ChannelEnd::broken(failure.outcome, failure.message)),
         }
         if channel.is_overfull() {
-            socket.say_farewell(POLICY_VIOLATION, "");
+            socket.send_close(POLICY_VIOLATION, "");
             return channel.finish(ChannelEnd::overfull());
         }
         items += 1;

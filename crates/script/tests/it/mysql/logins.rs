@@ -26,7 +26,9 @@ fn passwords_are_verified_and_wrong_ones_reported() {
     assert_eq!(lines[1], r#"["1045","1045","1045","1045"]"#);
     assert_eq!(lines[2], "1045 (28000): Access denied for user 'app'@'127.0.0.1' (using password: YES)");
     assert!(
-        lines[3].starts_with("the server wants to know us by client_ed25519: mysql_native_password, caching_sha2_password"),
+        lines[3].starts_with(
+            "the server requires authentication by client_ed25519: supported are mysql_native_password, caching_sha2_password"
+        ),
         "{}",
         lines[3]
     );
@@ -53,7 +55,7 @@ fn tls_is_negotiated_and_its_certificate_checked() {
     let bare = MariaDb::start(&["--skip-ssl"]);
     let (_, lines, _) =
         once_with(&bare, "", r#"user.log((await user.sql(url("loadstone", "?sslmode=require")).query("SELECT 1")).error);"#);
-    assert_eq!(lines, ["the server offers no TLS: leave `sslmode` out of the URL, or set ssl_cert and ssl_key there"]);
+    assert_eq!(lines, ["the server offers no TLS: remove `sslmode` from the URL, or set ssl_cert and ssl_key on the server"]);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn changed_rows_are_counted_and_errors_reported_by_number() {
     assert_eq!(lines[0], "[5,[],1,6,1,2,null]");
     let unique = "1062 (23000): Duplicate entry '6' for key 'PRIMARY'";
     assert_eq!(lines[1], format!("[false,\"1062\",{},[],0]", serde_json::to_string(unique).unwrap()));
-    assert_eq!(lines[2], r#"["1064","1064","1210","1210: the statement has 2 places for values (`?`), and 1 were given"]"#);
+    assert_eq!(lines[2], r#"["1064","1064","1210","1210: the statement has 2 placeholders (`?`), but 1 values were passed"]"#);
     assert_eq!(lines[3], "6");
     assert_eq!(outcomes(&snapshot, "Add"), [(Outcome::Passed, 1), (Outcome::Status, 1)]);
     let error = snapshot.errors.iter().find(|error| &*error.message == "error 1062").expect("the number is the message");
@@ -170,7 +170,7 @@ fn mistakes_are_thrown_with_a_remedy() {
     let server = MariaDb::shared();
     for (body, expected) in [
         (r#"user.sql(url("loadstone", "?sslmode=prefer"));"#, "write sslmode=require"),
-        (r#"user.sql(url("loadstone", "?options=x"));"#, "the setting options is not known: there are sslmode, application_name"),
+        (r#"user.sql(url("loadstone", "?options=x"));"#, "the setting options is not known: expected sslmode, application_name"),
         (r#"await user.sql(url()).query("SELECT ?, ?", [1, undefined]);"#, "the value number 2 is undefined: write null"),
         (r#"await user.sql(url()).query("SELECT ?", [[1, 2]]);"#, "MySQL has no lists: write a `?` for each"),
     ] {

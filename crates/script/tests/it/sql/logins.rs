@@ -43,7 +43,7 @@ fn passwords_are_verified_by_every_method_and_wrong_ones_reported() {
     assert_eq!(lines[0], r#"["app","digest","plain"]"#, "{:?}", snapshot.errors);
     assert_eq!(lines[1], r#"["28P01","28P01","28P01","28000"]"#);
     assert_eq!(lines[2], "28P01: password authentication failed for user \"app\"");
-    assert_eq!(lines[3], "the server asks for a password, and the URL has none");
+    assert_eq!(lines[3], "the server asks for a password, but the URL has none");
     assert_eq!(lines[4], "3D000: database \"nowhere\" does not exist");
     assert_eq!(outcomes(&snapshot, "As app"), [(Outcome::Passed, 1), (Outcome::Status, 1)]);
     assert_eq!(outcomes(&snapshot, "Nowhere"), [(Outcome::Status, 1)]);

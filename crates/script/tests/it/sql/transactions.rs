@@ -50,7 +50,7 @@ fn statements_of_a_function_commit_or_roll_back_together() {
     assert_eq!(lines[1], format!("[false,false,\"23505\",\"{unique}\",\"went on\"]"));
     assert_eq!(lines[2], r#"{"ok":true,"committed":false}"#);
     assert_eq!(lines[3..5], ["changed my mind", "[[1],[2]]"]);
-    assert_eq!(lines[5], r#"[false,"40000: the transaction was rolled back, since a statement of it had failed"]"#);
+    assert_eq!(lines[5], r#"[false,"40000: the transaction was rolled back because one of its statements had failed"]"#);
     assert_eq!((request(&snapshot, "Order begin").count, request(&snapshot, "Order commit").count), (1, 1));
     // One is by hand, and three are not.
     assert_eq!(outcomes(&snapshot, "BEGIN"), [(Outcome::Passed, 4)]);
@@ -86,7 +86,7 @@ fn a_transaction_has_the_connection_for_itself() {
     );
     assert_eq!(end, FAILED);
     assert_eq!(lines[0], r#"["a","b","c","outside","second"]"#, "{:?}", snapshot.errors);
-    let why = "timed out waiting for the user's connection, which a transaction has (use what its function is given)";
+    let why = "timed out waiting for the user's connection, which a transaction is using (use the transaction passed to its function)";
     assert_eq!(lines[1], format!("[true,false,\"{why}\"]"));
     assert_eq!(lines[2], "\"the transaction has ended\"");
     assert_eq!(outcomes(&snapshot, "Late"), [(Outcome::Closed, 1)]);

@@ -1,20 +1,20 @@
-//! Which `traceparent` a request goes out with: its own, one with new ids, or none.
+//! Which `traceparent` a request carries: its own, one with new ids, or none.
 
 use super::message::Request;
 use super::trace::{NAME, TraceParent, Traces};
 
-/// How a request comes by its trace.
+/// The source of a request's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Carried {
+pub(super) enum TraceChoice {
     /// Traces are off.
     Nothing,
-    /// It has a header, whatever that says.
+    /// The request has a header, with any content.
     Own(Option<TraceParent>),
     Added(TraceParent),
 }
 
-impl Carried {
-    /// The header of the request where it has one, else new ids. `traces`: none where they are off.
+impl TraceChoice {
+    /// The header of the request if it has one, otherwise new ids. `traces`: `None` if traces are off.
     pub(super) fn by(request: &Request, traces: Option<&Traces>) -> Self {
         let Some(traces) = traces else { return Self::Nothing };
         match request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME)) {
@@ -31,7 +31,7 @@ impl Carried {
         }
     }
 
-    /// What is to be put into the request.
+    /// The trace to insert into the request.
     pub(super) fn added(self) -> Option<TraceParent> {
         match self {
             Self::Added(parent) => Some(parent),
