@@ -94,7 +94,7 @@ fn a_server_that_is_gone_or_is_none_is_told() {
 #[test]
 fn a_connection_lasts_as_long_as_the_user_keeps_connections() {
     let server = Postgres::shared();
-    run_with(&server, "", r#"await user.sql(url()).query("SELECT 1");"#, async |worker| {
+    run_with(server, "", r#"await user.sql(url()).query("SELECT 1");"#, async |worker| {
         let mut user = worker.user(0);
         for sequence in 0..3 {
             assert_eq!(user.iterate(worker.iteration(sequence, None)).await, PASSED);

@@ -134,7 +134,7 @@ fn statements_at_once_wait_in_order_for_the_one_connection() {
 #[test]
 fn answers_have_a_limit_and_copies_are_told_to_be_unknown() {
     let (end, lines, snapshot) = once_with(
-        &Postgres::shared(),
+        Postgres::shared(),
         ", bodyBytesMax: 10000",
         r#"
         const sql = user.sql(url());
@@ -172,7 +172,7 @@ fn mistakes_are_thrown_with_what_to_write() {
         (r#"await user.sql(url()).transaction("BEGIN");"#, "the first argument is the function with its statements, not \"BEGIN\""),
         (r#"await user.sql(url()).transaction(() => 1, { isolation: "strict" });"#, "is none of \"read committed\""),
     ] {
-        let told = run_with(&server, "", body, async |worker| {
+        let told = run_with(server, "", body, async |worker| {
             worker.iterate(0).await;
             worker.drain().errors.first().map(|error| error.message.to_string()).unwrap_or_default()
         });

@@ -125,7 +125,7 @@ fn what_an_iteration_leaves_open_is_undone_at_its_end() {
         await sql.query("SELECT pg_current_xact_id()");
         user.sql(url("loadstone", "?application_name=b")).transaction(() => new Promise(() => {}));
     "#;
-    run_with(&server, "", body, async |worker| {
+    run_with(server, "", body, async |worker| {
         let mut user = worker.user(0);
         for sequence in 0..3 {
             // The beginning of a transaction that nobody waited for is waited for.
