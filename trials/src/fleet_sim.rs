@@ -3,10 +3,9 @@
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::process;
 use clap::Args;
-
-use crate::process;
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct FleetSimOptions {

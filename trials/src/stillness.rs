@@ -12,8 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-
-use crate::machine::{GENERATOR_CORE, SERVER_CORE};
+use checkout::machine::{GENERATOR_CORE, SERVER_CORE};
 
 /// From tick to tick.
 const STEP: Duration = Duration::from_millis(1);

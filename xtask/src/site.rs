@@ -8,9 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-
-use crate::process;
-use crate::workspace::Workspace;
+use checkout::Workspace;
+use checkout::process;
 
 /// The version whose output was looked at.
 const MDBOOK: &str = "0.5.4";

@@ -17,11 +17,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::machine;
 use clap::Args;
 
-use crate::machine;
 use crate::stillness;
-use crate::workspace::Workspace;
 use case::AccuracyCase;
 use result::CaseResult;
 use server::Truthful;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use checkout::machine::GENERATOR_CORE;
 use serde_json::Value;
 
 use super::case::AccuracyCase;
-use crate::machine::GENERATOR_CORE;
 
 /// Exit codes with a summary: passed, and "the measurement is invalid", which the table shows.
 const MEASURED: [i32; 2] = [0, 4];

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::machine::{self, GENERATOR_CORE};
+use checkout::process;
 use serde_json::Value;
 
 use super::case::{AccuracyCase, QUANTILES, STALL};
 use super::result::CaseResult;
 use super::server::Truthful;
-use crate::machine::{self, GENERATOR_CORE};
-use crate::process;
-use crate::workspace::Workspace;
 
 /// Quantiles and seconds, as one generator reports them.
 pub(super) struct PeerReport {

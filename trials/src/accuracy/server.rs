@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::machine::SERVER_CORE;
+use checkout::process;
 use serde_json::Value;
-
-use crate::machine::SERVER_CORE;
-use crate::process;
-use crate::workspace::Workspace;
 
 /// Builds the example that serves a truth.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {

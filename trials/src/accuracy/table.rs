@@ -1,12 +1,12 @@
 //! The tables of errors.
 
 use anyhow::Result;
+use checkout::machine;
 
 use super::case::QUANTILES;
 use super::ours::ReportedPercentile;
 use super::peers::PeerReport;
 use super::result::CaseResult;
-use crate::machine;
 use crate::stillness;
 
 /// An error that is always within the target: 100 µs.

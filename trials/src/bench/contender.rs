@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
+use checkout::Workspace;
+use checkout::machine::{self, GENERATOR_CORE, SERVER_CORE};
+use checkout::process;
 
 use super::measured::run_and_measure;
 use super::nginx::{BenchUrls, Nginx};
 use super::options::BenchOptions;
-use crate::machine::{self, GENERATOR_CORE, SERVER_CORE};
-use crate::process;
 use crate::usage::ResourceUsage;
-use crate::workspace::Workspace;
 
 pub(super) struct Contender {
     pub(super) name: &'static str,

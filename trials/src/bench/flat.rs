@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use checkout::machine::GENERATOR_CORE;
 
 use super::idle::resident_bytes;
 use super::nginx::Nginx;
-use crate::machine::GENERATOR_CORE;
 
 const FIRST: Duration = Duration::from_secs(60);
 const BETWEEN: Duration = Duration::from_secs(10);

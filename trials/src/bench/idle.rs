@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use checkout::machine::GENERATOR_CORE;
 
 use super::nginx::Nginx;
-use crate::machine::GENERATOR_CORE;
 
 /// 1,000 to 15,000 as in the target; what lies between shows whether it is a line.
 const USERS: [u64; 4] = [1_000, 5_000, 10_000, 15_000];

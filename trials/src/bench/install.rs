@@ -8,9 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-
-use crate::workspace::Workspace;
-use crate::{machine, process, setup};
+use checkout::{Workspace, machine, process, system_packages};
 
 const OHA: &str = "1.9.0";
 const K6: &str = "go.k6.io/k6@v1.4.2";
@@ -20,10 +18,10 @@ const LOCUST: &str = "locust==2.32.6";
 type Installer = fn(&Workspace, &Path) -> Result<()>;
 
 const GENERATORS: &[(&str, Installer)] = &[
-    ("wrk", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["wrk"])),
-    ("ab", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["apache2-utils"])),
-    ("h2load", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["nghttp2-client"])),
-    ("hey", |_, _| setup::apt(&["install", "--yes", "--no-install-recommends"], &["hey"])),
+    ("wrk", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["wrk"])),
+    ("ab", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["apache2-utils"])),
+    ("h2load", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["nghttp2-client"])),
+    ("hey", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["hey"])),
     ("oha", oha),
     ("k6", |_, folder| by_go(K6, folder)),
     ("ghz", |_, folder| by_go(GHZ, folder)),

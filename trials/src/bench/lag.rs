@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use checkout::machine::GENERATOR_CORE;
 use serde_json::Value;
 
 use super::nginx::Nginx;
-use crate::machine::GENERATOR_CORE;
 use crate::stillness;
 
 const RATE: u32 = 10_000;

@@ -19,9 +19,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::machine::{self, SERVER_CORE};
 
-use crate::machine::{self, SERVER_CORE};
-use crate::workspace::Workspace;
 use contender::Contender;
 use measured::{Rounds, TurnCost};
 pub(crate) use nginx::Nginx;

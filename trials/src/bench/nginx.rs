@@ -9,8 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-
-use crate::process;
+use checkout::process;
 
 /// 90 bytes, as in the published figures of the other generators.
 pub(super) const BODY: &str = r#"{"id":4711,"name":"A product of middling length","price_cents":1299,"tags":["new","blue"]}"#;

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
+use checkout::machine::GENERATOR_CORE;
 use serde_json::Value;
 
 use super::lag;
 use super::measured::{MEASURED, TurnCost};
 use super::nginx::Nginx;
 use super::options::BenchOptions;
-use crate::machine::GENERATOR_CORE;
 use crate::usage;
 
 /// Arrivals per second. The last is more than a core can make.

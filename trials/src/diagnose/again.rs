@@ -6,11 +6,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use checkout::machine;
 
 use super::judging::{Catalogue, Cell, Rating, Said};
 use super::score::{self, Judged};
 use super::{results, trial};
-use crate::machine;
 
 pub(super) fn conclude(
     (binary, commit): (&Path, &str),

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::process;
 use serde_json::Value;
 
 use super::judging::{Cell, Said};
-use crate::process;
-use crate::workspace::Workspace;
 
 const CORPUS: &str = "crates/analysis/tests/corpus";
 /// What was measured; conclusions are made anew.

@@ -3,8 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-
-use crate::workspace::Workspace;
+use checkout::Workspace;
 
 const FILE: &str = "docs/findings.md";
 const BEGIN: &str = "<!-- written by cargo xtask diagnose --write -->";
@@ -13,7 +12,7 @@ const END: &str = "<!-- end of what is written -->";
 pub(super) fn write(workspace: &Workspace, tables: &str) -> Result<()> {
     let file = workspace.root.join(FILE);
     let text = fs::read_to_string(&file).with_context(|| format!("reading {FILE}"))?;
-    let machine = crate::machine::facts()?;
+    let machine = checkout::machine::facts()?;
     let text = with_tables(&text, &format!("{machine}\n\n{tables}"))?;
     fs::write(&file, text).with_context(|| format!("writing {FILE}"))
 }

@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::machine;
+use checkout::process;
 use clap::Args;
 
 use self::judging::{Catalogue, Cell, Rating, Said};
 use crate::lab::system::LabSystem;
-use crate::machine;
-use crate::process;
-use crate::workspace::Workspace;
 
 #[derive(Args, Default)]
 pub(crate) struct DiagnoseOptions {
@@ -134,11 +134,6 @@ pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Resu
         bail!("{mistakes} of {} cells of the slice were wrong or denied", judged.len());
     }
     Ok(())
-}
-
-/// What CI runs of it, with a binary that was built already.
-pub(crate) fn slice(workspace: &Workspace, binary: PathBuf) -> Result<()> {
-    diagnose(workspace, &DiagnoseOptions { slice: true, loadstone: Some(binary), ..DiagnoseOptions::default() })
 }
 
 /// The cells that the options leave; an error if a word of theirs means none.

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::process;
 use serde_json::{Value, json};
 
 use super::judging::{Catalogue, Cell};
 use crate::lab::conclusion;
 use crate::lab::system::LabSystem;
-use crate::process;
-use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/diagnose/shop.load.ts";
 

@@ -10,6 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::process;
 use clap::Args;
 use serde_json::Value;
 
@@ -17,8 +19,6 @@ use super::figures;
 use super::lab_case;
 use super::system::free_port;
 use crate::bench::Nginx;
-use crate::process;
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct CapacityOptions {

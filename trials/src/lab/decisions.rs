@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
+use checkout::Workspace;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
 use super::lab_case::{self, CaseOptions, LabCase, LabTable};
 use super::system::LabSystem;
 use super::tickets::NamesAndValues;
-use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/decisions/decisions.load.ts";
 const GATE: &str = "labs/decisions/gate.load.ts";

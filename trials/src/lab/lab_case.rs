@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::machine;
 use clap::Args;
 
 use super::conclusion::Concluded;
 use super::{figures, proof};
-use crate::machine;
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct CaseOptions {

@@ -18,9 +18,8 @@ mod tickets;
 mod webhooks;
 
 use anyhow::Result;
+use checkout::Workspace;
 use clap::{Args, Subcommand};
-
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct LabOptions {

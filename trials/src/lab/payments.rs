@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use checkout::Workspace;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
 use super::lab_case::{self, CaseOptions, LabCase, LabTable};
 use super::system::{LabSystem, free_port};
-use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/payments/payments.load.ts";
 const REQUEST: &str = "Pay";

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::process;
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::system::LabSystem;
 use super::{conclusion, figures, lab_case};
 use crate::long_run::student_t;
-use crate::process;
-use crate::workspace::Workspace;
 
 const STACKS: [&str; 4] = ["node", "jvm", "go", "python"];
 

@@ -6,8 +6,7 @@ use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-
-use crate::workspace::Workspace;
+use checkout::Workspace;
 
 /// The line that the start command prints last.
 const LAST: &str = "settings";

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use checkout::Workspace;
 use clap::Args;
 
 use super::conclusion::{self, Concluded};
 use super::figures;
 use super::lab_case::{self, LabCase, LabTable};
 use super::system::{LabSystem, free_port};
-use crate::workspace::Workspace;
 
 const SCRIPT: &str = "labs/webhooks/webhooks.load.ts";
 const FLOW: &str = "Time to send";

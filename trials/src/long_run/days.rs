@@ -6,11 +6,13 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::{machine, process};
 use clap::Args;
 
 use super::{paint, size_of};
-use crate::workspace::Workspace;
-use crate::{machine, process, usage};
+
+use crate::usage;
 
 #[derive(Args)]
 pub(crate) struct DaysOptions {

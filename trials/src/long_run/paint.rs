@@ -4,10 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::process;
 use serde_json::Value;
-
-use crate::process;
-use crate::workspace::Workspace;
 
 /// Milliseconds from the start of the navigation. `paint` is the first contentful paint (W3C Paint Timing). Medians of five loads, each in a
 /// context of its own: nothing is cached.

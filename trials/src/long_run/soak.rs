@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::{machine, process};
 use clap::Args;
 
 use super::slope::slope;
-use crate::workspace::Workspace;
-use crate::{machine, process};
 
 const BETWEEN: Duration = Duration::from_secs(10);
 /// Rows of the table, and what the slope is taken of. Seconds.

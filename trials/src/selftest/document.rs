@@ -3,8 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-
-use crate::workspace::Workspace;
+use checkout::Workspace;
 
 const FILE: &str = "docs/validity.md";
 const BEGIN: &str = "<!-- written by cargo xtask selftest --write -->";

@@ -18,11 +18,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::machine;
 use clap::Args;
 
 use crate::accuracy::server;
-use crate::machine;
-use crate::workspace::Workspace;
 use kept::KeptResults;
 use trial::{Trial, TrialFiles};
 use verdict::SelfVerdict;

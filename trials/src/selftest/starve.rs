@@ -8,8 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-
-use crate::machine::{GENERATOR_CORE, SERVER_CORE};
+use checkout::machine::{GENERATOR_CORE, SERVER_CORE};
 
 /// The run has begun and is far from its end, which is two seconds off at the least.
 const BEGUN: Duration = Duration::from_millis(700);

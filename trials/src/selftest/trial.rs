@@ -7,14 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use checkout::machine::GENERATOR_CORE;
+use checkout::process;
 use serde_json::Value;
 
 use super::starve::{FewPorts, Starvation};
 use super::verdict::SelfVerdict;
 use super::wire::WireRecord;
 use crate::accuracy::server::{Truthful, entering};
-use crate::machine::GENERATOR_CORE;
-use crate::process;
 
 /// For so long after its load has begun a generator is starved, whether its run has ended or not.
 const STARVED_AT_MOST: Duration = Duration::from_secs(30);

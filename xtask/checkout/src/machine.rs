@@ -10,16 +10,16 @@ use crate::process;
 use crate::workspace::Workspace;
 
 /// The core of the generators, and the one of whatever serves them.
-pub(crate) const GENERATOR_CORE: usize = 0;
-pub(crate) const SERVER_CORE: usize = 1;
+pub const GENERATOR_CORE: usize = 0;
+pub const SERVER_CORE: usize = 1;
 
 /// `2026-11-20`
-pub(crate) fn today() -> Result<String> {
+pub fn today() -> Result<String> {
     Ok(process::output(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned())
 }
 
 /// One line: processor, cores, kernel, and how busy the machine was with other things. A figure means nothing without it.
-pub(crate) fn facts() -> Result<String> {
+pub fn facts() -> Result<String> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");
     let model = model.trim_start_matches([' ', '\t', ':']);
@@ -31,7 +31,7 @@ pub(crate) fn facts() -> Result<String> {
 }
 
 /// What kind of machine this is, for pages that do not name it.
-pub(crate) fn kind() -> Result<String> {
+pub fn kind() -> Result<String> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
     let cores = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
     let is_virtual = cpuinfo.lines().any(|line| line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor"));
@@ -41,7 +41,7 @@ pub(crate) fn kind() -> Result<String> {
 }
 
 /// The binary that was named, or the release build.
-pub(crate) fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Result<PathBuf> {
+pub fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Result<PathBuf> {
     if let Some(binary) = named {
         return fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()));
     }
@@ -50,13 +50,13 @@ pub(crate) fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Res
 }
 
 /// Builds the development binary and says where it is.
-pub(crate) fn development_binary(workspace: &Workspace) -> Result<PathBuf> {
+pub fn development_binary(workspace: &Workspace) -> Result<PathBuf> {
     process::run(workspace.command("cargo").args(["build", "--quiet", "--package", "loadstone"]))?;
     Ok(workspace.development_binary())
 }
 
 /// Another generator: as `cargo xtask bench --install` left it, or from the search path.
-pub(crate) fn generator(workspace: &Workspace, program: &str) -> Option<PathBuf> {
+pub fn generator(workspace: &Workspace, program: &str) -> Option<PathBuf> {
     let installed = workspace.tools().join("bench/bin").join(program);
     if installed.is_file() { Some(installed) } else { process::find(program) }
 }

@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-pub(crate) struct Workspace {
-    pub(crate) root: PathBuf,
+pub struct Workspace {
+    pub root: PathBuf,
     /// Where cargo builds: `CARGO_TARGET_DIR` if set, `target` under the root otherwise.
-    pub(crate) target: PathBuf,
+    pub target: PathBuf,
 }
 
 impl Workspace {
-    pub(crate) fn find() -> Result<Self> {
+    pub fn find() -> Result<Self> {
         // Cargo sets the variable for `cargo run`; the compile-time value would be wrong in a moved checkout.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask …`")?;
         let root = Path::new(&manifest).parent().context("xtask lies in a folder of the workspace")?.to_path_buf();
@@ -27,23 +27,23 @@ impl Workspace {
     }
 
     /// Servers and programs that the tests use and that are not packages of the system.
-    pub(crate) fn tools(&self) -> PathBuf {
+    pub fn tools(&self) -> PathBuf {
         self.target.join("tools")
     }
 
     /// Where cargo puts the binary that is built for tests.
-    pub(crate) fn development_binary(&self) -> PathBuf {
+    pub fn development_binary(&self) -> PathBuf {
         self.target.join("debug/loadstone")
     }
 
-    pub(crate) fn command(&self, program: &str) -> Command {
+    pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root);
         command
     }
 
     /// Every file that is tracked or about to be: what `git` lists, without what it ignores. Relative paths.
-    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+    pub fn files(&self) -> Result<Vec<PathBuf>> {
         let listing = process::output(self.command("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]))?;
         let mut files: Vec<PathBuf> = listing.split('\0').filter(|path| !path.is_empty()).map(PathBuf::from).collect();
         files.retain(|path| self.root.join(path).is_file());

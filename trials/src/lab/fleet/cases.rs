@@ -6,12 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use checkout::process;
 use serde_json::Value;
 
 use super::cluster::{NAMESPACE, NODES};
 use super::node;
 use super::user::{AGENTS, FinishedTest, FleetUser, RATE};
-use crate::process;
 
 /// One thing that was looked at.
 pub(super) struct Observed {

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use checkout::process;
 use serde_json::Value;
 
 use super::control_plane::{ADMIN, ControlPlane};
@@ -16,7 +17,6 @@ use super::daemon::STEP;
 use super::node::{self, GROUP, Node};
 use super::programs::Programs;
 use super::{images, network};
-use crate::process;
 
 /// Each has the machine's cores, and takes pods that ask for as many: without one of them, four agents and NATS still have room on two cores each.
 pub(super) const NODES: usize = 4;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use checkout::process;
 use serde_json::json;
 
 use super::daemon::Daemon;
 use super::network::{GATEWAY, SERVICES};
 use super::programs::Programs;
 use crate::lab::system::free_port;
-use crate::process;
 
 /// Who may what in the lab's cluster, by the groups that Kubernetes itself knows. Tokens are no secrets here: nothing outside of the machine reaches it.
 pub(super) const ADMIN: &str = "admin";

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use checkout::image::{Image, LOADSTONE, lay_out};
+use checkout::process;
 
 use super::node::{Node, PAUSE};
 use super::programs::Programs;
-use crate::dist::image::{Image, LOADSTONE, lay_out};
-use crate::process;
 
 /// What `fleet up` takes where no image is named.
 const AGENT: &str = concat!("loadstone:", env!("CARGO_PKG_VERSION"));

@@ -17,6 +17,7 @@ mod user;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use checkout::Workspace;
 use clap::Args;
 
 use self::cases::{CASES, FleetCase, Observed};
@@ -25,7 +26,6 @@ use self::programs::Programs;
 use self::target::Target;
 use self::user::FleetUser;
 use super::{figures, lab_case};
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct FleetLabOptions {

@@ -4,8 +4,7 @@
 use std::process::Command;
 
 use anyhow::Result;
-
-use crate::process;
+use checkout::process;
 
 const BRIDGE: &str = "lsfleet";
 /// The machine's own address on the bridge, where the control plane listens, the name server and the target.

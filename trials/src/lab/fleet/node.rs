@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use checkout::process;
 use serde_json::{Value, json};
 
 use super::control_plane::{ControlPlane, node_user};
 use super::daemon::Daemon;
 use super::network::{self, GATEWAY, PODS};
 use super::programs::{CNI, Programs};
-use crate::process;
 
 /// Above the control groups of all pods.
 pub(super) const GROUP: &str = "loadstone-fleet-lab";

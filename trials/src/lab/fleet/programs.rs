@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-
-use crate::process;
-use crate::workspace::Workspace;
+use checkout::Workspace;
+use checkout::process;
 
 /// Programs that must be on the search path, and the Debian packages that have them.
 const OF_DEBIAN: &[(&str, &str)] = &[

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use checkout::process;
 
 use super::daemon::Daemon;
 use super::network::GATEWAY;
 use crate::lab::system::free_port;
-use crate::process;
 
 pub(super) struct Target {
     pub(super) url: String,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use checkout::Workspace;
 use clap::Args;
 
 mod cases;
@@ -14,7 +15,6 @@ use super::conclusion::{self, Concluded};
 use super::figures;
 use super::lab_case::{self, LabCase, LabTable};
 use super::system::LabSystem;
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct TicketOptions {

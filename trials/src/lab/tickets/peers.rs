@@ -8,13 +8,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::{machine, process};
 
 use super::cases::VALIDATION;
 use crate::lab::system::LabSystem;
 use crate::lab::{conclusion, figures};
 use crate::usage::{self, ResourceUsage};
-use crate::workspace::Workspace;
-use crate::{machine, process};
 
 const VALIDATORS: [u32; 3] = [500, 2_000, 4_000];
 const RAMP_UP_SECONDS: u32 = 20;
