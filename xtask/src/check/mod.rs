@@ -3,10 +3,11 @@
 //! The parts of the gate need nothing of the workspace compiled. They run first, and a failure among them ends the check. The build compiles everything
 //! once, through clippy's driver: it reports lints and writes the programs that every later part runs. Start with [`PARTS`].
 
+mod affected_packages;
 pub(crate) mod build;
-mod changes;
 mod counts;
 mod part_outcome;
+mod scope;
 mod tests;
 mod timing;
 
@@ -16,9 +17,9 @@ use checkout::process;
 use clap::Args;
 
 use crate::{edges, generated, licences, setup, tidy, web};
-use changes::Changes;
 use counts::TestCounts;
 use part_outcome::PartOutcome;
+use scope::Scope;
 use timing::Stopwatch;
 
 #[derive(Args)]
@@ -34,48 +35,49 @@ pub(crate) struct CheckOptions {
     keep_going: bool,
 }
 
+/// If a part fails, the later stages do not run.
+#[derive(PartialEq, PartialOrd)]
+enum Stage {
+    /// Compiles nothing of the workspace. All parts run, so that one check reports every failure of the gate.
+    Gate,
+    /// What every later part needs, so one failure ends the check.
+    Build,
+    /// Parts that do not depend on each other.
+    Tests,
+}
+
 struct CheckPart {
     name: &'static str,
-    /// Parts behind this one do not run if it fails.
-    is_required: bool,
+    stage: Stage,
     perform: fn(&Scope) -> PartOutcome,
 }
 
-/// What is checked: this checkout, or what its changes affect.
-struct Scope<'a> {
-    workspace: &'a Workspace,
-    changes: Option<Changes>,
-}
-
 const PARTS: &[CheckPart] = &[
-    gate("fmt", |scope| PartOutcome::of(process::run(scope.workspace.command("cargo").args(["fmt", "--all", "--check"])))),
-    gate("tidy", |scope| PartOutcome::of(tidy::tidy(scope.workspace))),
-    gate("edges", |scope| PartOutcome::of(edges::edges(scope.workspace))),
-    gate("licences", |scope| PartOutcome::of(licences::licences(scope.workspace))),
-    gate("types", |scope| types(scope.workspace)),
-    required("setup", |scope| PartOutcome::of(setup::setup(scope.workspace))),
-    required("build", |scope| PartOutcome::of(build::compile(scope.workspace, build::TARGETS))),
-    part("gen", |scope| PartOutcome::of(generated::check(scope.workspace, &scope.workspace.development_binary()))),
-    part("web", page),
-    part("test", tests::nextest),
-    part("doctest", tests::doctests),
+    part(Stage::Gate, "fmt", |scope| PartOutcome::of(process::run(scope.workspace.command("cargo").args(["fmt", "--all", "--check"])))),
+    part(Stage::Gate, "tidy", |scope| PartOutcome::of(tidy::tidy(scope.workspace))),
+    part(Stage::Gate, "edges", |scope| PartOutcome::of(edges::edges(scope.workspace))),
+    part(Stage::Gate, "licences", |scope| PartOutcome::of(licences::licences(scope.workspace))),
+    part(Stage::Gate, "types", |scope| types(scope.workspace)),
+    part(Stage::Build, "setup", |scope| PartOutcome::of(setup::setup(scope.workspace))),
+    part(Stage::Build, "build", |scope| PartOutcome::of(build::compile(scope.workspace, build::TARGETS))),
+    part(Stage::Tests, "gen", |scope| PartOutcome::of(generated::check(scope.workspace, &scope.workspace.development_binary()))),
+    part(Stage::Tests, "web", page),
+    part(Stage::Tests, "test", tests::nextest),
+    part(Stage::Tests, "doctest", tests::doctests),
 ];
 
-const fn part(name: &'static str, perform: fn(&Scope) -> PartOutcome) -> CheckPart {
-    CheckPart { name, is_required: false, perform }
+const fn part(stage: Stage, name: &'static str, perform: fn(&Scope) -> PartOutcome) -> CheckPart {
+    CheckPart { name, stage, perform }
 }
 
-const fn required(name: &'static str, perform: fn(&Scope) -> PartOutcome) -> CheckPart {
-    CheckPart { name, is_required: true, perform }
+/// Whether a part still runs after a failure in this stage.
+fn runs_after(failed: &Stage, part: &CheckPart) -> bool {
+    match failed {
+        Stage::Gate => part.stage == Stage::Gate,
+        Stage::Build => false,
+        Stage::Tests => true,
+    }
 }
-
-/// A part of the gate. All of it runs before the check ends, so that one run reports every failure of the gate.
-const fn gate(name: &'static str, perform: fn(&Scope) -> PartOutcome) -> CheckPart {
-    required(name, perform)
-}
-
-/// The last part of the gate.
-const GATE_END: &str = "types";
 
 pub(crate) fn check(workspace: &Workspace, options: &CheckOptions) -> Result<()> {
     if let Some(unknown) = options.only.iter().find(|name| !PARTS.iter().any(|part| part.name == *name)) {
@@ -84,24 +86,20 @@ pub(crate) fn check(workspace: &Workspace, options: &CheckOptions) -> Result<()>
     }
     let chosen: Vec<&CheckPart> =
         PARTS.iter().filter(|part| options.only.is_empty() || options.only.iter().any(|name| name == part.name)).collect();
-    let changes = options.changed.then(|| Changes::of_working_tree(workspace)).transpose()?;
-    if let Some(changes) = &changes {
-        println!("{}", changes.describe());
-    }
-    let scope = Scope { workspace, changes };
+    let scope = Scope::new(workspace, options.changed)?;
     let (mut lines, mut passed, mut failed) = (Vec::new(), 0, 0);
-    let mut is_gate = chosen.iter().any(|part| part.name == GATE_END);
-    let mut may_go_on = true;
+    let mut failed_in: Option<&Stage> = None;
     for part in &chosen {
-        if !may_go_on && !is_gate && !options.keep_going {
+        if !options.keep_going && failed_in.is_some_and(|stage| !runs_after(stage, part)) {
             lines.push(format!("not run {}", part.name));
             continue;
         }
         println!("──── {}", part.name);
         let stopwatch = Stopwatch::start();
         let outcome = (part.perform)(&scope);
-        may_go_on &= outcome.error.is_none() || !part.is_required;
-        is_gate &= part.name != GATE_END;
+        if outcome.error.is_some() {
+            failed_in = failed_in.or(Some(&part.stage));
+        }
         let line = outcome.closing_line(part.name, &stopwatch.elapsed());
         println!("{line}");
         lines.push(line);
@@ -123,7 +121,7 @@ fn types(workspace: &Workspace) -> PartOutcome {
 }
 
 fn page(scope: &Scope) -> PartOutcome {
-    if scope.changes.as_ref().is_some_and(|changes| !changes.touch(&["web/", "crates/report/", "crates/cli/src/"])) {
+    if scope.affected.as_ref().is_some_and(|affected| !affected.touch(&["web/", "crates/report/", "crates/cli/src/"])) {
         return PartOutcome::unaffected();
     }
     let mut tests = TestCounts::default();
@@ -132,4 +130,22 @@ fn page(scope: &Scope) -> PartOutcome {
         tests.read_vitest(line);
     });
     PartOutcome::of_tests(result, tests)
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_gate_ends_the_check_after_the_gate() {
+        let after = |failed| PARTS.iter().filter(|part| runs_after(&failed, part)).map(|part| part.name).collect::<Vec<_>>();
+        assert_eq!(after(Stage::Gate), ["fmt", "tidy", "edges", "licences", "types"]);
+        assert!(after(Stage::Build).is_empty());
+        assert!(after(Stage::Tests).contains(&"doctest"));
+    }
+
+    #[test]
+    fn stages_follow_each_other() {
+        assert!(PARTS.is_sorted_by(|one, next| one.stage <= next.stage));
+    }
 }

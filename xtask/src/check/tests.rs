@@ -5,11 +5,11 @@
 use anyhow::Result;
 use checkout::process;
 
-use super::Scope;
+use super::affected_packages::AffectedPackages;
 use super::build::{TARGETS, through_clippy};
-use super::changes::Changes;
 use super::counts::TestCounts;
 use super::part_outcome::PartOutcome;
+use super::scope::Scope;
 use crate::cargo_tools;
 
 /// How many of the slowest tests are listed.
@@ -35,15 +35,15 @@ fn run_nextest(scope: &Scope, see: impl FnMut(&str)) -> Result<bool> {
     let nextest = cargo_tools::path(workspace, "cargo-nextest")?;
     let mut command = workspace.command(&nextest.to_string_lossy());
     command.args(["nextest", "run", "--no-fail-fast"]).args(TARGETS);
-    if let Some(changes) = &scope.changes {
-        command.args(["--no-tests", "pass", "--filterset", &changes.test_filter()]);
+    if let Some(affected) = &scope.affected {
+        command.args(["--no-tests", "pass", "--filterset", &affected.test_filter()]);
     }
     process::stream(through_clippy(&mut command), see)
 }
 
 pub(super) fn doctests(scope: &Scope) -> PartOutcome {
-    let is_affected = |changes: &Changes| WITH_DOCTESTS.iter().any(|package| changes.affect(package));
-    if scope.changes.as_ref().is_some_and(|changes| !is_affected(changes)) {
+    let is_affected = |affected: &AffectedPackages| WITH_DOCTESTS.iter().any(|package| affected.contain(package));
+    if scope.affected.as_ref().is_some_and(|affected| !is_affected(affected)) {
         return PartOutcome::unaffected();
     }
     let workspace = scope.workspace;

@@ -22,13 +22,12 @@ const READ_BY: &[(&str, &[&str])] = &[
 const READ_BY_ALL: &[&str] = &["Cargo.lock", "Cargo.toml", "clippy.toml", "rust-toolchain.toml", ".cargo/", ".config/"];
 
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(super) struct AffectedPackages {
     files: Vec<String>,
-    /// Names of packages.
-    affected: BTreeSet<String>,
+    names: BTreeSet<String>,
 }
 
-impl Changes {
+impl AffectedPackages {
     pub(super) fn of_working_tree(workspace: &Workspace) -> Result<Self> {
         let git = |arguments: &[&str]| process::attempt(workspace.command("git").args(arguments));
         let base = ["main", "origin/main"].into_iter().find_map(|main| git(&["merge-base", main, "HEAD"]));
@@ -52,14 +51,14 @@ impl Changes {
             let more: Vec<String> =
                 packages.iter().filter(uses_affected).map(|package| package.name.clone()).filter(|name| !affected.contains(name)).collect();
             if more.is_empty() {
-                return Self { files, affected };
+                return Self { files, names: affected };
             }
             affected.extend(more);
         }
     }
 
-    pub(super) fn affect(&self, package: &str) -> bool {
-        self.affected.contains(package)
+    pub(super) fn contain(&self, package: &str) -> bool {
+        self.names.contains(package)
     }
 
     /// Whether a file below one of these folders has changed.
@@ -69,15 +68,15 @@ impl Changes {
 
     /// A filter for nextest: `package(=loadstone-plan) + package(=xtask)`.
     pub(super) fn test_filter(&self) -> String {
-        if self.affected.is_empty() {
+        if self.names.is_empty() {
             return "none()".to_owned();
         }
-        self.affected.iter().map(|package| format!("package(={package})")).collect::<Vec<_>>().join(" + ")
+        self.names.iter().map(|package| format!("package(={package})")).collect::<Vec<_>>().join(" + ")
     }
 
     /// `2 files differ from main; they affect loadstone, loadstone-plan`
     pub(super) fn describe(&self) -> String {
-        let packages: Vec<&str> = self.affected.iter().map(String::as_str).collect();
+        let packages: Vec<&str> = self.names.iter().map(String::as_str).collect();
         format!(
             "{} files differ from main; they affect {}",
             self.files.len(),
@@ -114,7 +113,7 @@ mod tests {
             package("loadstone-report", "crates/report", &["loadstone-plan"]),
             package("loadstone-units", "crates/units", &[]),
         ];
-        Changes::new(files.iter().map(|file| (*file).to_owned()).collect(), &packages).affected.into_iter().collect()
+        AffectedPackages::new(files.iter().map(|file| (*file).to_owned()).collect(), &packages).names.into_iter().collect()
     }
 
     #[test]
@@ -132,7 +131,7 @@ mod tests {
 
     #[test]
     fn tests_are_chosen_by_package() {
-        let changes = Changes { files: Vec::new(), affected: ["loadstone-plan".to_owned(), "xtask".to_owned()].into() };
-        assert_eq!(changes.test_filter(), "package(=loadstone-plan) + package(=xtask)");
+        let affected = AffectedPackages { files: Vec::new(), names: ["loadstone-plan".to_owned(), "xtask".to_owned()].into() };
+        assert_eq!(affected.test_filter(), "package(=loadstone-plan) + package(=xtask)");
     }
 }
