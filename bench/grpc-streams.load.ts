@@ -1,4 +1,4 @@
-// 32 calls of each user under way at any time, on one connection: what `h2load -m32` does.
+// 32 concurrent calls per user on one connection, like `h2load -m32`.
 
 import { param, proto, scenario, test, users } from "loadstone";
 

@@ -1,4 +1,4 @@
-// One unary call and a check of its status, as fast as it goes.
+// One unary call and a check of its status, without pauses.
 
 import { param, proto, scenario, test, users } from "loadstone";
 

@@ -1,4 +1,4 @@
-// Users that have made one request and then do nothing, each with its connection open: what a user weighs.
+// Users that send one request and then idle with an open connection: measures the memory per user.
 
 import { param, scenario, test, users } from "loadstone";
 

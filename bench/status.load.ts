@@ -1,4 +1,4 @@
-// One GET and a check of its status, as fast as it goes: the usual minimum of a scripted test.
+// One GET and a check of its status, without pauses: the usual minimum of a scripted test.
 
 import { param, scenario, test, users } from "loadstone";
 

@@ -1,4 +1,4 @@
-// 32 requests of each user under way at any time, on one connection of HTTP/2: what `h2load -m32` does.
+// 32 concurrent requests per user on one HTTP/2 connection, like `h2load -m32`.
 
 import { param, scenario, test, users } from "loadstone";
 

@@ -1,12 +1,12 @@
 #!/bin/sh
-# What the GitHub Action and the GitLab template run. Read from the environment:
-#   TEST       the test, or several, one on each line
-#   RUNS       folder of run directories; kept from job to job it holds the baselines       (default: runs)
+# The GitHub Action and the GitLab template run this script. It reads the environment:
+#   TEST       one or more tests, one per line
+#   RUNS       folder of run directories; preserve it between jobs to keep the baselines    (default: runs)
 #   TAG        label of these runs: the branch, the version
-#   AGAINST    tag or branch of the baseline; left out where no run has it yet
-#   FAIL_IF    conditions such as `p95 worse by 5%`, one on each line
-#   ARGUMENTS  more flags of `loadstone run`
-# Results are in $RUNS, JUnit documents in $RUNS/junit. The exit code is that of the first run that failed.
+#   AGAINST    tag or branch of the baseline; ignored until a run has it
+#   FAIL_IF    conditions such as `p95 worse by 5%`, one per line
+#   ARGUMENTS  further flags of `loadstone run`, separated by spaces
+# Results are in $RUNS, JUnit documents in $RUNS/junit. The exit code is that of the first failed run.
 set -eu
 LOADSTONE=${LOADSTONE:-loadstone}
 RUNS=${RUNS:-runs}

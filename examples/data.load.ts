@@ -1,4 +1,4 @@
-// Data for a test: rows of a CSV file, a body from a template, and values that a set-up prepares for all users.
+// Test data: rows of a CSV file, a body from a template, and values that a set-up prepares for all users.
 //
 //   node examples/shop/start.mjs                      (in another terminal)
 //   loadstone run examples/data.load.ts
@@ -16,9 +16,9 @@ const runTime = param.duration("runTime", { default: "20s" });
 
 const customers = csv<Customer>("customers.csv");
 const everyCustomer = customers.queue(); // each row once
-const anyCustomer = customers.random(); // any row, again and again
+const anyCustomer = customers.random(); // any row, repeatedly
 
-// Common to all users on all cores; variables of this file would not be.
+// All users on all cores share these values. They would not share variables of this file.
 const tokens = shared<Record<string, string>>("tokens", {});
 const placed = shared<number[]>("placed", []);
 

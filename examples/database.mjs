@@ -1,4 +1,4 @@
-// A PostgreSQL server of its own in a temporary folder: started, used, stopped and removed with the system that it belongs to.
+// A separate PostgreSQL server in a temporary folder. It starts, stops and is removed together with its system.
 
 import { execFileSync, spawn } from "node:child_process";
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -23,7 +23,7 @@ export async function startDatabase({ name, port: wanted = 0, settings = {} }) {
     const initdb = ["-D", data, "-U", name, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
     execFileSync(join(binaries, "initdb"), initdb, { ...as, stdio: ["ignore", "ignore", "inherit"] });
     const flags = Object.entries(settings).flatMap(([setting, value]) => ["-c", `${setting}=${value}`]);
-    // Detached: Ctrl-C in a terminal reaches the whole group of processes, and a service must end before its database.
+    // Detached: Ctrl-C in a terminal reaches the whole process group, but a service must end before its database.
     const server = spawn(join(binaries, "postgres"), ["-D", data, "-k", folder, "-h", "127.0.0.1", "-p", `${port}`, ...flags], {
       ...as,
       stdio: ["ignore", "ignore", "pipe"],
@@ -39,7 +39,7 @@ export async function startDatabase({ name, port: wanted = 0, settings = {} }) {
 }
 
 function findBinaries() {
-  // Debian keeps them off the search path, one folder for each version.
+  // Debian installs them outside the search path, in one folder per version.
   const root = "/usr/lib/postgresql";
   const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
   const debian = versions.map((version) => join(root, version, "bin")).find((bin) => existsSync(join(bin, "initdb")));
@@ -51,7 +51,7 @@ function findBinaries() {
   }
 }
 
-/** PostgreSQL refuses to run as root: then it runs as somebody else. */
+/** PostgreSQL refuses to run as root, so root starts it as another user. */
 function unprivilegedUser() {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ["postgres", "nobody"]) {

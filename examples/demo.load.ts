@@ -1,4 +1,4 @@
-// The test that `loadstone demo` runs against its built-in shop. Start the shop's load yourself against another address:
+// The test that `loadstone demo` runs against its built-in shop. To run it against another address:
 //   loadstone run examples/demo.load.ts -p target=http://127.0.0.1:8080
 import { arrivals, failures, param, responseTime, scenario, test } from "loadstone";
 
@@ -6,7 +6,7 @@ const target  = param.url("target", { default: "http://127.0.0.1:8080", help: "w
 const runTime = param.duration("runTime", { default: "30s", help: "how long the load lasts" });
 const buyers  = param.number("buyers", { default: 130, min: 1, help: "buyers per second at the end of the ramp" });
 
-// Most visitors only look around.
+// Most visitors only browse.
 const browse = scenario("Browse", async (user) => {
   const list = await user.get("/products", { name: "List products", query: { page: user.random.integer(1, 10) } });
   const id = user.random.choice(list.jsonAll("$.products[*].id"));
@@ -17,7 +17,7 @@ const browse = scenario("Browse", async (user) => {
   }
 });
 
-// Some buy. More and more of them, until something gives.
+// Some buy. Their number grows until the shop reaches a limit.
 const buy = scenario("Buy", async (user) => {
   const cart = (await user.post("/carts", { name: "Create cart" })).json("$.id");
   await user.post(`/carts/${cart}/items`, { name: "Add to cart", json: { product: user.random.integer(1, 200), count: 1 } });

@@ -1,4 +1,4 @@
-// Customers who watch their orders: a stream of server-sent events tells each of the orders that are placed.
+// Customers who watch their orders: a stream of server-sent events reports each customer's new orders.
 //
 //   node examples/shop/start.mjs                      (in another terminal)
 //   loadstone run examples/events.load.ts -p customers=50
@@ -19,18 +19,18 @@ const watch = scenario("Watch orders", async (user) => {
   const news = await user.events("/orders/events", { name: "Watch", auth });
 
   for await (const _ of user.pace({ every: "1s", times: 10 })) {
-    // The wait begins with the order, so its time says how long the news took.
-    const [told, created] = await Promise.all([
-      news.receive({ name: "Told of the order", within: "5s" }),
+    // The wait begins with the order, so its time is the delay of the event.
+    const [event, created] = await Promise.all([
+      news.receive({ name: "Order event", within: "5s" }),
       user.post("/orders", { name: "Create order", auth, json: { product_id: 1, amount: user.random.integer(1, 5) }, expect: { status: 201 } }),
     ]);
-    user.check("told of this order", told.event === "created" && told.json("$.id") === created.json("$.id"));
+    user.check("event of this order", event.event === "created" && event.json("$.id") === created.json("$.id"));
   }
 });
 
 export default test({
   target,
   load: watch.run(users(customers).for(runTime)),
-  thresholds: [responseTime("Told of the order").p95.below("300ms"), failures().count.equals(0), checks().failed.count.equals(0)],
+  thresholds: [responseTime("Order event").p95.below("300ms"), failures().count.equals(0), checks().failed.count.equals(0)],
   options: { roots: certificate === "" ? [] : [certificate] },
 });

@@ -1,11 +1,11 @@
-// Was it the pool? Buyers loop, their checkouts share a pool of database connections, and an experiment turns it:
+// Was it the pool? Buyers loop, their checkouts share a pool of database connections, and an experiment changes its size:
 //   loadstone experiment demo
-//   loadstone demo --serve      and, beside it:      loadstone experiment examples/experiment.load.ts
+//   loadstone demo --serve      and, in another terminal:      loadstone experiment examples/experiment.load.ts
 import { arrivals, knob, param, scenario, test, users } from "loadstone";
 
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "where the shop listens" });
 
-// The present value first: it is what the others are held against, and what is put back in the end.
+// The present value first: the others are compared with it, and it is restored at the end.
 knob("pool", {
   values: [4, 8],
   apply: (size) => ({ http: `${target}/pool`, method: "PUT", json: { size } }),

@@ -1,4 +1,4 @@
-// A visitor of a static site served by nginx: a page, then what the page needs, in parallel.
+// A visitor of a static site on nginx: a page, then its assets in parallel.
 //
 //   node examples/nginx/start.mjs                     (in another terminal)
 //   loadstone run examples/files.load.ts -p visitors=50

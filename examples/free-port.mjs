@@ -1,8 +1,8 @@
-// A TCP port of 127.0.0.1 that nobody listens on at the moment.
+// A free TCP port of 127.0.0.1.
 
 import { createServer } from "node:net";
 
-/** Any one; or the wanted one, where it is free. */
+/** Any free port, or the wanted one if it is free. */
 export function freePort(wanted = 0) {
   return new Promise((resolve, reject) => {
     const probe = createServer();

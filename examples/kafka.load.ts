@@ -1,4 +1,4 @@
-// Orders written to a topic of Kafka, and how long until whoever reads the topic has them.
+// Orders written to a Kafka topic, and the time until a consumer of the topic receives them.
 //
 //   loadstone run examples/kafka.load.ts -p broker=kafka://127.0.0.1:9092 -p topic=orders        (the topic must exist)
 
@@ -9,7 +9,7 @@ const topic = param.string("topic", { default: "orders", help: "a topic that exi
 const perSecond = param.number("perSecond", { default: 100, min: 1 });
 const runTime = param.duration("runTime", { default: "30s" });
 
-/** From before an order is written to when it is read. */
+/** From just before an order is written until it is read. */
 const delivery = flow("Delivery", { drain: "10s" });
 
 kafka.consume(broker, topic, (record) => delivery.finish(record.key ?? ""));

@@ -1,4 +1,5 @@
-// Seats in a MySQL or MariaDB server: found and booked in one transaction each, by visitors who arrive at a steady rate. The test makes its table and drops it.
+// Seats in a MySQL or MariaDB server: visitors arrive at a steady rate, and each finds and books a seat in one transaction.
+// The test creates its table and drops it.
 //
 //   loadstone run examples/mysql.load.ts -p database=mysql://app:secret@127.0.0.1:3306/test
 
@@ -11,9 +12,10 @@ const runTime = param.duration("runTime", { default: "30s" });
 setup(async (user) => {
   const sql = user.sql(database);
   await sql.query("DROP TABLE IF EXISTS loadstone_seats");
-  const made = await sql.query("CREATE TABLE loadstone_seats (id INT AUTO_INCREMENT PRIMARY KEY, price INT, taken BOOLEAN DEFAULT false, KEY (taken, price))");
+  const columns = "id INT AUTO_INCREMENT PRIMARY KEY, price INT, taken BOOLEAN DEFAULT false, KEY (taken, price)";
+  const created = await sql.query(`CREATE TABLE loadstone_seats (${columns})`);
   const filled = await sql.query(`INSERT INTO loadstone_seats (price) VALUES ${Array.from({ length: 1000 }, (_, place) => `(${place % 90})`).join(", ")}`);
-  if (!made.ok || !filled.ok) throw new Error(made.error ?? filled.error);
+  if (!created.ok || !filled.ok) throw new Error(created.error ?? filled.error);
 });
 
 const book = scenario("Book", async (user) => {

@@ -1,4 +1,4 @@
-// The shop's process, its database and this machine, watched while customers come in growing numbers.
+// The shop's process, its database and this machine, observed while the number of customers grows.
 //
 //   node examples/shop/start.mjs                      (in another terminal; it prints the database's URL)
 //   loadstone run examples/observers.load.ts -p database=postgres://shop@127.0.0.1:40123/postgres
@@ -8,7 +8,7 @@ import { arrivals, failures, observe, param, scenario, signal, test } from "load
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "where the shop listens" });
 const database = param.string("database", { help: "URL of the shop's database, as start.mjs prints it" });
 const peak = param.number("peak", { default: 100, min: 1, help: "customers per second at the end" });
-const runTime = param.duration("runTime", { default: "1m", help: "how long it takes to get there" });
+const runTime = param.duration("runTime", { default: "1m", help: "duration of the ramp" });
 
 const placeOrder = scenario("Place an order", async (user) => {
   const number = user.random.integer(1, 100);

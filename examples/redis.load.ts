@@ -1,4 +1,4 @@
-// Carts in a Redis server: written, read again and ordered in one pipeline, by visitors who arrive at a steady rate.
+// Carts in a Redis server: visitors arrive at a steady rate, and each writes, reads and orders a cart in one pipeline.
 //
 //   redis-server --port 6380 --save ''
 //   loadstone run examples/redis.load.ts -p redis=redis://127.0.0.1:6380/0

@@ -1,10 +1,10 @@
-// A server that runs as a process of its own: waits until it is up, and ends it.
+// A server in a separate process: waits until it is ready, and ends it.
 
 import { rmSync } from "node:fs";
 
 const START_LIMIT_MS = 60_000;
 
-/** Resolves once `output` contains `sign`; otherwise ends the server by the signal `kill`, and rejects with `name` and the last that it wrote. */
+/** Resolves once `output` contains `sign`. Otherwise ends the server by the signal `kill`, and rejects with `name` and its last output. */
 export function untilReady(server, output, { name, sign, kill }) {
   return new Promise((resolve, reject) => {
     let log = "";

@@ -1,4 +1,4 @@
-// A closed load: a fixed number of customers who stay. Each logs in once, keeps its token, and comes back at a steady pace.
+// Closed load: a fixed number of customers. Each logs in once, keeps its token, and returns at a steady pace.
 //
 //   node examples/shop/start.mjs                      (in another terminal)
 //   loadstone run examples/sessions.load.ts -p customers=50
@@ -9,7 +9,7 @@ import type { Auth, User } from "loadstone";
 const customers = param.number("customers", { default: 20, min: 1, help: "customers at the same time" });
 const runTime = param.duration("runTime", { default: "30s" });
 
-/** A step that several scenarios could use: an ordinary function. */
+/** A step for several scenarios: an ordinary function. */
 async function session(user: User): Promise<Auth> {
   if (user.state.token === undefined) {
     const number = (user.number % 100) + 1;

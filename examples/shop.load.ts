@@ -1,4 +1,4 @@
-// Customers of the example shop: log in, look at their orders, place one, read it, take it back.
+// Customers of the example shop: log in, place an order, read it, delete it, list their orders.
 //
 //   node examples/shop/start.mjs                      (in another terminal; --tls for HTTPS)
 //   loadstone run examples/shop.load.ts -p customersPerSecond=20
@@ -8,7 +8,7 @@ import { arrivals, failures, param, requests, responseTime, scenario, test } fro
 const target = param.url("target", { default: "http://127.0.0.1:8080", help: "where the shop listens" });
 const certificate = param.string("certificate", { default: "", help: "PEM file to trust, as `start.mjs --tls` prints it" });
 const customersPerSecond = param.number("customersPerSecond", { default: 10, min: 0, help: "new customers per second" });
-const runTime = param.duration("runTime", { default: "30s", help: "how long customers keep coming" });
+const runTime = param.duration("runTime", { default: "30s", help: "how long customers arrive" });
 const thinkTime = param.delay("thinkTime", { default: "uniform(100ms, 500ms)", help: "pause between two steps of a customer" });
 
 const placeOrder = scenario("Place an order", async (user) => {

@@ -1,4 +1,4 @@
-// The shop's database without the shop: products looked up, orders written and read again in one transaction.
+// The shop's database without the shop: looks up products, writes and reads orders in one transaction.
 //
 //   node examples/shop/start.mjs                      (in another terminal; it prints the database's URL)
 //   loadstone run examples/sql.load.ts -p database=postgres://shop@127.0.0.1:40123/postgres

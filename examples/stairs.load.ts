@@ -1,4 +1,4 @@
-// How much can it take? One rate after another, each held for a while; the run ends as soon as responses are too slow.
+// How much can it take? Rates rise in steps. The run ends as soon as responses are too slow.
 //
 //   node examples/shop/start.mjs                      (in another terminal)
 //   loadstone run examples/stairs.load.ts -p to=400
@@ -7,7 +7,7 @@ import { arrivals, failures, param, responseTime, scenario, test } from "loadsto
 
 const from = param.number("from", { default: 20, min: 1, help: "requests per second on the lowest step" });
 const to = param.number("to", { default: 100, min: 1, help: "requests per second on the highest step" });
-const each = param.duration("each", { default: "10s", help: "how long a step lasts" });
+const each = param.duration("each", { default: "10s", help: "duration of a step" });
 
 const browse = scenario("Browse", (user) => user.get("/products", { name: "List products", expect: { within: "2s" } }));
 

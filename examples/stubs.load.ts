@@ -1,5 +1,5 @@
-// Stand-ins for what a system calls: a ledger that speaks gRPC, and a cache with a protocol of its own over TCP. Here the users call them themselves, so that
-// the file runs as it is; for a system of yours, give the stubs a `listen` and point it at them.
+// Stubs for the dependencies of a system: a ledger with gRPC, and a cache with a custom protocol over TCP. Here the users call them
+// directly, so the file runs without a system. For your system, give the stubs a `listen` address and point it at them.
 //
 //   loadstone run examples/stubs.load.ts
 
@@ -10,7 +10,7 @@ const runTime = param.duration("runTime", { default: "30s" });
 
 proto("ledger.proto");
 
-/** From when somebody asks for a balance to when the ledger hears of it. */
+/** From the request for a balance until the ledger receives it. */
 const asked = flow("Asked");
 
 const ledger = stub.grpc({ name: "ledger", delay: "lognormal(8ms, 4ms)" });

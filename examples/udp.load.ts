@@ -1,12 +1,11 @@
-// Names asked of a DNS server over UDP, each question with a number of its own by which its answer is known; a question or an answer that is lost is
-// told by its time limit.
+// Queries a DNS server over UDP. Each question has a number that identifies its answer. A lost question or answer exceeds its time limit.
 //
 //   loadstone run examples/udp.load.ts -p server=127.0.0.1:5353 -p name=shop.test
 
 import { arrivals, failures, param, responseTime, scenario, test } from "loadstone";
 
 const server = param.string("server", { default: "127.0.0.1:53", help: "host:port of the DNS server" });
-const name = param.string("name", { default: "localhost", help: "the name that is asked for" });
+const name = param.string("name", { default: "localhost", help: "the name to look up" });
 const perSecond = param.number("perSecond", { default: 200, min: 1 });
 const runTime = param.duration("runTime", { default: "30s" });
 

@@ -1,8 +1,8 @@
-// Types of the Loadstone script API. `loadstone init` writes this file beside your tests, so that an editor completes
-// and checks them. docs/script.md is generated from the comments below: `cargo xtask gen`.
+// Types of the Loadstone script API. `loadstone init` writes this file to your folder of tests, so that an editor completes and checks them. docs/script.md is
+// generated from the comments below: `cargo xtask gen`.
 //
-// Deliberately absent: `fetch` and an ambient "current user" (several users share one JavaScript realm, so every
-// request is made through the `user` that a scenario is given), Node's built-in modules, and the browser's DOM.
+// Deliberately absent: `fetch` and an ambient "current user". Several users share one JavaScript realm, so every request goes through the `user` that a
+// scenario receives. Also absent: Node's built-in modules, and the browser's DOM.
 
 declare module "loadstone" {
   // ───────────────────────────────────────────────────────────────────────────
@@ -22,35 +22,35 @@ declare module "loadstone" {
   export function test(definition: TestDefinition): Test;
 
   /**
-   * Keeps apart types that look alike; not for scripts.
+   * Distinguishes types of the same shape; not for scripts.
    *
    * @unreleased
    */
   const brand: unique symbol;
 
-  /** What {@link test} returns: hand it to `export default`, and to nothing else. */
+  /** The result of {@link test}. Use it only with `export default`. */
   export interface Test {
     readonly [brand]: "test";
   }
 
   /** The parts of a test. Only `load` is required. */
   export interface TestDefinition {
-    /** Name shown in reports and used for the run's folder. Default: the file's name without `.load.ts`. */
+    /** Name in reports and of the run's folder. Default: the file's name without `.load.ts`. */
     name?: string;
     /**
-     * Base URL that relative request paths are resolved against; `"unix:/run/app.sock"` for a Unix socket, which then stands for every host. Default: none, and
-     * every request needs a full URL.
+     * Base URL of relative request paths. `"unix:/run/app.sock"` is a Unix socket, which then serves every host. Default: none, and every request needs a full
+     * URL.
      */
     target?: string;
-    /** What runs when: one `scenario.run(…)`, a list (all at the same time), or a {@link sequence}; nest freely. */
+    /** The load: one `scenario.run(…)`, a list (all at the same time), or a {@link sequence}. Nest them freely. */
     load: Load;
-    /** Objectives of the run. When one does not hold, `loadstone run` ends with the exit code "thresholds failed". Default: none. */
+    /** Objectives of the run. If one fails, `loadstone run` ends with the exit code "thresholds failed". Default: none. */
     thresholds?: readonly Threshold[];
     /** Sources of the system's own signals, read on the load's clock: see {@link observe}. Default: none. */
     observe?: readonly Observer[];
-    /** Headers sent with every request of every scenario. A scenario's and a request's own headers win. */
+    /** Headers of every request of every scenario. A scenario's and a request's own headers take precedence. */
     headers?: Headers;
-    /** Credentials sent with every request to the target's origin. A scenario's and a request's own win. */
+    /** Credentials for every request to the target's origin. A scenario's and a request's own credentials take precedence. */
     auth?: Auth;
     /** Limits and switches for the whole run. */
     options?: TestOptions;
@@ -58,96 +58,96 @@ declare module "loadstone" {
 
   /** Limits and switches for the whole run. */
   export interface TestOptions {
-    /** Seed of every random draw: the same seed and test repeat the same draws. Default: 1. */
+    /** Seed of all random draws. The same seed and test repeat the same draws. Default: 1. */
     seed?: number;
     /** Time limit of one request, from its start to the last byte of the response. Default: "30s". */
     requestTimeout?: Duration;
-    /** How long running iterations may go on after their load has ended; then they are interrupted and counted as such. Default: "30s". */
+    /** How long running iterations may continue after their load has ended. Then they are interrupted and counted as such. Default: "30s". */
     gracefulStop?: Duration;
     /**
-     * Most series (request names, groups, checks) kept apart; further names are counted together as `(other)`. As many parts by tags are kept apart,
-     * too; further ones are in the whole only. Default: 500.
+     * Maximum number of series (request names, groups, checks). Further names are counted together as `(other)`. The same limit applies to parts by tags;
+     * further parts are counted only in the whole. Default: 500.
      */
     seriesMax?: number;
     /** Largest response body. A larger one fails the request. Bytes. Default: 67,108,864 (64 MiB). */
     bodyBytesMax?: number;
-    /** Most redirects followed for one request; 0 follows none. Default: 10. */
+    /** Maximum number of redirects per request; 0 follows none. Default: 10. */
     redirects?: number;
     /** Whether a user keeps its connections open between requests and iterations. Default: true. */
     keepAlive?: boolean;
     /**
-     * Most connections of one user to one origin. Over HTTP/1.1, further parallel requests wait, as the phase `queue` of their time. Over HTTP/2 and in gRPC,
-     * many requests share each connection: a request goes over the one with the fewest under way, and another connection is opened only where each has some.
-     * Default: 6 over HTTP/1.1, 1 over HTTP/2 and in gRPC.
+     * Maximum number of connections of one user to one origin. Over HTTP/1.1, further parallel requests wait, as the phase `queue` of their time.
+     *
+     * Over HTTP/2 and in gRPC, many requests share a connection. A request uses the connection with the fewest requests in progress. Another connection is
+     * opened only if each has some. Default: 6 over HTTP/1.1, 1 over HTTP/2 and in gRPC.
      */
     connectionsPerUser?: number;
     /**
-     * Whether a request is sent once more that met the close of an idle connection: the server had closed the connection before a byte of the
-     * request reached its machine. Methods that are not idempotent (POST, PATCH) are only sent again where not even the first byte had left. What
-     * was sent again is counted, and the first attempt is part of the time. `false`: such a request has failed. Default: true.
+     * Whether to resend a request once after an idle close: the server closed the connection before a byte of the request reached its machine. Methods that are
+     * not idempotent (POST, PATCH) are resent only if not even their first byte had left. Resent requests are counted, and the first attempt is part of the
+     * time. `false`: such a request fails. Default: true.
      */
     retryIdleClose?: boolean;
-    /** Accept any TLS certificate. Only for targets whose certificate you do not care about. Default: false. */
+    /** Accept any TLS certificate. Use it only if the target's certificate does not matter. Default: false. */
     insecure?: boolean;
     /** PEM files of further certificate authorities to trust, relative to the test file. */
     roots?: readonly string[];
     /** PEM files of a client certificate chain and its key, relative to the test file. */
     clientCertificate?: { certificate: string; key: string };
-    /** Name that TLS asks for (SNI) and that certificates must carry, in place of each URL's host: for a target reached by address. Default: the host. */
+    /** Server name for TLS (SNI) and for the check of certificates, instead of each URL's host, for a target that is reached by address. Default: the host. */
     serverName?: string;
     /**
-     * Whether TLS connections resume the session of an earlier one to the same host, which saves the server most of a handshake. Users of one core
-     * share their sessions. `false`: every connection makes a full handshake, as first visits do. Default: true.
+     * Whether TLS connections resume the session of an earlier connection to the same host, which saves the server most of a handshake. Users of one core share
+     * their sessions. `false`: every connection makes a full handshake, like a first visit. Default: true.
      */
     tlsResumption?: boolean;
     /**
-     * Local addresses to connect from, taken in turn: single ones, ranges (`"127.0.0.1-127.0.0.20"`) and blocks (`"10.0.0.0/28"`). Needed beyond
-     * some 28,000 connections to one address.
+     * Local addresses to connect from, in turn: single ones, ranges (`"127.0.0.1-127.0.0.20"`) and blocks (`"10.0.0.0/28"`). Needed beyond about 28,000
+     * connections to one address.
      */
     sources?: readonly string[];
     /**
-     * Name servers to ask instead of this machine's, such as `"10.0.0.53"` or `"127.0.0.1:5353"`. Answers are used for as long as their TTL says,
-     * all addresses of a name in turn; a look-up is part of the request that needed it, as the phase `dns`.
+     * Name servers to use instead of this machine's, such as `"10.0.0.53"` or `"127.0.0.1:5353"`. Answers are cached for their TTL, and all addresses of a name
+     * are used in turn. A lookup is part of the request that needs it, as the phase `dns`.
      */
     nameServers?: readonly string[];
     /**
-     * `"auto"`: HTTP/2 where TLS agrees on it (ALPN), else HTTP/1.1; `"only"`: HTTP/2 always, also without TLS. All requests of a user to one
-     * origin then share one connection. WebSockets and streams of events stay on HTTP/1.1. Default: "off".
+     * `"auto"`: HTTP/2 if TLS negotiates it (ALPN), otherwise HTTP/1.1. `"only"`: always HTTP/2, also without TLS. All requests of a user to one origin then
+     * share one connection. WebSockets and event streams always use HTTP/1.1. Default: "off".
      */
     http2?: "off" | "auto" | "only";
     /**
-     * URL of an HTTP proxy, `http://user:password@host:port`: plain requests are forwarded by it, TLS and WebSockets go through its tunnels. The
-     * environment's proxy is never used.
+     * URL of an HTTP proxy, `http://user:password@host:port`. It forwards plain requests; TLS and WebSockets use its tunnels. The environment's proxy is never
+     * used.
      */
     proxy?: string;
     /**
-     * Most new connections per second, of all cores together, evenly spaced: a ramp without a storm. A request that needs a connection begins when
-     * it may open one, so the wait is in no service time; in open load it counts in the response time of an iteration's first request, as every
-     * wait of an arrival does. Default: no limit.
+     * Maximum number of new connections per second, of all cores together, evenly spaced. This avoids a connection storm during a ramp. A request that needs a
+     * connection starts when it may open one, so the wait is in no service time. In open load, the wait counts in the response time of an iteration's first
+     * request, like every wait of an arrival. Default: no limit.
      */
     connectionsPerSecond?: Rate;
     /**
-     * Send a W3C `traceparent` header with every request and WebSocket handshake. The slowest and the failed requests then show their trace id. A
-     * `traceparent` among a request's own headers wins. Default: false.
+     * Send a W3C `traceparent` header with every request and WebSocket handshake. The slowest and the failed requests then show their trace id. A request's own
+     * `traceparent` header takes precedence. Default: false.
      */
     traceparent?: boolean;
     /**
-     * Ask gRPC servers, by server reflection, for services that no {@link proto} declares. Each core asks once for each service, when a user first calls
-     * it; that is no part of the call's time. Default: false.
+     * Ask gRPC servers by reflection for services that no {@link proto} declares. Each core asks once per service, before a user's first call. This is not part
+     * of the call's time. Default: false.
      */
     grpcReflection?: boolean;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Scenarios
-  // A scenario is what one virtual user does, as an ordinary async function.
+  // A scenario defines the actions of one virtual user, as an ordinary async function.
 
   /**
-   * Declares what one virtual user does in one iteration. The name is how reports and thresholds call it, and is unique within the test.
+   * Declares one iteration of a virtual user. Reports and thresholds use the name, which must be unique within the test.
    *
-   * An iteration fails when the function throws or when one of its requests failed. A failed iteration is counted with
-   * its error; the run goes on. Await every request: one that is still under way when the function returns is finished first, and the
-   * run warns of it.
+   * An iteration fails if the function throws or one of its requests fails. The failed iteration is counted with its error, and the run continues. Await every
+   * request: a request in progress when the function returns is finished first, and the run prints a warning.
    *
    * @example
    * const browse = scenario("Browse", async (user) => {
@@ -158,7 +158,7 @@ declare module "loadstone" {
    */
   export function scenario(name: string, iterate: (user: User) => Promise<unknown> | unknown, options?: ScenarioOptions): Scenario;
 
-  /** What holds for every user of one scenario. */
+  /** Settings for all users of one scenario. */
   export interface ScenarioOptions {
     /** Base URL for this scenario's relative paths. Default: the test's `target`. */
     target?: string;
@@ -169,24 +169,24 @@ declare module "loadstone" {
     /** Time limit of one request. Default: the test's `requestTimeout`. */
     timeout?: Duration;
     /**
-     * Every iteration begins as a new visitor on new connections. Default: false: connections stay open. Cookies and `state` are kept
-     * in closed load, where the same user repeats; in open load every arrival is a new visitor and begins without them.
+     * Start every iteration as a new visitor on new connections. Default: false, connections remain open. In closed load, the same user repeats and keeps
+     * cookies and `state`. In open load, every arrival is a new visitor and starts without them.
      */
     fresh?: boolean;
     /**
-     * What each user does once, before its first iteration: log in, say. Closed load only. A user of which anything fails here makes no iterations.
-     * What it keeps in `user.state` is there for the iterations.
+     * Runs once per user, before its first iteration, for example to log in. Closed load only. A user whose `onStart` fails runs no iterations. Its
+     * `user.state` is available in the iterations.
      */
     onStart?: (user: User) => Promise<unknown> | unknown;
-    /** What each user does once, after its last iteration. Closed load only. It has the time that iterations have to end (`gracefulStop`). */
+    /** Runs once per user, after its last iteration. Closed load only. Its time limit is `gracefulStop`, as for iterations. */
     onEnd?: (user: User) => Promise<unknown> | unknown;
-    /** Whether requests and groups of `onStart` and `onEnd` are measured like any others. Default: false, only their errors are told. */
+    /** Whether requests and groups of `onStart` and `onEnd` are measured like any others. Default: false, only their errors are reported. */
     measureStartAndEnd?: boolean;
   }
 
-  /** A declared scenario; give it load with `run`. One scenario may run several times, with different load. */
+  /** A declared scenario. Give it load with `run`. A scenario may run several times, with different load. */
   export interface Scenario {
-    /** As reports and thresholds call it. */
+    /** Name in reports and thresholds. */
     readonly name: string;
     /**
      * This scenario under a load profile: a part of the test's `load`.
@@ -198,9 +198,8 @@ declare module "loadstone" {
   }
 
   /**
-   * Declares what runs once, before all load. Its result is there for all users, as JSON: the value that it returns is written and read back. Requests
-   * in it are not measured. When anything in it fails (an error that it throws, or a request), the run ends before its load, with exit code 7. It may
-   * take ten minutes. A test has one.
+   * Declares a set-up that runs once, before all load. Its return value is available to all users as JSON: it is serialised and read back. Its requests are not
+   * measured. If it throws or a request fails, the run ends before its load, with exit code 7. The time limit is ten minutes. A test has one set-up.
    *
    * @example
    * const session = setup(async (user) => {
@@ -211,28 +210,28 @@ declare module "loadstone" {
    */
   export function setup<T>(prepare: (user: User) => Promise<T> | T, options?: AroundOptions): SetUp<T>;
 
-  /** What a set-up has left for all users. */
+  /** The result of a set-up, for all users. */
   export interface SetUp<T> {
-    /** What it returned, frozen. Read it inside scenarios and in the tear-down; it throws where the set-up has failed. */
+    /** The return value, frozen. Read it inside scenarios and in the tear-down. It throws if the set-up failed. */
     readonly value: T;
   }
 
   /**
-   * Declares what runs once, after all else, however the run came to its end: also after Ctrl-C, a threshold that stopped the run, or a set-up that
-   * failed. Requests in it are not measured. It may take ten minutes. A test has one.
+   * Declares a tear-down that runs once, at the end of the run. It also runs after Ctrl-C, after a threshold that stopped the run, and after a failed set-up.
+   * Its requests are not measured. The time limit is ten minutes. A test has one tear-down.
    *
    * @example
    * teardown((user) => user.delete("/test-data"));
    */
   export function teardown(cleanUp: (user: User) => Promise<unknown> | unknown, options?: AroundOptions): void;
 
-  /** What holds for the user of a set-up or tear-down. */
+  /** Settings for the user of a set-up or tear-down. */
   export interface AroundOptions {
     /** Base URL for its relative paths. Default: the test's `target`. */
     target?: string;
-    /** Headers sent with every request of it. */
+    /** Headers of its requests. */
     headers?: Headers;
-    /** Credentials sent with every request to its target. */
+    /** Credentials for its requests to its target. */
     auth?: Auth;
     /** Time limit of one request. Default: the test's `requestTimeout`. */
     timeout?: Duration;
@@ -240,34 +239,34 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Load
-  // *Open* profiles (`arrivals`, `once`, `atOnce`) start iterations at given moments, whatever the target does: response
-  // times count from the moment an iteration was due, so a stalled target shows in full. *Closed* profiles (`users`,
-  // `iterations`) keep a number of users looping: each starts its next iteration when the last one has ended.
+  // *Open* profiles (`arrivals`, `once`, `atOnce`) start iterations at given instants, regardless of the target. Response times count from the instant at which
+  // an iteration was due, so a stall of the target is fully visible. *Closed* profiles (`users`, `iterations`) keep a number of users looping: each starts its
+  // next iteration when the previous one has ended.
 
-  /** Something that can be run: a scenario under a load profile, a sequence, or a list whose members run at the same time. */
+  /** A load: a scenario under a load profile, a sequence, or a list whose members run at the same time. */
   export type Load = LoadPart | readonly Load[];
 
-  /** A node of the load tree, made by `scenario.run(…)`, {@link sequence} or {@link parallel}. */
+  /** A node of the load tree: the result of `scenario.run(…)`, {@link sequence} or {@link parallel}. */
   export interface LoadPart {
     readonly [brand]: "load";
   }
 
-  /** How much load: made by {@link arrivals}, {@link users}, {@link once}, {@link atOnce} or {@link iterations}. */
+  /** The amount of load: {@link arrivals}, {@link users}, {@link once}, {@link atOnce} or {@link iterations}. */
   export type LoadProfile = OpenProfile | ClosedProfile | IterationsProfile;
 
   /**
-   * Runs its parts one after another. A part begins when the one before has ended, its last iterations included.
+   * Runs its parts one after another. A part begins when the previous one has ended, including its last iterations.
    *
    * @example
    * load: sequence(setUp.run(once()), [buy.run(arrivals(4).for("1m")), browse.run(users(50).for("1m"))], tearDown.run(once()))
    */
   export function sequence(...parts: readonly Load[]): Load;
 
-  /** Runs its parts at the same time; the same as writing them as a list. */
+  /** Runs its parts at the same time, like a list. */
   export function parallel(...parts: readonly Load[]): Load;
 
   /**
-   * Arrivals at a constant rate, evenly spaced: an open profile. A number is per second; `"90/m"` and `"3600/h"` work too.
+   * Arrivals at a constant rate, evenly spaced: an open profile. A number is per second. `"90/m"` and `"3600/h"` are also valid.
    *
    * @example
    * arrivals(20).for("2m")                                            // 20 per second, evenly
@@ -280,10 +279,10 @@ declare module "loadstone" {
   export interface ArrivalsBuilder {
     /** A constant rate. */
     (rate: Rate): OpenStage;
-    /** The rate moves from one value to another in a straight line. */
+    /** The rate changes linearly from one value to another. */
     ramp(from: Rate, to: Rate): OpenStage;
     /**
-     * One rate after another, each held equally long: a stair to find where the system gives in.
+     * Several rates in sequence, each held equally long, to find the limit of a system.
      *
      * @example
      * arrivals.steps([50, 100, 200, 400]).each("1m")
@@ -291,25 +290,25 @@ declare module "loadstone" {
      */
     steps(levels: readonly Rate[] | StepRange): OpenSteps;
     /**
-     * A base rate with one peak in the middle of its time. `hold`: how long the peak lasts, default "10s"; `rise`: how long the way up and down take,
-     * default "0s".
+     * A base rate with one peak in the middle of its time. `hold` is the duration of the peak, default "10s". `rise` is the duration of the rise and of the
+     * fall, default "0s".
      */
     spike(base: Rate, peak: Rate, shape?: { hold?: Duration; rise?: Duration }): OpenStage;
   }
 
   /** An open profile that still needs its duration. */
   export interface OpenStage {
-    /** How long the stage lasts. */
+    /** Duration of the stage. */
     for(duration: Duration): OpenProfile;
-    /** Random (Poisson) spacing instead of even: how independent people arrive. The draws come from the run's seed. */
+    /** Random (Poisson) instead of even spacing, like independent visitors. The draws come from the run's seed. */
     poisson(): OpenStage;
   }
 
-  /** A stair of rates that still needs its duration. */
+  /** Stepped rates that still need their duration. */
   export interface OpenSteps {
-    /** How long the whole stair lasts; every step takes an equal share. */
+    /** Total duration; every step takes an equal share. */
     for(duration: Duration): OpenProfile;
-    /** How long each step lasts. */
+    /** Duration of each step. */
     each(duration: Duration): OpenProfile;
     /** Random (Poisson) spacing instead of even. */
     poisson(): OpenSteps;
@@ -320,22 +319,25 @@ declare module "loadstone" {
     readonly [brand]: "open";
     /** Adds a further stage, which begins when this profile ends. */
     then(next: OpenProfile): OpenProfile;
-    /** Most users active at once. Arrivals beyond it wait: their wait counts in their response time and is reported; none is dropped. Default: 50,000. */
+    /**
+     * Maximum number of users active at once. Further arrivals wait. Their wait counts in their response time and is reported, and no arrival is dropped.
+     * Default: 50,000.
+     */
     maxUsers(count: number): OpenProfile;
-    /** How long iterations may go on after this profile has ended. Default: the test's `gracefulStop`. */
+    /** How long iterations may continue after this profile has ended. Default: the test's `gracefulStop`. */
     gracefulStop(duration: Duration): OpenProfile;
-    /** Begins so long after its turn has come: later than what runs beside it. */
+    /** Delays the start, relative to the start of parallel parts. */
     startAfter(delay: Duration): OpenProfile;
   }
 
-  /** One arrival, now: for set-up and tear-down. */
+  /** One arrival, immediately: for set-up and tear-down. */
   export function once(): OpenProfile;
 
-  /** A number of arrivals, all at the same instant. */
+  /** A number of arrivals at the same instant. */
   export function atOnce(count: number): OpenProfile;
 
   /**
-   * A constant number of users, each repeating the scenario: a closed profile.
+   * A constant number of users that repeat the scenario: a closed profile.
    *
    * @example
    * users(50).for("5m")
@@ -347,10 +349,10 @@ declare module "loadstone" {
   export interface UsersBuilder {
     /** A constant number of users. */
     (count: number): ClosedStage;
-    /** The number of users moves from one value to another in a straight line. Users beyond a falling number end after their iteration. */
+    /** The number of users changes linearly from one value to another. When it falls, surplus users end after their iteration. */
     ramp(from: number, to: number): ClosedStage;
     /**
-     * One number of users after another, each held equally long.
+     * Several numbers of users in sequence, each held equally long.
      *
      * @example
      * users.steps({ from: 100, to: 1000, by: 100 }).each("2m")
@@ -360,15 +362,15 @@ declare module "loadstone" {
 
   /** A closed profile that still needs its duration. */
   export interface ClosedStage {
-    /** How long the stage lasts. */
+    /** Duration of the stage. */
     for(duration: Duration): ClosedProfile;
   }
 
-  /** A stair of users that still needs its duration. */
+  /** Stepped users that still need their duration. */
   export interface ClosedSteps {
-    /** How long the whole stair lasts; every step takes an equal share. */
+    /** Total duration; every step takes an equal share. */
     for(duration: Duration): ClosedProfile;
-    /** How long each step lasts. */
+    /** Duration of each step. */
     each(duration: Duration): ClosedProfile;
   }
 
@@ -377,48 +379,48 @@ declare module "loadstone" {
     readonly [brand]: "closed";
     /** Adds a further stage, which begins when this profile ends. */
     then(next: ClosedProfile): ClosedProfile;
-    /** How long iterations may go on after this profile has ended. Default: the test's `gracefulStop`. */
+    /** How long iterations may continue after this profile has ended. Default: the test's `gracefulStop`. */
     gracefulStop(duration: Duration): ClosedProfile;
-    /** Begins so long after its turn has come: later than what runs beside it. */
+    /** Delays the start, relative to the start of parallel parts. */
     startAfter(delay: Duration): ClosedProfile;
   }
 
   /**
-   * A fixed number of iterations, as fast as they go. By default one user runs them.
+   * A fixed number of iterations, without pauses between them. By default one user runs them.
    *
-   * Without a number, for thresholds: the iterations that ended, of one scenario or all. See {@link IterationMetric}.
+   * Without a number, for thresholds: the ended iterations of one scenario or all. See {@link IterationMetric}.
    *
    * @example
-   * iterations(1000).users(20)                  // 1000 in all, taken by whichever user is free
-   * iterations(10).users(20).perUser()          // 10 by each of 20 users
+   * iterations(1000).users(20)                  // 1000 in total, shared by 20 users
+   * iterations(10).users(20).perUser()          // 10 per user, by 20 users
    * iterations(1000).users(20).for("10m")       // the same, but for ten minutes at most
    * iterations("Buy").failed.rate.below("1%")   // a threshold
    */
   export function iterations(count: number): IterationsProfile;
   export function iterations(of?: string | { scenario?: string }): IterationMetric;
 
-  /** A profile that is bounded by a count. */
+  /** A profile limited by a count. */
   export interface IterationsProfile {
     readonly [brand]: "iterations";
-    /** How many users share the work. Default: 1. */
+    /** Number of users that share the iterations. Default: 1. */
     users(count: number): IterationsProfile;
-    /** Every user runs the whole count, instead of all sharing it. */
+    /** Every user runs the whole count. */
     perUser(): IterationsProfile;
-    /** Longest time it may take. Default: no limit. */
+    /** Maximum duration. Default: no limit. */
     for(duration: Duration): IterationsProfile;
-    /** How long iterations may go on after the time limit. Default: the test's `gracefulStop`. */
+    /** How long iterations may continue after the time limit. Default: the test's `gracefulStop`. */
     gracefulStop(duration: Duration): IterationsProfile;
-    /** Begins so long after its turn has come: later than what runs beside it. */
+    /** Delays the start, relative to the start of parallel parts. */
     startAfter(delay: Duration): IterationsProfile;
   }
 
-  /** Equal steps from one level to another, both included. */
+  /** Equal steps from one level to another, inclusive. */
   export interface StepRange {
     /** First level. */
     from: number;
     /** Last level. */
     to: number;
-    /** Height of one step. The last step may be lower, to end at `to`. */
+    /** Height of one step. The last step may be smaller, to end at `to`. */
     by: number;
   }
 
@@ -429,7 +431,7 @@ declare module "loadstone" {
   export type DurationUnit = "ns" | "us" | "µs" | "ms" | "s" | "m" | "min" | "h" | "d";
 
   /**
-   * A length of time as text: `"500ms"`, `"30s"`, `"1m30s"`, `"2h"`. Plain numbers are not taken: their unit would be a guess.
+   * A length of time as a string: `"500ms"`, `"30s"`, `"1m30s"`, `"2h"`. Plain numbers are not accepted, because their unit is unclear.
    *
    * @example
    * const seconds = 30;
@@ -445,8 +447,8 @@ declare module "loadstone" {
     | `${number}s${number}ms`;
 
   /**
-   * A fixed delay or a distribution of delays: `"100ms"`, `"uniform(1s, 3s)"`, `"loguniform(100ms, 2s)"`, `"normal(1s, 200ms)"` (mean,
-   * standard deviation; never below zero), `"lognormal(1s, 200ms)"` (mean and standard deviation of the delay itself), `"exponential(1s)"` (mean).
+   * A fixed delay or a distribution of delays: `"100ms"`, `"uniform(1s, 3s)"`, `"loguniform(100ms, 2s)"`, `"normal(1s, 200ms)"` (mean and standard deviation;
+   * never below zero), `"lognormal(1s, 200ms)"` (mean and standard deviation of the delay itself), `"exponential(1s)"` (mean).
    */
   export type Delay =
     | Duration
@@ -456,21 +458,21 @@ declare module "loadstone" {
     | `lognormal(${string},${string})`
     | `exponential(${string})`;
 
-  /** A rate: a number is per second; `"360/s"`, `"90/m"`, `"5000/h"` name their unit. */
+  /** A rate. A number is per second; `"360/s"`, `"90/m"`, `"5000/h"` include their unit. */
   export type Rate = number | `${number}/${"s" | "m" | "min" | "h"}`;
 
   /** A share: 0.01 or `"1%"`. */
   export type Share = number | `${number}%`;
 
   /**
-   * A duration as a number of milliseconds, for calculations.
+   * Converts a duration to milliseconds, for calculations.
    *
    * @example
    * milliseconds("1m30s")   // 90000
    */
   export function milliseconds(duration: Duration): number;
 
-  /** Header lines by name. */
+  /** Headers by name. */
   export type Headers = Readonly<Record<string, string>>;
 
   /** Credentials: HTTP basic authentication, or a bearer token. */
@@ -478,29 +480,29 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Parameters
-  // What a person may change without editing the file. A value comes from, later wins: the default, the environment
-  // (`LOADSTONE_` and the name in capitals: `usersPerSecond` → `LOADSTONE_USERS_PER_SECOND`), the command line (`-p usersPerSecond=10`).
+  // Values that a person may change without editing the file. A value comes from the default, the environment (`LOADSTONE_` and the name in capitals:
+  // `usersPerSecond` → `LOADSTONE_USERS_PER_SECOND`), or the command line (`-p usersPerSecond=10`). Later sources take precedence.
 
   /**
    * Declares parameters. Each call returns the resolved value. Call it at the top level of the file, once per name.
    *
    * @example
    * const rate = param.number("rate", { default: 4, min: 0, help: "new travellers per second" });
-   * const token = param.string("token", { secret: true });            // no default: it must be given
+   * const token = param.string("token", { secret: true });            // no default: required
    */
   export const param: ParameterBuilder;
 
-  /** Builders of parameters, one for each kind. A wrong or missing value stops the start with a message that names the parameter. */
+  /** Builders of parameters, one per kind. A wrong or missing value stops the start with a message that names the parameter. */
   export interface ParameterBuilder {
-    /** A number, within `min` and `max` where given. */
+    /** A number, within `min` and `max` if given. */
     number(name: string, options?: ParameterOptions<number> & { min?: number; max?: number }): number;
-    /** Any text. */
+    /** Any string. */
     string(name: string, options?: ParameterOptions<string>): string;
     /** `true` or `false` (also `yes`, `no`, `1`, `0`, `on`, `off`). */
     boolean(name: string, options?: ParameterOptions<boolean>): boolean;
     /** A length of time, such as `90s`. */
     duration(name: string, options?: ParameterOptions<Duration>): Duration;
-    /** A full URL of whatever a test can speak to, such as `https://…`, `wss://…`, `redis://…`, `postgres://…`. A password in it is masked everywhere. */
+    /** A full URL of any supported protocol, such as `https://…`, `wss://…`, `redis://…`, `postgres://…`. A password in it is masked everywhere. */
     url(name: string, options?: ParameterOptions<string>): string;
     /** One of the given options. */
     choice<const T extends string>(name: string, options: readonly T[], more?: ParameterOptions<NoInfer<T>>): T;
@@ -508,19 +510,19 @@ declare module "loadstone" {
     delay(name: string, options?: ParameterOptions<Delay>): Delay;
   }
 
-  /** What every parameter may say about itself. */
+  /** Options of all parameters. */
   export interface ParameterOptions<T> {
-    /** Value when none is given. Without a default, the parameter must be given. */
+    /** Default value. Without it, the parameter is required. */
     default?: T;
-    /** One line for `loadstone inspect` and forms. */
+    /** One line of help for `loadstone inspect` and forms. */
     help?: string;
-    /** Show `•••` instead of the value in every output and file, wherever the script puts it (docs/run-directory.md, Secrets). Default: false. */
+    /** Mask the value as `•••` in every output and file (docs/run-directory.md, Secrets). Default: false. */
     secret?: boolean;
   }
 
   /**
-   * Hides a text that the script learns while it runs, such as the token in a login's answer: from this call on, no output and no file
-   * shows it (docs/run-directory.md, Secrets). Returns the text. Call it before the text is put anywhere else; a stub's function may, too.
+   * Masks a string that the script obtains at run time, such as the token of a login response. From this call on, no output and no file shows it
+   * (docs/run-directory.md, Secrets). Returns the string. Call it before the string is used elsewhere. A stub's function may call it, too.
    *
    * @example
    * const login = await user.post("/login", { json: { name: "ann" } });
@@ -530,30 +532,30 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # The user
-  // A failing target never throws. A request that was refused, timed out, got a status of 400 or more, or missed its
-  // `expect` is recorded as failed and still returns a response, whose `ok` is false. What throws is a mistake of the
-  // script, and taking a value out of a response that does not hold it: that ends the iteration as failed, with a message that says what was missing.
+  // A failing target never throws. A request that was refused, timed out, got a status of 400 or more, or failed its `expect` is recorded as failed. It still
+  // returns a response, whose `ok` is false. A mistake of the script throws. So does extracting a value that the response does not contain: the iteration then
+  // ends as failed, with a message that names the missing value.
 
-  /** One virtual user: what it does goes through this object. */
+  /** One virtual user. All its actions use this object. */
   export interface User {
-    /** Number of this user within its load part, from 0, and no other's on any core. A fixed number of users is numbered without gaps. */
+    /** Number of this user within its load part, from 0, unique over all cores. A fixed number of users has no gaps. */
     readonly number: number;
     /**
-     * Number of this iteration within its load part: 0, 1, 2, …, over all cores, none twice and none left out. In open load it is the arrival's: one that never
-     * starts, since the load was stopped, leaves its number unused.
+     * Number of this iteration within its load part: 0, 1, 2, …, unique and without gaps over all cores. In open load it is the arrival's number. If the load
+     * stops before an arrival starts, its number remains unused.
      */
     readonly iteration: number;
     /** Name of the scenario. */
     readonly scenario: string;
-    /** This user's cookies: kept from responses and sent by themselves. */
+    /** This user's cookies, stored from responses and sent automatically. */
     readonly cookies: Cookies;
     /**
-     * Random draws that repeat with the run's seed, whatever other users do and on any number of cores. In open load each arrival has its own, in closed load
-     * each user's first, second, … iteration.
+     * Random draws that repeat with the run's seed, regardless of other users and of the number of cores. In open load each arrival has its own draws; in
+     * closed load, each iteration of each user.
      */
     readonly random: Random;
     /**
-     * Anything the user should remember for its next iterations, such as a token. In open load every arrival begins with an empty one; see
+     * Data that the user retains for its next iterations, such as a token. In open load every arrival starts with an empty object; see
      * {@link ScenarioOptions.fresh}.
      */
     readonly state: Record<string, any>;
@@ -581,8 +583,7 @@ declare module "loadstone" {
     /** Sends a request with any method. */
     request(method: string, url: string, options?: BodyRequestOptions): Promise<Response>;
     /**
-     * Opens a WebSocket. Like a request the handshake is measured under its name, and never throws: a socket that could not be opened has
-     * `open` false.
+     * Opens a WebSocket. The handshake is measured under its name like a request, and never throws. A socket that could not be opened has `open` false.
      *
      * @example
      * const socket = await user.ws("/validate", { name: "Connect" });
@@ -592,8 +593,8 @@ declare module "loadstone" {
     ws(url: string, options?: SocketOptions): Promise<Socket>;
 
     /**
-     * Opens a stream of server-sent events. Like a request its opening is measured under its name, and never throws. The time from there to the
-     * first event is measured as `NAME first event`.
+     * Opens a stream of server-sent events. The opening is measured under its name like a request, and never throws. The time from there to the first event is
+     * measured as `NAME first event`.
      *
      * @example
      * const prices = await user.events("/prices", { name: "Prices" });
@@ -602,8 +603,8 @@ declare module "loadstone" {
     events(url: string, options?: EventsOptions): Promise<Events>;
 
     /**
-     * Calls a gRPC method with one message and waits for one. The method is named `package.Service/Method`, as a file given to {@link proto}
-     * declares it. Measured under its name, and never throws for what the server does: a status other than OK makes the call failed.
+     * Calls a gRPC method with one message and waits for one. The method is named `package.Service/Method`, as declared in a file given to {@link proto}.
+     * Measured under its name. It never throws for a server's failure: a status other than OK makes the call failed.
      *
      * @example
      * const reply = await user.grpc("shop.v1.Shop/GetProduct", { productId: 7 }, { timeout: "500ms" });
@@ -616,8 +617,8 @@ declare module "loadstone" {
     ): Promise<GrpcResponse<GrpcMethods[M]["response"]>>;
     grpc<M extends string>(method: M extends keyof GrpcMethods ? never : M, message?: object, options?: GrpcOptions): Promise<GrpcResponse>;
     /**
-     * Begins a gRPC call that streams: from the server, from the client, or both ways. A message given here is the first that is sent; where only
-     * the server streams, it is the only one.
+     * Begins a streaming gRPC call: from the server, from the client, or in both directions. A message given here is sent first. If only the server streams, it
+     * is the only one.
      *
      * @example
      * const prices = await user.grpcStream("shop.v1.Shop/Watch", { product: 7 });
@@ -635,8 +636,8 @@ declare module "loadstone" {
     ): Promise<GrpcStream>;
 
     /**
-     * Connects to a host and a port, with nothing but TCP, or TLS over it. Like a request connecting is measured under its name, and never
-     * throws: a connection that could not be opened has `open` false.
+     * Connects to a host and a port with plain TCP, or with TLS. Connecting is measured under its name like a request, and never throws. A connection that
+     * could not be opened has `open` false.
      *
      * @example
      * const mail = await user.tcp("127.0.0.1:25", { name: "Connect" });
@@ -646,7 +647,7 @@ declare module "loadstone" {
     tcp(address: string, options?: TcpOptions): Promise<TcpConnection>;
 
     /**
-     * Opens a UDP socket to `host:port`. Nothing is sent, and nothing measured; a socket that could not be opened has `open` false.
+     * Opens a UDP socket to `host:port`. This sends and measures nothing. A socket that could not be opened has `open` false.
      *
      * @example
      * const meter = await user.udp("127.0.0.1:7000", { name: "Meter" });
@@ -655,8 +656,8 @@ declare module "loadstone" {
      */
     udp(address: string, options?: UdpOptions): Promise<UdpSocket>;
     /**
-     * Names a Redis server: `redis://user:password@host:port/database`, or `rediss://` for TLS. The user's first command connects; all further
-     * ones share the connection.
+     * Names a Redis server: `redis://user:password@host:port/database`, or `rediss://` for TLS. The user's first command connects. All further commands share
+     * the connection.
      *
      * @example
      * const redis = user.redis("redis://127.0.0.1/0");
@@ -667,8 +668,8 @@ declare module "loadstone" {
     redis(url: string, options?: RedisOptions): Redis;
 
     /**
-     * Names a database: `postgres://user:password@host:port/database`, or `mysql://…` for MySQL and MariaDB; with `?sslmode=require` for TLS. The user's first
-     * statement connects; all further ones share the connection.
+     * Names a database: `postgres://user:password@host:port/database`, or `mysql://…` for MySQL and MariaDB. Append `?sslmode=require` for TLS. The user's
+     * first statement connects. All further statements share the connection.
      *
      * @example
      * const sql = user.sql("postgres://app@127.0.0.1/shop");
@@ -682,9 +683,9 @@ declare module "loadstone" {
     sql(url: string, options?: SqlOptions): Sql;
 
     /**
-     * Names a Kafka cluster by one of its brokers: `kafka://host:port`, or `kafkas://user:password@host:port` with TLS and a login by SASL/PLAIN;
-     * behind it `?mechanism=SCRAM-SHA-256` or `?mechanism=SCRAM-SHA-512` for a login by SCRAM. The user's first records connect to the
-     * leaders of their partitions; all further ones share the connections.
+     * Names a Kafka cluster by one of its brokers: `kafka://host:port`, or `kafkas://user:password@host:port` with TLS and SASL/PLAIN. Append
+     * `?mechanism=SCRAM-SHA-256` or `?mechanism=SCRAM-SHA-512` for SCRAM. The user's first records connect to the leaders of their partitions. All further
+     * records share the connections.
      *
      * @example
      * const kafka = user.kafka("kafka://127.0.0.1:9092");
@@ -694,9 +695,8 @@ declare module "loadstone" {
     kafka(url: string, options?: KafkaOptions): Kafka;
 
     /**
-     * Measures several steps as one named transaction. Its time leaves declared pauses out; it fails when a request in it
-     * failed or the function throws. Groups may nest. When groups of one user run in parallel, make their requests through the
-     * user that is passed to the function, so that each lands in its own group.
+     * Measures several steps as one named transaction. Its time excludes declared pauses. It fails if one of its requests fails or the function throws. Groups
+     * may nest. If groups of one user run in parallel, send their requests through the user that the function receives, so that each belongs to its own group.
      *
      * @example
      * const order = await user.group("Check out", async () => {
@@ -706,7 +706,7 @@ declare module "loadstone" {
      */
     group<T>(name: string, steps: (user: User) => T | Promise<T>, options?: RecordOptions): Promise<T>;
     /**
-     * Waits, as a person would between steps. The wait belongs to no request; pauses at the same time count once.
+     * Waits, like a person between steps. The wait belongs to no request. Simultaneous pauses count once.
      *
      * @example
      * await user.pause("1s");
@@ -714,69 +714,69 @@ declare module "loadstone" {
      */
     pause(delay: Delay): Promise<void>;
     /**
-     * Repeats at a steady pace: each turn begins an interval after the one before *began*. A turn that overruns makes the next one
-     * late, and the following catch up. Ends after `times` turns, after `for`, or when the load ends. Gives the turn's number: 0, 1, 2, …
+     * Repeats at a steady pace: each turn begins an interval after the previous one *began*. A turn that takes too long delays the next one, and the following
+     * ones catch up. Ends after `times` turns, after `for`, or when the load ends. Yields the turn's number: 0, 1, 2, …
      *
      * @example
      * for await (const turn of user.pace({ perMinute: 25, for: "10m" })) await user.get("/tap");
      */
     pace(options: PaceOptions): AsyncIterable<number>;
     /**
-     * Records whether something holds, under a name; returns it. A check that fails makes neither a request nor the iteration fail: judge
-     * it with the threshold {@link checks}.
+     * Records whether a condition holds, under a name, and returns it. A failed check fails neither a request nor the iteration. Judge it with the threshold
+     * {@link checks}.
      *
      * @example
      * user.check("has products", list.json("$.products").length > 0);
      */
     check(name: string, holds: boolean, options?: RecordOptions): boolean;
-    /** Ends the iteration as failed, with a message. It is the script's verdict, and not one of {@link scriptErrors}. */
+    /** Ends the iteration as failed, with a message. This is a failure of the target, not one of the {@link scriptErrors}. */
     fail(message: string): never;
-    /** Writes a line to the console with the scenario's and user's name in front. Kept out of the way of live progress. */
+    /** Writes a line to the console, prefixed with the scenario's and the user's name. It does not disturb the live progress. */
     log(...values: unknown[]): void;
   }
 
-  /** How often a paced loop turns, and when it ends. */
+  /** Pace of a loop, and its end. */
   export type PaceOptions = ({ perSecond: number } | { perMinute: number } | { every: Duration }) & {
-    /** Most turns. Default: no limit. */
+    /** Maximum number of turns. Default: no limit. */
     times?: number;
-    /** Longest time. Default: until the load ends. */
+    /** Maximum duration. Default: until the load ends. */
     for?: Duration;
   };
 
-  /** One user's cookies for the sites it has spoken to. */
+  /** One user's cookies, of all sites that it has visited. */
   export interface Cookies {
-    /** Value of a cookie that would be sent to the target (or to `url`); `undefined` when there is none. */
+    /** Value of a cookie that would be sent to the target (or to `url`); `undefined` if there is none. */
     get(name: string, url?: string): string | undefined;
-    /** Sets a cookie for the target's (or `url`'s) host and all its paths. */
+    /** Sets a cookie for the host of the target (or of `url`) and all its paths. */
     set(name: string, value: string, url?: string): void;
-    /** Forgets all cookies. */
+    /** Deletes all cookies. */
     clear(): void;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Requests and responses
 
-  /** What a request may carry and expect. */
+  /** Content and expectations of a request. */
   export interface RequestOptions {
     /** Name in reports and thresholds. Default: the method and path, with parts that look like identifiers replaced: `GET /tickets/:id`. */
     name?: string;
-    /** Header lines; they win over the scenario's and the test's. */
+    /** Headers; they take precedence over the scenario's and the test's. */
     headers?: Headers;
-    /** Query parameters, encoded and added to the URL. A list repeats its name; `undefined` and `null` are left out. */
+    /** Query parameters, encoded and appended to the URL. A list repeats its name. `undefined` and `null` are omitted. */
     query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
     /** Credentials for this request; `null` sends none. */
     auth?: Auth | null;
     /** Time limit, from the start to the last byte of the response. Default: the scenario's, then the test's. */
     timeout?: Duration;
-    /** Most redirects to follow; 0 returns the redirect itself. Default: the test's `redirects`. */
+    /** Maximum number of redirects; 0 returns the redirect itself. Default: the test's `redirects`. */
     redirects?: number;
-    /** Whether cookies are sent and kept. Default: true. */
+    /** Whether cookies are sent and stored. Default: true. */
     cookies?: boolean;
-    /** Read and count the body, but do not keep it, unless the status is 400 or above: for large downloads. Default: false. */
+    /** Read and count the body, but do not store it, unless the status is 400 or above: for large downloads. Default: false. */
     discardBody?: boolean;
-    /** What the response must be like; a miss makes the request failed. Default: a status below 400. */
+    /** Expectations of the response. If one fails, the request fails. Default: a status below 400. */
     expect?: Expectation;
-    /** The request counts under its name, and for the part of it with these tags. Default: none. */
+    /** Tags: the request counts under its name, and in the part with these tags. Default: none. */
     tags?: Tags;
   }
 
@@ -791,12 +791,12 @@ declare module "loadstone" {
     form?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
     /** Sent as `multipart/form-data`: fields and {@link file}s. */
     multipart?: Readonly<Record<string, string | number | boolean | FileContent>>;
-    /** Sent as it is: text, bytes, a {@link file} or a {@link template}. */
+    /** Sent unchanged: a string, bytes, a {@link file} or a {@link template}. */
     body?: string | Uint8Array | FileContent;
   }
 
   /**
-   * What a response must be like. All parts must hold; the first that does not makes the request failed and is reported. It never throws.
+   * Expectations of a response. All must hold. The first failed one makes the request failed and is reported. It never throws.
    *
    * @example
    * await user.get("/orders/7", { expect: { status: [200, 404], header: { "content-type": /json/ }, json: { "$.state": "paid" }, within: "300ms" } });
@@ -818,55 +818,55 @@ declare module "loadstone" {
   export type StatusPattern = number | "1xx" | "2xx" | "3xx" | "4xx" | "5xx";
 
   /**
-   * A response, or what is known when there was none. Values are taken out of it without `await`: the body is there.
+   * A response, or the information about a failed request. Extract values without `await`: the body is already there.
    *
-   * `json`, `regex`, `css` and `xpath` throw when the value is missing, which ends the iteration as failed, unless a
-   * fallback is given as their last argument.
+   * `json`, `regex`, `css` and `xpath` throw if the value is missing, which ends the iteration as failed. With a fallback as their last argument they return it
+   * instead.
    */
   export interface Response extends Extractable {
-    /** Whether the request passed: answered, with a status below 400 or as expected, and every `expect` held. */
+    /** Whether the request passed: a response with a status below 400 or as expected, and every `expect` passed. */
     readonly ok: boolean;
-    /** HTTP status; 0 when there was no response. */
+    /** HTTP status; 0 without a response. */
     readonly status: number;
-    /** Why the request failed, in words; `undefined` when it passed. */
+    /** Why the request failed; `undefined` if it passed. */
     readonly error: string | undefined;
-    /** The URL that answered, after redirects. */
+    /** The final URL, after redirects. */
     readonly url: string;
-    /** Header lines, names in lower case; repeated lines are joined with `, `. */
+    /** Headers, names in lower case. Repeated ones are joined with `, `. */
     readonly headers: Headers;
-    /** Fields that came behind the body, names in lower case. Only over HTTP/2; otherwise empty. */
+    /** Trailers, names in lower case. Only over HTTP/2; otherwise empty. */
     readonly trailers: Headers;
-    /** A header's first value, whatever the case of its name; `undefined` when it is missing. */
+    /** First value of a header, by name in any case; `undefined` if missing. */
     header(name: string): string | undefined;
     /** The body as bytes, decompressed. */
     readonly bytes: Uint8Array;
-    /** Where the time went. */
+    /** The phases of the request's time. */
     readonly times: Times;
     /**
-     * Text of the first element that a CSS selector finds, or its `attribute`. Throws when there is none.
+     * Text of the first element that matches a CSS selector, or its `attribute`. Throws if there is none.
      *
      * @example
      * const token = page.css("input[name=csrf]", { attribute: "value" });
      */
     css(selector: string, options?: { attribute?: string }): string;
-    /** The same, or `fallback` when the selector finds nothing. */
+    /** The same, or `fallback` if no element matches. */
     css<F>(selector: string, options: { attribute?: string }, fallback: F): string | F;
-    /** Texts (or attributes) of all elements that a CSS selector finds. */
+    /** Strings (or attributes) of all elements that match a CSS selector. */
     cssAll(selector: string, options?: { attribute?: string }): string[];
-    /** Text of the first node (or the value) that an XPath 1.0 expression finds in an XML or HTML body. Throws when there is none. */
+    /** Text of the first node (or the value) of an XPath 1.0 expression in an XML or HTML body. Throws if there is none. */
     xpath(expression: string): string;
-    /** The same, or `fallback` when the expression finds nothing. */
+    /** The same, or `fallback` if the expression finds nothing. */
     xpath<F>(expression: string, fallback: F): string | F;
-    /** Texts of all nodes that an XPath 1.0 expression finds. */
+    /** Strings of all nodes of an XPath 1.0 expression. */
     xpathAll(expression: string): string[];
   }
 
-  /** Something with a body that values can be taken out of: a {@link Response}, a {@link Message} or a {@link StubRequest}. */
+  /** An object with a body for extraction: a {@link Response}, a {@link Message} or a {@link StubRequest}. */
   export interface Extractable {
-    /** The body as text (UTF-8; other bytes become U+FFFD). */
+    /** The body as a string (UTF-8; other bytes become U+FFFD). */
     readonly text: string;
     /**
-     * The whole body as JSON, or the first value at a JSON path (RFC 9535, with filters). Throws when the body is not JSON or the path finds nothing.
+     * The whole body as JSON, or the first value at a JSON path (RFC 9535, with filters). Throws if the body is not JSON or the path finds nothing.
      *
      * @example
      * const all  = response.json();
@@ -875,31 +875,31 @@ declare module "loadstone" {
      * const next = response.json("$.next", null);                        // null when there is none
      */
     json(path?: string): any;
-    /** The same, or `fallback` when the path finds nothing or the body is not JSON. */
+    /** The same, or `fallback` if the path finds nothing or the body is not JSON. */
     json<F>(path: string, fallback: F): any | F;
-    /** All values at a JSON path; an empty list when there are none. */
+    /** All values at a JSON path; an empty list if there are none. */
     jsonAll(path: string): any[];
     /**
-     * The first match of a regular expression in the body: `[0]` is the whole match, `[1]` the first group. Throws when there is none.
+     * The first match of a regular expression in the body: `[0]` is the whole match, `[1]` the first group. Throws if there is none.
      *
      * @example
      * const access = answer.regex(/"access" *: *(true|false)/)[1];
      */
     regex(pattern: RegExp): Match;
-    /** The same, or `fallback` when nothing matches. */
+    /** The same, or `fallback` if nothing matches. */
     regex<F>(pattern: RegExp, fallback: F): Match | F;
   }
 
-  /** A match of a regular expression. A group that took no part is an empty text. */
+  /** A match of a regular expression. An unmatched group is an empty string. */
   export type Match = readonly string[] & { readonly groups: Readonly<Record<string, string>> };
 
-  /** Where a request's time went. Milliseconds; 0 where a phase did not happen (an open connection needs no connect). */
+  /** The phases of a request's time, in milliseconds. A phase that did not happen is 0 (an open connection needs no connect). */
   export interface Times {
     /** Waiting for a free connection of the user, or for a free stream of its HTTP/2 connection. */
     readonly queue: number;
-    /** Looking up the host's name. */
+    /** DNS lookup. */
     readonly dns: number;
-    /** Opening the connection. */
+    /** TCP connect. */
     readonly connect: number;
     /** TLS handshake. */
     readonly tls: number;
@@ -913,35 +913,35 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # WebSocket
-  // A socket belongs to the user that opened it. It answers the server's pings and times its messages for as long as it is open, also
-  // while the script does something else. When the iteration ends, its sockets are closed with the closing handshake, for which it waits five
-  // seconds at most. A load that is cut off (by the end of `gracefulStop`, or Ctrl-C) sends the close frame with code 1001 and does not wait.
+  // A socket belongs to the user that opened it. While open, it answers the server's pings and times its messages, also while the script does other work. At
+  // the end of the iteration, its sockets close with the closing handshake, for at most five seconds. An interrupted load (by the end of `gracefulStop`, or
+  // Ctrl-C) sends the close frame with code 1001 and does not wait.
   //
-  // A socket that is lost is counted by kind, once: by the request that waited for a response, or else in the list of errors under the name of its
-  // handshake; its iteration is failed either way. The server's close frame with code 1000, or with none, is no loss where nothing waited.
+  // A lost socket is counted once, by kind. It counts in the request that waited for a response, otherwise in the list of errors under the name of its
+  // handshake. In both cases the iteration fails. The server's close frame with code 1000, or without a code, is no loss unless a request was waiting.
 
-  /** How a WebSocket is opened. */
+  /** Options of a WebSocket. */
   export interface SocketOptions extends RecordOptions {
     /** Name of the handshake in reports and thresholds. Default: `WS` and the path, with parts that look like identifiers replaced. */
     name?: string;
-    /** Header lines of the handshake; they win over the scenario's and the test's. */
+    /** Headers of the handshake; they take precedence over the scenario's and the test's. */
     headers?: Headers;
     /** Credentials for the handshake; `null` sends none. */
     auth?: Auth | null;
-    /** Sub-protocols offered to the server, best first. */
+    /** Sub-protocols offered to the server, preferred first. */
     protocols?: readonly string[];
     /** Time limit of the handshake. Default: the scenario's, then the test's. */
     timeout?: Duration;
     /** Offer compression of messages (permessage-deflate, without context between messages). Default: false. */
     compression?: boolean;
     /**
-     * What becomes of messages that nothing waits for: `"keep"` has them wait for `receive` or `messages`, 1,000 of them or 16 MiB, beyond which
-     * the socket ends with an error; `"drop"` forgets them. Default: "keep".
+     * How to handle messages that nothing waits for. `"keep"` stores them for `receive` or `messages`, up to 1,000 or 16 MiB; beyond that the socket ends with
+     * an error. `"drop"` discards them. Default: "keep".
      */
     unread?: "keep" | "drop";
     /**
-     * Leave the socket open when the iteration ends, for the user's next one: keep it in `user.state`. It lives as long as that does, so in open
-     * load, where every arrival is another visitor, it is closed all the same. The user's last is closed with code 1001. Default: false.
+     * Leave the socket open at the end of the iteration, for the user's next one. Store it in `user.state`. In open load every arrival is another visitor, so
+     * it is closed anyway. The user's last socket is closed with code 1001. Default: false.
      */
     keep?: boolean;
   }
@@ -953,65 +953,62 @@ declare module "loadstone" {
    * const connect = (user: User) => user.ws("/live", { name: "Connect" });
    * let socket = await connect(user);
    * for await (const _ of user.pace({ perMinute: 25 })) {
-   *   if (!socket.open) socket = await connect(user);                 // lost since the last turn: connect again
+   *   if (!socket.open) socket = await connect(user);                 // lost: connect again
    *   await socket.request("tap", { name: "Tap", within: "500ms" });
    * }
    */
   export interface Socket {
-    /** Whether messages can be sent: it was opened, and neither side has closed it. */
+    /** Whether messages can be sent: the socket was opened, and neither side has closed it. */
     readonly open: boolean;
-    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    /** Why it could not be opened or was lost; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** The sub-protocol that the server chose, or "". */
+    /** The sub-protocol that the server selected, or "". */
     readonly protocol: string;
-    /** Sends a message; resolves when it was handed to the kernel. Measured as a request when it has a name. */
+    /** Sends a message. Resolves once the kernel has it. Measured as a request if it has a name. */
     send(message: string | Uint8Array, options?: { name?: string; tags?: Tags }): Promise<void>;
     /**
-     * Sends a message and waits for the first one after it that matches. Measured as a request: from the first byte handed to the kernel to the
-     * last byte of the response. Messages that do not match wait for `receive` and `messages`.
+     * Sends a message and waits for the next matching one. Measured as a request, from the first byte sent to the last byte of the response. Messages that do
+     * not match wait for `receive` and `messages`.
      */
     request(message: string | Uint8Array, options?: MessageOptions): Promise<Message>;
-    /**
-     * Waits for a message that the server sends by itself, or takes one that is waiting unread. Measured as a request when it has a name, and fails
-     * nothing when it has none.
-     */
+    /** Waits for a message from the server, or returns an unread one. With a name, it is measured as a request. Without one, it fails nothing. */
     receive(options?: MessageOptions): Promise<Message>;
     /**
-     * All further messages, one after another, until the socket is closed or the load ends.
+     * All further messages in order, until the socket is closed or the load ends.
      *
      * @example
      * for await (const price of socket.messages()) user.check("has a price", price.json("$.price") > 0);
      */
     messages(): AsyncIterable<Message>;
     /**
-     * Sends a ping and waits for its pong. Without one in time the connection counts as lost: how a connection that is dead on the other side is
-     * found. Returns whether it came. Measured as a request when it has a name.
+     * Sends a ping and waits for its pong, to detect a dead connection. Without a pong in time, the connection counts as lost. Returns whether the pong
+     * arrived. Measured as a request if it has a name.
      *
      * @example
      * if (!(await socket.ping({ within: "5s" }))) socket = await user.ws("/live", { name: "Connect again" });
      */
     ping(options?: { name?: string; within?: Duration; tags?: Tags }): Promise<boolean>;
-    /** Closes with a code (1000, the default, or 3000 to 4999) and waits for the server's close, for five seconds at most. */
+    /** Closes with a code (1000, the default, or 3000 to 4999) and waits for the server's close, for at most five seconds. */
     close(code?: number, reason?: string): Promise<void>;
-    /** Resolves when the socket is closed, by either side. Codes that no close frame carried: 1005 where it had none, 1006 where there was no frame. */
+    /** Resolves when either side closes the socket. Code 1005 means a close frame without a code, 1006 no close frame. */
     readonly closed: Promise<{ code: number; reason: string }>;
   }
 
-  /** Which message is waited for, and how long. */
+  /** The message to wait for, and the time limit. */
   export interface MessageOptions extends RecordOptions {
     /** Name in reports and thresholds. Default: that of the handshake and `request`. */
     name?: string;
-    /** The message contains this text, matches this expression, or is accepted by this function. Default: any message. */
+    /** The message must contain this string, match this expression, or be accepted by this function. Default: any message. */
     match?: string | RegExp | ((message: Message) => boolean);
-    /** Time limit; passing it makes a timed-out request. Default: the scenario's `timeout`, then the test's `requestTimeout`. */
+    /** Time limit. Exceeding it makes a timed-out request. Default: the scenario's `timeout`, then the test's `requestTimeout`. */
     within?: Duration;
   }
 
-  /** A message, or what is known when none came in time. Values are taken out of it as out of a {@link Response}. */
+  /** A message, or the information that none arrived in time. Extract values as from a {@link Response}. */
   export interface Message extends Extractable {
     /** Whether there is a message. */
     readonly ok: boolean;
-    /** Why there is none, in words; `undefined` when there is one. */
+    /** Why there is none; `undefined` if there is one. */
     readonly error: string | undefined;
     /** The message as bytes. */
     readonly bytes: Uint8Array;
@@ -1019,25 +1016,25 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Server-sent events
-  // A stream belongs to the user that opened it, reads its events for as long as it is open, and is closed when the iteration ends. When the server
-  // ends it or the connection breaks, it is opened again, as browsers do: after the time that the server asked for (`retry`), or three seconds, and
-  // with the last id as `Last-Event-ID`. Every connection, with the redirects before it, is a request under the stream's name.
-  // A break is an error, a server's end of the stream
-  // is none; a response that is no stream of events ends it for good, and status 204 does so without being an error.
+  // A stream belongs to the user that opened it. It reads its events while it is open, and is closed at the end of the iteration. If the server ends it or the
+  // connection breaks, it reconnects like a browser: after the server's `retry` time or three seconds, with the last id as `Last-Event-ID`. Every connection,
+  // including its redirects, is a request under the stream's name.
+  //
+  // A break is an error; an end by the server is not. A response that is no event stream ends it for good. So does status 204, without an error.
 
-  /** How a stream of events is opened. */
+  /** Options of an event stream. */
   export interface EventsOptions extends RecordOptions {
     /** Name of its connections in reports and thresholds. Default: `SSE` and the path, with parts that look like identifiers replaced. */
     name?: string;
-    /** Header lines; they win over the scenario's and the test's. */
+    /** Headers; they take precedence over the scenario's and the test's. */
     headers?: Headers;
     /** Query parameters, as of a request. */
     query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
     /** Credentials; `null` sends none. */
     auth?: Auth | null;
-    /** Time limit until the head of the response has come. Default: the scenario's, then the test's. */
+    /** Time limit until the response's headers have arrived. Default: the scenario's, then the test's. */
     timeout?: Duration;
-    /** Most redirects to follow each time it is opened; 0 follows none. Default: the test's `redirects`. */
+    /** Maximum number of redirects per connection; 0 follows none. Default: the test's `redirects`. */
     redirects?: number;
     /** Default: "GET", and "POST" with a body. */
     method?: string;
@@ -1045,26 +1042,26 @@ declare module "loadstone" {
     json?: unknown;
     /** Sent as an HTML form, with `content-type: application/x-www-form-urlencoded`. */
     form?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
-    /** Sent as it is: text, bytes, a {@link file} or a {@link template}. */
+    /** Sent unchanged: a string, bytes, a {@link file} or a {@link template}. */
     body?: string | Uint8Array | FileContent;
-    /** What becomes of events that nothing waits for, as of a {@link SocketOptions.unread}. Default: "keep". */
+    /** How to handle events that nothing waits for, as in {@link SocketOptions.unread}. Default: "keep". */
     unread?: "keep" | "drop";
-    /** Whether it is opened again when it ends. Default: true. */
+    /** Whether it reconnects after an end. Default: true. */
     reconnect?: boolean;
   }
 
   /** A stream of server-sent events. */
   export interface Events {
-    /** Whether events may come: it was opened, and has not ended for good. */
+    /** Whether events can arrive: it was opened, and has not ended for good. */
     readonly open: boolean;
-    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    /** Why it could not be opened or was lost; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** How many events have come. */
+    /** Number of received events. */
     readonly received: number;
-    /** Waits for an event, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */
+    /** Waits for an event, or returns an unread one. With a name, it is measured as a request. Without one, it fails nothing. */
     receive(options?: EventOptions): Promise<EventMessage>;
     /**
-     * All further events, one after another, until the stream or the load ends.
+     * All further events in order, until the stream or the load ends.
      *
      * @example
      * for await (const event of prices.messages()) if (event.event === "price") user.check("has a price", event.json("$.price") > 0);
@@ -1074,37 +1071,41 @@ declare module "loadstone" {
     close(): Promise<void>;
   }
 
-  /** Which event is waited for, and how long. */
+  /** The event to wait for, and the time limit. */
   export interface EventOptions extends RecordOptions {
     /** Name in reports and thresholds. */
     name?: string;
-    /** The data contains this text, matches this expression, or the event is accepted by this function. Default: any event. */
+    /** The data must contain this string, match this expression, or the function must accept the event. Default: any event. */
     match?: string | RegExp | ((event: EventMessage) => boolean);
-    /** Time limit; passing it makes a timed-out request. Default: the scenario's `timeout`, then the test's `requestTimeout`. */
+    /** Time limit. Exceeding it makes a timed-out request. Default: the scenario's `timeout`, then the test's `requestTimeout`. */
     within?: Duration;
   }
 
-  /** An event, or what is known when none came in time. Its data is the body that values are taken out of. */
+  /** An event, or the information that none arrived in time. Its data is the body for extraction. */
   export interface EventMessage extends Message {
-    /** Its kind: `"message"` where the server named none; `undefined` when there is no event. */
+    /** Its kind; `"message"` if the server named none; `undefined` without an event. */
     readonly event: string | undefined;
-    /** The last id that the server has given, or ""; `undefined` when there is no event. */
+    /** The last id from the server, or ""; `undefined` without an event. */
     readonly id: string | undefined;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # gRPC
-  // Calls go to the target over HTTP/2, without TLS to `http://`, with it to `https://`; all calls of a user to one server share a connection, also
-  // when they are under way at the same time, unless `connectionsPerUser` allows more. The test's and the scenario's `headers` and `auth` go along as metadata.
+  // Calls go to the target over HTTP/2, without TLS for `http://` and with TLS for `https://`. All calls of a user to one server share a connection, also
+  // concurrent ones, unless `connectionsPerUser` allows more. The test's and the scenario's `headers` and `auth` are sent as metadata.
   //
-  // Messages are plain objects, by the JSON mapping of Protocol Buffers: fields in camel case (a request may use the names of the file, too),
-  // 64-bit integers as text (a request takes numbers and `bigint`, too), bytes as base64 (a request takes a `Uint8Array`, too), enums by name,
-  // timestamps as `"2026-01-31T10:00:00Z"`. In a response, fields that are not set have their default. The service `grpc.health.v1.Health` is
-  // known without a file.
+  // Messages are plain objects, in the JSON mapping of Protocol Buffers:
+  //
+  // - fields in camel case; a request may also use the names of the file;
+  // - 64-bit integers as strings; a request also accepts numbers and `bigint`;
+  // - bytes as base64; a request also accepts a `Uint8Array`;
+  // - enums by name, timestamps as `"2026-01-31T10:00:00Z"`.
+  //
+  // In a response, unset fields have their default. The service `grpc.health.v1.Health` needs no file.
 
   /**
-   * Reads the services of a `.proto` file, or of all such files in a folder and below it; `protoc` is not needed. Call it at the top level of the
-   * test; the path is relative to the file that names it. A file that is missing or wrong stops the start.
+   * Reads the services of a `.proto` file, or of all such files in a folder and its subfolders. `protoc` is not needed. Call it at the top level of the test.
+   * The path is relative to the calling file. A missing or invalid file stops the start.
    *
    * @example
    * proto("shop.proto");
@@ -1112,23 +1113,23 @@ declare module "loadstone" {
    */
   export function proto(path: string, options?: ProtoOptions): ProtoServices;
 
-  /** Where the files that a `.proto` file imports are. */
+  /** Location of imported files. */
   export interface ProtoOptions {
-    /** Folders that imports start from. Default: the folder itself, or that of the file. */
+    /** Root folders of imports. Default: the folder itself, or that of the file. */
     imports?: readonly string[];
   }
 
-  /** What the files declare. */
+  /** The declared services. */
   export interface ProtoServices {
     /** Names of all methods: `package.Service/Method`. */
     readonly methods: readonly string[];
   }
 
-  /** Types of requests and responses by method: `loadstone types shop.proto` writes a file that adds yours. */
+  /** Types of requests and responses by method. `loadstone types shop.proto` writes a file that adds yours. */
   export interface GrpcMethods {
   }
 
-  /** One of the types of a method; whatever, where the file was written before there was this one. */
+  /** One of the types of a method; `any` if the file was written by an older version. */
   export type Typed<M extends keyof GrpcMethods, Part extends string> = GrpcMethods[M] extends { [part in Part]: infer Type } ? Type : any;
 
   /** The name of a status. */
@@ -1137,95 +1138,95 @@ declare module "loadstone" {
     | "RESOURCE_EXHAUSTED" | "FAILED_PRECONDITION" | "ABORTED" | "OUT_OF_RANGE" | "UNIMPLEMENTED" | "INTERNAL" | "UNAVAILABLE" | "DATA_LOSS"
     | "UNAUTHENTICATED";
 
-  /** What a call may carry and expect. */
+  /** Content and expectations of a call. */
   export interface GrpcOptions {
-    /** Name in reports and thresholds. Default: `Service/Method`, with the package where two services share a name. */
+    /** Name in reports and thresholds. Default: `Service/Method`, with the package if two services share a name. */
     name?: string;
-    /** Metadata: text, a list of texts, or bytes for names that end in `-bin`. It wins over the scenario's and the test's headers. */
+    /** Metadata: a string, a list of strings, or bytes for names that end in `-bin`. It takes precedence over the scenario's and the test's headers. */
     metadata?: Readonly<Record<string, string | number | boolean | readonly string[] | Uint8Array | null | undefined>>;
     /** Credentials for this call; `null` sends none. */
     auth?: Auth | null;
     /**
-     * Time limit of the whole call, which the server is told (`grpc-timeout`). Default: the scenario's, then the test's `requestTimeout`; a stream
-     * has none, only its opening has.
+     * Time limit of the whole call, also sent to the server (`grpc-timeout`). Default: the scenario's, then the test's `requestTimeout`. A stream has none,
+     * only its opening.
      */
     timeout?: Duration;
-    /** What the response must be like; a miss makes the call failed. Default: the status OK. */
+    /** Expectations of the response. If one fails, the call fails. Default: the status OK. */
     expect?: GrpcExpectation;
-    /** How messages are sent. Responses may come compressed either way. Default: "none". */
+    /** Compression of sent messages. Responses may be compressed in both cases. Default: "none". */
     compression?: "none" | "gzip";
-    /** Another server than the target: `"http://127.0.0.1:50051"`. */
+    /** Another server instead of the target: `"http://127.0.0.1:50051"`. */
     target?: string;
-    /** The call counts under its name, and for the part of it with these tags. Default: none. */
+    /** Tags: the call counts under its name, and in the part with these tags. Default: none. */
     tags?: Tags;
   }
 
-  /** What a gRPC response must be like. All parts must hold. Of a stream, only `status` is judged. */
+  /** Expectations of a gRPC response. All must hold. For a stream, only `status` is judged. */
   export interface GrpcExpectation {
     /** The status, or a list of them. Default: "OK". */
     status?: GrpcStatus | readonly GrpcStatus[];
     /** Metadata and trailers by name: equal to a string, matching a regular expression, or (`true`) present. */
     header?: Readonly<Record<string, string | RegExp | true>>;
-    /** The message as JSON contains this text, or matches this regular expression. */
+    /** The message as JSON contains this string, or matches this regular expression. */
     text?: string | RegExp;
     /** Values of the message by JSON path: equal to a value, matching a regular expression, or accepted by a function. */
     json?: Readonly<Record<string, unknown>>;
-    /** The call has ended within this time from its start. */
+    /** The call ends within this time from its start. */
     within?: Duration;
   }
 
-  /** How a call ended. Its body, for `json` and `regex`, is the message as JSON. */
+  /** The result of a call. Its body, for `json` and `regex`, is the message as JSON. */
   export interface GrpcResponse<Message = any> extends Extractable {
-    /** Whether the call passed: answered with OK or as expected, and every `expect` held. */
+    /** Whether the call passed: status OK or as expected, and every `expect` passed. */
     readonly ok: boolean;
-    /** The status; `undefined` when the server gave none (no connection, or no answer in time). */
+    /** The status; `undefined` if the server gave none (no connection, or no response in time). */
     readonly status: GrpcStatus | undefined;
-    /** The words that came with the status, or "". */
+    /** The message of the status, or "". */
     readonly details: string;
-    /** Why the call failed, in words; `undefined` when it passed. */
+    /** Why the call failed; `undefined` if it passed. */
     readonly error: string | undefined;
-    /** The message; `undefined` when none came. Decoded when it is first asked for. */
+    /** The message; `undefined` if none arrived. Decoded on first use. */
     readonly message: Message | undefined;
-    /** What the server sent before its message, names in lower case; bytes (`-bin`) as base64. */
+    /** The metadata before the message, names in lower case; bytes (`-bin`) as base64. */
     readonly metadata: Headers;
-    /** What the server sent behind its message. */
+    /** The metadata after the message. */
     readonly trailers: Headers;
-    /** Where the time went. */
+    /** The phases of the call's time. */
     readonly times: Times;
   }
 
-  /** How a call that streams is begun. */
+  /** Options of a streaming call. */
   export interface GrpcStreamOptions extends GrpcOptions {
-    /** What becomes of messages that nothing waits for, as of a {@link SocketOptions.unread}. Default: "keep". */
+    /** How to handle messages that nothing waits for, as in {@link SocketOptions.unread}. Default: "keep". */
     unread?: "keep" | "drop";
   }
 
   /**
-   * A call that goes on. It is measured as one request from its start to its status; where the server streams, the time to its first message is
-   * measured as `NAME first message`. A call that the script cancels, or that is open when the iteration ends, is no failure.
+   * A streaming call. It is measured as one request from its start to its status. If the server streams, the time to its first message is measured as `NAME
+   * first message`. A call that the script cancels, or that is open at the end of the iteration, is no failure.
    */
   export interface GrpcStream<Request = object> {
-    /** Whether the call goes on. */
+    /** Whether the call is in progress. */
     readonly open: boolean;
-    /** Why it could not begin, broke or failed, in words; `undefined` while all is well. */
+    /** Why it could not begin, broke or failed; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** The status, once the call has ended; `undefined` when the server gave none. */
+    /** The status, once the call has ended; `undefined` if the server gave none. */
     readonly status: GrpcStatus | undefined;
-    /** What the server sent before its first message. */
+    /** The metadata before the first message. */
     readonly metadata: Headers;
-    /** How many messages have been sent. */
+    /** Number of sent messages. */
     readonly sent: number;
-    /** How many messages have come. */
+    /** Number of received messages. */
     readonly received: number;
-    /** Sends a message; resolves when the connection has taken it. */
+    /** Sends a message. Resolves once the connection has accepted it. */
     send(message: Request): Promise<void>;
-    /** Says that no message follows, behind those that are being sent. */
+    /** Ends the client's side, after the messages in progress. */
     end(): Promise<void>;
-    /** Waits for a message, or takes one that is waiting unread. Measured as a request when it has a name, and fails nothing when it has none. */
+    /** Waits for a message, or returns an unread one. With a name, it is measured as a request. Without one, it fails nothing. */
     receive(options?: MessageOptions): Promise<Message>;
-    /** All further messages, one after another, until the call or the load ends. */
+    /** All further messages in order, until the call or the load ends. */
     messages(): AsyncIterable<Message>;
-    /** Gives the call up. */
+    /** Cancels the call. */
     cancel(): Promise<void>;
     /** Resolves when the call has ended. */
     readonly closed: Promise<{ status: GrpcStatus | undefined; details: string; trailers: Headers }>;
@@ -1233,33 +1234,33 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # TCP
-  // A connection belongs to the user that opened it, and is closed when the iteration ends. Nothing is read in the background: a read says where
-  // its answer ends. A step that fails closes the connection, since what comes late would be taken for the answer to the next one.
+  // A connection belongs to the user that opened it, and is closed at the end of the iteration. Nothing is read in the background: a read defines the end of
+  // its response. A failed step closes the connection, because late data would count as the response to the next step.
 
-  /** How a TCP connection is opened. */
+  /** Options of a TCP connection. */
   export interface TcpOptions extends RecordOptions {
-    /** Name of connecting in reports and thresholds. Default: `TCP` and the address. */
+    /** Name of the connect in reports and thresholds. Default: `TCP` and the address. */
     name?: string;
-    /** With TLS; as an address that begins with `tls://`. Default: false. */
+    /** Use TLS, like an address that begins with `tls://`. Default: false. */
     tls?: boolean;
-    /** Time limit of connecting. Default: the scenario's, then the test's `requestTimeout`. */
+    /** Time limit of the connect. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
     /**
-     * Leave the connection open when the iteration ends, for the user's next one: keep it in `user.state`. It lives as long as that does, so in
-     * open load, where every arrival is another visitor, it is closed all the same. Default: false.
+     * Leave the connection open at the end of the iteration, for the user's next one. Store it in `user.state`. In open load every arrival is another visitor,
+     * so it is closed anyway. Default: false.
      */
     keep?: boolean;
   }
 
-  /** Where an answer ends: at most one of `until`, `length` and `toEnd`. With none of them, with the bytes that arrive first. */
+  /** The end of a response: at most one of `until`, `length` and `toEnd`. Without them, the response is the first bytes that arrive. */
   export interface TcpReadOptions extends RecordOptions {
     /** Name in reports and thresholds. Default: that of the connection and `read` or `request`. */
     name?: string;
-    /** Behind the first of these bytes, which are part of the answer. */
+    /** It ends with the first occurrence of these bytes, which are part of the response. */
     until?: string | Uint8Array;
-    /** After so many bytes. */
+    /** It ends after this number of bytes. */
     length?: number;
-    /** When the server closes the connection. */
+    /** It ends when the server closes the connection. */
     toEnd?: boolean;
     /** Time limit. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
@@ -1276,13 +1277,13 @@ declare module "loadstone" {
   export interface TcpConnection {
     /** Whether it was opened, and neither side is known to have closed it. */
     readonly open: boolean;
-    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    /** Why it could not be opened or was lost; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** Sends text (as UTF-8) or bytes; resolves when they were handed to the kernel. They are measured with the read that follows. */
+    /** Sends a string (as UTF-8) or bytes. Resolves once the kernel has them. They are measured with the next read. */
     write(data: string | Uint8Array): Promise<void>;
     /**
-     * Reads an answer. Measured as a request: from the first byte written since the last answer, or from now where nothing was written, to the
-     * answer's last byte. Read at once after writing: what the script does in between is part of the time.
+     * Reads a response. Measured as a request, from the first byte written since the previous response to the last byte. If nothing was written, the time
+     * begins now. Read directly after writing, because the script's work in between is part of the time.
      */
     read(options?: TcpReadOptions): Promise<Message>;
     /** Writes and reads as one step, measured as a request. */
@@ -1293,38 +1294,38 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # UDP
-  // Nothing tells of a datagram that is lost, but that no answer comes: a request ends with its time limit.
+  // UDP does not report a lost datagram. A request without a response ends with its time limit.
 
-  /** How a UDP socket is opened. */
+  /** Options of a UDP socket. */
   export interface UdpOptions {
-    /** Name of the socket in messages and of its requests that have none. Default: `UDP host:port`. */
+    /** Name of the socket in messages, and of its requests without a name. Default: `UDP host:port`. */
     name?: string;
-    /** Time limit for looking the name up. Default: the scenario's, then the test's `requestTimeout`. */
+    /** Time limit of the name lookup. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
-    /** `"drop"` forgets datagrams that nobody waits for when they come. Default: `"keep"`, up to 1,000. */
+    /** `"drop"` discards datagrams that nothing waits for. Default: `"keep"`, up to 1,000. */
     unread?: "keep" | "drop";
     /**
-     * Leave the socket open when the iteration ends, for the user's next one: keep it in `user.state`. It lives as long as that does, so in open load,
-     * where every arrival is another visitor, it is closed all the same. Default: false.
+     * Leave the socket open at the end of the iteration, for the user's next one. Store it in `user.state`. In open load every arrival is another visitor, so
+     * it is closed anyway. Default: false.
      */
     keep?: boolean;
   }
 
-  /** A UDP socket of one user, which speaks to one address and hears of no other. */
+  /** A UDP socket of one user. It sends to one address and receives only from it. */
   export interface UdpSocket {
-    /** Whether it was opened, and nobody has said since that no one listens there. */
+    /** Whether it was opened, and no ICMP message has since reported a closed port. */
     readonly open: boolean;
-    /** Why it could not be opened or was lost, in words; `undefined` while all is well. */
+    /** Why it could not be opened or was lost; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** How many datagrams have come. */
+    /** Number of received datagrams. */
     readonly received: number;
-    /** Sends a datagram: text (as UTF-8) or bytes. Measured if it has a name, until the kernel has it. */
+    /** Sends a datagram: a string (as UTF-8) or bytes. Measured if it has a name, until the kernel has it. */
     send(data: string | Uint8Array, options?: { name?: string; tags?: Tags }): Promise<void>;
-    /** Sends a datagram and waits for the first later one that matches. Measured as a request; without an answer in time it is `timeout`. */
+    /** Sends a datagram and waits for the next matching one. Measured as a request. Without a response in time, its outcome is `timeout`. */
     request(data: string | Uint8Array, options?: MessageOptions): Promise<Message>;
     /** Waits for a datagram. Measured if it has a name. */
     receive(options?: MessageOptions): Promise<Message>;
-    /** One datagram after another, until the socket is closed or the load ends. */
+    /** All further datagrams in order, until the socket is closed or the load ends. */
     messages(): AsyncIterable<Message>;
     /** Closes the socket. */
     close(): void;
@@ -1332,39 +1333,39 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Redis
-  // A user has one connection to each server, which lasts as long as its HTTP connections do. Commands that find it taken wait in order, which is the
-  // phase `queue` of their time.
+  // A user has one connection to each server, with the same lifetime as its HTTP connections. If it is busy, commands wait in order, as the phase `queue` of
+  // their time.
 
-  /** How a Redis server is spoken to. */
+  /** Options of a Redis server. */
   export interface RedisOptions {
     /** Version of the protocol (RESP). With 3, maps are objects. Default: 2. */
     protocol?: 2 | 3;
-    /** Time limit of each command, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
+    /** Time limit of each command, including the connect. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
   }
 
-  /** An argument of a command; numbers are sent as text. */
+  /** An argument of a command. Numbers are sent as strings. */
   export type RedisArgument = string | number | bigint | Uint8Array;
 
-  /** How commands are recorded. */
+  /** Options of a command. */
   export interface RedisCommandOptions extends RecordOptions {
     /** Name in reports and thresholds. Default: the command's, or `pipeline`. */
     name?: string;
     /** Time limit. Default: that of the server. */
     timeout?: Duration;
-    /** Texts in the reply are given as bytes (`Uint8Array`). Default: false. */
+    /** Return strings in the reply as bytes (`Uint8Array`). Default: false. */
     bytes?: boolean;
   }
 
-  /** A value of a reply. Integers beyond 2⁵³ − 1 are text; an error within a list is an object with its text. */
+  /** A value of a reply. Integers beyond 2⁵³ − 1 are strings. An error within a list is an object with its message. */
   export type RedisValue =
     | string | number | boolean | null | Uint8Array | readonly RedisValue[] | { readonly error: string } | { readonly [name: string]: RedisValue };
 
-  /** A Redis server as one user has it. */
+  /** A Redis server, as used by one user. */
   export interface Redis {
     /**
-     * Sends a command and waits for its reply. Measured as a request under the command's name, and never throws for what the server does: an error
-     * makes it failed. Options come last.
+     * Sends a command and waits for its reply. Measured as a request under the command's name. It never throws for a server's failure: an error makes it
+     * failed. Options are the last argument.
      */
     command(name: string, ...rest: readonly RedisArgument[]): Promise<RedisReply>;
     command(name: string, ...rest: readonly [...RedisArgument[], RedisCommandOptions]): Promise<RedisReply>;
@@ -1372,64 +1373,64 @@ declare module "loadstone" {
     pipeline(commands: readonly (readonly RedisArgument[])[], options?: RedisCommandOptions): Promise<RedisReply<readonly any[]>>;
   }
 
-  /** What came of a command or of a pipeline. */
+  /** The result of a command or pipeline. */
   export interface RedisReply<Value = any> {
-    /** Whether it was answered, and with no error. */
+    /** Whether it was answered without an error. */
     readonly ok: boolean;
-    /** The server's error, or why there is no reply, in words; `undefined` where all went well. */
+    /** The server's error, or why there is no reply; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** The reply as a {@link RedisValue}; of a pipeline, a list with the reply to each command. `undefined` where there is none. */
+    /** The reply as a {@link RedisValue}; for a pipeline, a list with the reply to each command. `undefined` if there is none. */
     readonly value: Value | undefined;
-    /** How long it took. */
+    /** The phases of its time. */
     readonly times: Times;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # SQL
-  // A user has one connection to each database, which lasts as long as its HTTP connections do. Statements that find it taken wait in order, which is
-  // the phase `queue` of their time; a transaction has it until its end.
+  // A user has one connection to each database, with the same lifetime as its HTTP connections. If it is busy, statements wait in order, as the phase `queue`
+  // of their time. A transaction uses it until its end.
 
-  /** How a database is spoken to. */
+  /** Options of a database. */
   export interface SqlOptions {
-    /** Time limit of each statement, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
+    /** Time limit of each statement, including the connect. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
     /**
-     * Whether a statement is prepared the first time, and then only executed; of MySQL those that have values. Poolers that share connections may want `false`.
-     * Default: true.
+     * Whether a statement is prepared on its first use and then only executed. For MySQL, this applies to statements with values. A connection pooler may need
+     * `false`. Default: true.
      */
     prepare?: boolean;
   }
 
   /**
-   * A value of `$1`, `$2`, …, or of MySQL's `?`. `Uint8Array` is `bytea` or `BLOB`, dates are written as text (to MySQL in UTC) and other objects as JSON.
-   * Lists are arrays of PostgreSQL, where the server says which type each value must have; MySQL has none.
+   * A value of `$1`, `$2`, …, or of MySQL's `?`. `Uint8Array` is `bytea` or `BLOB`. Dates are sent as strings (to MySQL in UTC), other objects as JSON. Lists
+   * are PostgreSQL arrays; the server defines the type of each value. MySQL has no lists.
    */
   export type SqlParameter = string | number | bigint | boolean | null | Uint8Array | Date | object | readonly SqlParameter[];
 
-  /** How a statement is recorded, and how its rows are given. */
+  /** Options of a statement and of its rows. */
   export interface SqlStatementOptions extends RecordOptions {
     /** Name in reports and thresholds. Default: the first word and the table, such as `SELECT orders`. */
     name?: string;
-    /** Time limit; a statement that passes it closes the connection. Default: that of the database. */
+    /** Time limit. A statement that exceeds it closes the connection. Default: that of the database. */
     timeout?: Duration;
-    /** Rows are lists of values instead of objects. Default: false. */
+    /** Return rows as lists of values instead of objects. Default: false. */
     arrays?: boolean;
   }
 
-  /** How a transaction begins, and how that and its end are recorded. */
+  /** Options of a transaction. */
   export interface SqlTransactionOptions extends RecordOptions {
-    /** What `BEGIN`, `COMMIT` and `ROLLBACK` are called: with `"Order"`, `Order begin`, `Order commit` and `Order rollback`. */
+    /** Name of `BEGIN`, `COMMIT` and `ROLLBACK`. `"Order"` results in `Order begin`, `Order commit` and `Order rollback`. */
     name?: string;
     /** Time limit of `BEGIN`, and of `COMMIT` or `ROLLBACK`. Default: that of the database. */
     timeout?: Duration;
-    /** Default: the database's, most often `read committed`. */
+    /** Isolation level. Default: the database's, usually `read committed`. */
     isolation?: "read committed" | "repeatable read" | "serializable";
   }
 
-  /** What statements are given to. */
+  /** An object that runs statements. */
   export interface SqlStatements {
     /**
-     * Runs one statement and waits for all of its rows. Measured as a request, and never throws for what the server does: an error makes it failed.
+     * Runs one statement and waits for all of its rows. Measured as a request. It never throws for a server's failure: an error makes it failed.
      *
      * @example
      * const added = await sql.query("INSERT INTO orders (product) VALUES ($1) RETURNING id", ["ticket"], { name: "Create order" });
@@ -1440,11 +1441,11 @@ declare module "loadstone" {
     query(text: string, parameters: readonly SqlParameter[], options?: SqlStatementOptions): Promise<SqlResult>;
   }
 
-  /** A database as one user has it. */
+  /** A database, as used by one user. */
   export interface Sql extends SqlStatements {
     /**
-     * Begins a transaction, runs the function, and commits. Rolls back where one of its statements failed or the function throws. Give its statements to
-     * what the function is given: those that are given to the database itself wait for its end.
+     * Begins a transaction, runs the function, and commits. It rolls back if a statement fails or the function throws. Run its statements on the function's
+     * argument: statements on the database itself wait for the end of the transaction.
      *
      * @example
      * const order = await sql.transaction(async (open) => {
@@ -1461,94 +1462,94 @@ declare module "loadstone" {
   export interface SqlTransaction extends SqlStatements {
     /** Whether all of its statements have passed so far. */
     readonly ok: boolean;
-    /** Ends it without keeping anything; it then has no more statements. */
+    /** Rolls back. The transaction accepts no further statements. */
     rollback(): Promise<SqlResult>;
   }
 
-  /** What came of a transaction. */
+  /** The result of a transaction. */
   export interface SqlTransactionResult<T> {
-    /** Whether it was begun, and all of its statements and its end have passed. */
+    /** Whether it was begun, and all of its statements and its end passed. */
     readonly ok: boolean;
-    /** Whether it was kept. */
+    /** Whether it was committed. */
     readonly committed: boolean;
-    /** The first error in it; `undefined` where all went well. */
+    /** Its first error; `undefined` without an error. */
     readonly error: string | undefined;
-    /** SQLSTATE of that error, such as `40001`, or MySQL's number, such as `1213`, where the server said one. */
+    /** SQLSTATE of that error, such as `40001`, or MySQL's number, such as `1213`, if the server sent one. */
     readonly code: string | undefined;
-    /** What the function returned; `undefined` where the transaction could not be begun. */
+    /** The function's return value; `undefined` if the transaction could not be begun. */
     readonly value: T | undefined;
   }
 
-  /** What came of a statement. */
+  /** The result of a statement. */
   export interface SqlResult {
-    /** Whether it was done. */
+    /** Whether it passed. */
     readonly ok: boolean;
-    /** The server's error, its code first, or why there is no answer, in words; `undefined` where all went well. */
+    /** The server's error, beginning with its code, or why there is no response; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** SQLSTATE of the error, such as `23505`, or MySQL's number, such as `1062`, where the server said one. */
+    /** SQLSTATE of the error, such as `23505`, or MySQL's number, such as `1062`, if the server sent one. */
     readonly code: string | undefined;
-    /** Rows that were returned or changed. */
+    /** Number of returned or changed rows. */
     readonly count: number;
-    /** What MySQL has numbered the first row with that was added (`AUTO_INCREMENT`); `undefined` where it did not. With PostgreSQL, write `RETURNING id`. */
+    /** MySQL's number of the first inserted row (`AUTO_INCREMENT`); otherwise `undefined`. With PostgreSQL, use `RETURNING id`. */
     readonly insertedId: any;
     /**
-     * The rows: objects by the names of their columns, or lists with `arrays`. Booleans, integers up to 2⁵³ − 1 and floating-point numbers are values of
-     * JavaScript, JSON is read, `bytea` and `BLOB` are a `Uint8Array`; all else is text as the server writes it: decimals, times, arrays, larger integers.
+     * The rows: objects by column name, or lists with `arrays`. Booleans, integers up to 2⁵³ − 1 and floating-point numbers are JavaScript values. JSON is
+     * parsed. `bytea` and `BLOB` are a `Uint8Array`. All other values are strings as the server sends them: decimals, times, arrays, larger integers.
      */
     readonly rows: readonly any[];
-    /** The first row; `undefined` where there is none. */
+    /** The first row; `undefined` if there is none. */
     readonly row: any;
-    /** The first value of the first row; `undefined` where there is none. */
+    /** The first value of the first row; `undefined` if there is none. */
     readonly value: any;
-    /** How long it took. */
+    /** The phases of its time. */
     readonly times: Times;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Kafka
-  // A user has one connection to each broker, which lasts as long as its HTTP connections do. Requests that find it taken wait in order, which is the phase
-  // `queue` of their time. Consumers belong to the test and not to a user: see {@link kafka}.
+  // A user has one connection to each broker, with the same lifetime as its HTTP connections. If it is busy, requests wait in order, as the phase `queue` of
+  // their time. Consumers belong to the test and not to a user: see {@link kafka}.
 
-  /** How a cluster is spoken to. */
+  /** Options of a cluster. */
   export interface KafkaOptions {
-    /** Who must have a record before it counts as written. Default: `"all"`. */
+    /** Replicas that must have a record before it counts as written. Default: `"all"`. */
     acks?: KafkaAcks;
-    /** How batches are packed, as by Kafka's `compression.type`. Default: `"none"`. */
+    /** Compression of batches, like Kafka's `compression.type`. Default: `"none"`. */
     compression?: KafkaCompression;
-    /** Time limit of each request, connecting included. Default: the scenario's, then the test's `requestTimeout`. */
+    /** Time limit of each request, including the connect. Default: the scenario's, then the test's `requestTimeout`. */
     timeout?: Duration;
   }
 
-  /** All replicas that are in step, the partition's leader alone, or nobody: then nothing is answered, and the request ends when it was sent. */
+  /** All in-sync replicas, only the partition's leader, or none. With none, there is no response, and the request ends when it was sent. */
   export type KafkaAcks = "all" | 1 | 0;
 
-  /** How the records of a batch are packed; brokers of 2.1 and later know zstd. */
+  /** Compression of a batch. Brokers of 2.1 and later support zstd. */
   export type KafkaCompression = "none" | "gzip" | "snappy" | "lz4" | "zstd";
 
-  /** Text, bytes or a number, which is sent as text; `null`: nothing. */
+  /** A string, bytes or a number, which is sent as a string; `null` is no value. */
   export type KafkaBytes = string | number | bigint | Uint8Array | null;
 
-  /** What is written to a topic: a `value`, or one as `json`. */
+  /** A record for a topic: a `value`, or a `json`. */
   export interface KafkaRecord {
-    /** Records of one key go to one partition, the same as with Kafka's own producers. Default: none. */
+    /** Records with the same key go to the same partition, as with Kafka's own producers. Default: none. */
     key?: KafkaBytes;
-    /** With `null`, what has this key is gone, where the topic is compacted. */
+    /** `null` deletes this key in a compacted topic. */
     value?: KafkaBytes;
-    /** The value, written as JSON. */
+    /** The value, sent as JSON. */
     json?: unknown;
-    /** By name; a list repeats its name. */
+    /** Headers by name. A list repeats its name. */
     headers?: Readonly<Record<string, KafkaBytes | readonly KafkaBytes[]>>;
-    /** Default: that of the key; without a key, the next one in turn for all such records of a request. */
+    /** Default: that of the key. Without a key, the next one in turn for all such records of a request. */
     partition?: number;
     /** Milliseconds since 1970. Default: now. */
     timestamp?: number;
   }
 
-  /** How records are written, and how that is recorded. */
+  /** Options of written records. */
   export interface KafkaProduceOptions extends RecordOptions {
     /** Name in reports and thresholds. Default: `produce` and the topic. */
     name?: string;
-    /** Time limit; a request that passes it closes the connection. Default: that of the cluster. */
+    /** Time limit. A request that exceeds it closes the connection. Default: that of the cluster. */
     timeout?: Duration;
     /** Default: that of the cluster. */
     acks?: KafkaAcks;
@@ -1556,11 +1557,10 @@ declare module "loadstone" {
     compression?: KafkaCompression;
   }
 
-  /** A Kafka cluster as one user has it. */
+  /** A Kafka cluster, as used by one user. */
   export interface Kafka {
     /**
-     * Writes records at once and waits until they are acknowledged. Measured as one request, and never throws for what a broker does: a refusal makes it
-     * failed.
+     * Writes records at once and waits for their acknowledgement. Measured as one request. It never throws for a broker's failure: a refusal makes it failed.
      *
      * @example
      * await kafka.produce("orders", { key: "7", value: "ticket", headers: { source: "web" } });
@@ -1569,47 +1569,47 @@ declare module "loadstone" {
     produce(topic: string, records: KafkaRecord | readonly KafkaRecord[], options?: KafkaProduceOptions): Promise<KafkaResult>;
   }
 
-  /** Where a record is. */
+  /** The position of a record. */
   export interface KafkaPlace {
-    /** Its number, from 0. */
+    /** Number of the partition, from 0. */
     readonly partition: number;
     /** `undefined` with `acks: 0`. */
     readonly offset: number | undefined;
   }
 
-  /** What came of records. */
+  /** The result of written records. */
   export interface KafkaResult {
     /** Whether all were written. */
     readonly ok: boolean;
-    /** What the broker refused, its code first, or why there is no answer, in words; `undefined` where all went well. */
+    /** The broker's error, beginning with its code, or why there is no response; otherwise `undefined`. */
     readonly error: string | undefined;
-    /** Kafka's name for the refusal, such as `NOT_ENOUGH_REPLICAS`, where there is one. */
+    /** Kafka's name of the error, such as `NOT_ENOUGH_REPLICAS`, if there is one. */
     readonly code: string | undefined;
-    /** Of the first record. */
+    /** Partition of the first record. */
     readonly partition: number | undefined;
-    /** Of the first record; `undefined` with `acks: 0`. */
+    /** Offset of the first record; `undefined` with `acks: 0`. */
     readonly offset: number | undefined;
-    /** Of all records, in their order; empty where something failed. */
+    /** Positions of all records, in order; empty after a failure. */
     readonly places: readonly KafkaPlace[];
-    /** How long it took. */
+    /** The phases of its time. */
     readonly times: Times;
   }
 
-  /** A record that a consumer was given. Its value is read as `text`, `json(…)`, `regex(…)` and `bytes`. */
+  /** A consumed record. Read its value as `text`, `json(…)`, `regex(…)` and `bytes`. */
   export interface KafkaConsumedRecord extends Extractable {
-    /** Where it was read. */
+    /** Its topic. */
     readonly topic: string;
-    /** The number of its partition, from 0. */
+    /** Number of its partition, from 0. */
     readonly partition: number;
-    /** Its place in that partition. */
+    /** Its offset in that partition. */
     readonly offset: number;
-    /** Milliseconds since 1970, as the producer or the broker has set it. */
+    /** Milliseconds since 1970, as set by the producer or the broker. */
     readonly timestamp: number;
-    /** As text; `undefined` where there is none. */
+    /** The key as a string; `undefined` if there is none. */
     readonly key: string | undefined;
-    /** As text; of several of one name, the last. */
+    /** Headers as strings; if a name repeats, the last. */
     readonly headers: Readonly<Record<string, string>>;
-    /** `false`: it says that what has its key is gone. */
+    /** `false` for a record that deletes its key. */
     readonly hasValue: boolean;
     /** The value as bytes. */
     readonly bytes: Uint8Array;
@@ -1618,9 +1618,9 @@ declare module "loadstone" {
   /** Consumers of a test. */
   export const kafka: {
     /**
-     * Calls a function for each record that is written to the topic from the start of the run on, by whomever: where journeys come to their end. It reads all
-     * partitions, for no group. Declare it at the top level of the test. The function runs beside those of stubs and returns at once; what it tells of flows
-     * counts from when the record was read.
+     * Calls a function for each record written to the topic since the start of the run, by any producer. Use it to finish journeys. It reads all partitions,
+     * without a consumer group. Declare it at the top level of the test. The function runs in the realm of the stubs and must return at once. Its flow events
+     * count from the time at which the record was read.
      *
      * @example
      * const delivery = flow("Delivery");
@@ -1631,11 +1631,12 @@ declare module "loadstone" {
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Data
-  // Data files are read once, whatever the number of cores and users, and are named relative to the file that names them. Declare feeders,
-  // shared values and files at the top level of the test.
+  // Data files are read once, for all cores and users. Paths are relative to the calling file. Declare feeders, shared values and files at the top level of the
+  // test.
 
   /**
-   * Rows of a CSV file; the first line names the columns. Values are text. A missing or empty file, or a line with too many or too few values, stops the start.
+   * Rows of a CSV file; the first line names the columns. Values are strings. A missing or empty file, or a line with too many or too few values, stops the
+   * start.
    *
    * @example
    * const barcodes = csv("barcodes.csv").circular();
@@ -1643,57 +1644,57 @@ declare module "loadstone" {
    */
   export function csv<Row = Record<string, string>>(path: string, options?: CsvOptions): Source<Row>;
 
-  /** How a CSV file is written. */
+  /** Format of a CSV file. */
   export interface CsvOptions {
-    /** What stands between values, one character. Default: ",". */
+    /** Separator of values, one character. Default: ",". */
     separator?: string;
-    /** Names of the columns, for a file without a first line that names them. */
+    /** Names of the columns, for a file without a header line. */
     columns?: readonly string[];
   }
 
   /**
-   * Rows of a JSON file that holds a list, or of the list at a JSON path in it.
+   * Rows of a JSON file that contains a list, or of the list at a JSON path in it.
    *
    * @example
    * const tokens = json("session.json", "$.tokens").random();
    */
   export function json<Row = any>(path: string, at?: string): Source<Row>;
 
-  /** Rows of a file with one JSON value on each line. Empty lines are skipped. */
+  /** Rows of a file with one JSON value per line. Empty lines are skipped. */
   export function jsonl<Row = any>(path: string): Source<Row>;
 
-  /** Rows written in the script itself. Every core has its own copy of them; what is given out is exact across cores. */
+  /** Rows defined in the script. Every core has its own copy, but rows are distributed exactly across cores. */
   export function rows<Row>(list: readonly Row[]): Source<Row>;
 
-  /** Rows of data; choose how they are given out. Each call makes a feeder with a position of its own. */
+  /** Rows of data. Select how they are distributed. Each call creates a feeder with its own position. */
   export interface Source<Row> {
     /** Number of rows. */
     readonly length: number;
-    /** In order, from the start again after the last: exactly one row for each call of `next`, across all cores. */
+    /** In order, restarting after the last: exactly one row per call of `next`, across all cores. */
     circular(): Feeder<Row>;
-    /** Any row at any time. The draws repeat with the run's seed. */
+    /** A random row, with repetition. The draws repeat with the run's seed. */
     random(): Feeder<Row>;
-    /** Every row once, in an order drawn from the run's seed; then it is exhausted. */
+    /** Every row once, in an order drawn from the run's seed. Then it is exhausted. */
     shuffle(): Feeder<Row>;
-    /** Every row once, in order; then it is exhausted. */
+    /** Every row once, in order. Then it is exhausted. */
     queue(): Feeder<Row>;
   }
 
-  /** Gives out rows to all users of the run. */
+  /** Distributes rows to all users of the run. */
   export interface Feeder<Row> {
     /**
-     * The next row, as an object of its own.
+     * The next row, as a new object.
      *
-     * When a `shuffle` or `queue` is exhausted, the iteration that asks ends at once and is not counted, neither as passed nor as
-     * failed; its load part starts no more iterations (those that run may finish). A line on the console says so once.
+     * If a `shuffle` or `queue` is exhausted, the calling iteration ends at once and counts neither as passed nor as failed. Its load part starts no further
+     * iterations; running ones may finish. The console reports this once.
      */
     next(): Row;
-    /** Rows left to give out; `Infinity` where rows are given out again. */
+    /** Remaining rows; `Infinity` for repeating feeders. */
     readonly remaining: number;
   }
 
   /**
-   * Rows made by a function, which is given a number that no other call in the run gets: 0, 1, 2, …
+   * Rows from a function. Each call in the run gets a unique number: 0, 1, 2, …
    *
    * @example
    * const accounts = generator((n) => ({ name: `account-${n}`, limit: 100 + n % 7 }));
@@ -1701,8 +1702,8 @@ declare module "loadstone" {
   export function generator<Row>(make: (n: number) => Row): Feeder<Row>;
 
   /**
-   * A value common to all users on all cores, under a name: what a set-up prepares reaches the other scenarios through it. It must be
-   * expressible as JSON. Variables of the module are *not* common: every core has its own.
+   * A value that all users on all cores share, under a name. A set-up can pass its results to other scenarios through it. It must be representable as JSON.
+   * Variables of the module are *not* shared: every core has its own.
    *
    * @example
    * const tokens = shared<string[]>("tokens", []);
@@ -1711,25 +1712,25 @@ declare module "loadstone" {
    */
   export function shared<T>(name: string, initial: T): Shared<T>;
 
-  /** A value common to all users. Every change is seen by all of them; none is lost. */
+  /** A value that all users share. All users see every change, and no change is lost. */
   export interface Shared<T> {
-    /** The present value. Do not change it in place: use the methods below. Cheap while it does not change. */
+    /** The current value. Do not modify it in place: use the methods below. This is cheap while the value does not change. */
     get(): T;
     /** Replaces the value. */
     set(value: T): void;
-    /** Replaces the value by what the function makes of it; returns the new value. The function may be called again when another core was faster. */
+    /** Replaces the value by the function's result, and returns the new value. The function may be called again if another core was faster. */
     update(change: (value: T) => T): T;
-    /** Adds to a number; returns the new value. Default: 1. */
+    /** Adds to a number, and returns the new value. Default: 1. */
     increment(this: Shared<number>, by?: number): number;
-    /** Adds items at the end of a list; returns its new length. */
+    /** Appends items to a list, and returns its new length. */
     push<Item>(this: Shared<Item[]>, ...items: Item[]): number;
-    /** Takes the first item of a list away and returns it; `undefined` when the list is empty. No item is given out twice. */
+    /** Removes the first item of a list and returns it; `undefined` if the list is empty. No item is returned twice. */
     shift<Item>(this: Shared<Item[]>): Item | undefined;
   }
 
   /**
-   * Gathers rows from all users in a file, which a later test can feed on: `.csv` or `.jsonl`, relative to the file that names it. It is
-   * written when the run is over, in place of the one before; a run that collected no rows, and `loadstone try`, leave that as it was.
+   * Collects rows from all users in a file for a later test: `.csv` or `.jsonl`, relative to the calling file. It is written at the end of the run and replaces
+   * the previous one. A run without collected rows, and `loadstone try`, do not change the file.
    *
    * @example
    * const barcodes = collect<{ barcode: string }>("barcodes.csv");     // and in the next test: csv("barcodes.csv").circular()
@@ -1737,40 +1738,38 @@ declare module "loadstone" {
    */
   export function collect<Row extends object = Record<string, string | number | boolean | null>>(path: string): Collection<Row>;
 
-  /** A file in the making. */
+  /** A file that collects rows. */
   export interface Collection<Row> {
-    /** Adds a row. In a CSV file all rows have the same columns, named by the first, and hold texts, numbers, true or false. */
+    /** Adds a row. In a CSV file all rows have the columns of the first one. Values are strings, numbers and booleans. */
     add(row: Row): void;
   }
 
   /**
-   * A text that no other call returns, in this run or another, on any core or machine. Short, of letters, digits and `-`. It does not repeat with the seed.
+   * A string that no other call returns, in this or another run, on any core or machine. It is short, and consists of letters, digits and `-`. It does not
+   * repeat with the seed.
    *
    * @example
    * const email = `${uniqueId("user")}@example.com`;   // user-m3k9x2ab-0-1
    */
   export function uniqueId(prefix?: string): string;
 
-  /**
-   * Random draws from one stream for each core, seeded by the run. Inside scenarios prefer `user.random`, whose draws do not depend on
-   * what other users do.
-   */
+  /** Random draws from one stream per core, seeded by the run. In scenarios, prefer `user.random`, whose draws do not depend on other users. */
   export const random: Random;
 
   /** Random draws from the run's seed. */
   export interface Random {
     /** At least 0 and below 1. */
     number(): number;
-    /** A number from `min` up to, not including, `max`. */
+    /** A number from `min` (inclusive) to `max` (exclusive). */
     between(min: number, max: number): number;
-    /** A whole number from `min` to `max`, both included. */
+    /** A whole number from `min` to `max`, inclusive. */
     integer(min: number, max: number): number;
     /** True with the given probability. Default: 0.5. */
     boolean(probability?: Share): boolean;
     /** One item of a list, which must not be empty. */
     choice<T>(list: readonly T[]): T;
     /**
-     * One of the keys, as often as its weight says.
+     * One of the keys, in proportion to its weight.
      *
      * @example
      * user.random.weighted({ browse: 80, search: 15, buy: 5 })
@@ -1778,11 +1777,11 @@ declare module "loadstone" {
     weighted<K extends string>(weights: Readonly<Record<K, number>>): K;
     /** A new list with the same items in another order. */
     shuffle<T>(list: readonly T[]): T[];
-    /** Text of the given length. Default alphabet: `a`–`z` and `0`–`9`. */
+    /** A string of the given length. Default alphabet: `a`–`z` and `0`–`9`. */
     string(length: number, alphabet?: string): string;
     /** Random bytes. Not for secrets: they repeat with the seed. */
     bytes(count: number): Uint8Array;
-    /** A version 4 UUID. It repeats with the seed; see {@link uniqueId} for what must not. */
+    /** A version 4 UUID. It repeats with the seed; {@link uniqueId} does not. */
     uuid(): string;
     /** A number from a normal distribution. */
     normal(mean: number, deviation: number): number;
@@ -1793,9 +1792,8 @@ declare module "loadstone" {
   }
 
   /**
-   * Fills a text file's `{{name}}` with values. A value that is missing is an error that names it, the file and the line.
-   * Texts are written as they are, other values as JSON. `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for
-   * a URL, `\{{` stands for `{{` itself.
+   * Replaces `{{name}}` in a text file with values. A missing value is an error that names it, the file and the line. Strings are inserted unchanged, other
+   * values as JSON. `{{a.b}}` accesses objects, `{{name|json}}` inserts a value as JSON, `{{name|url}}` encodes it for a URL, and `\{{` is a literal `{{`.
    *
    * @example
    * await user.post("/orders", { headers: { "content-type": "application/json" }, body: template("order.json", { product: 7, amount: 3 }) });
@@ -1803,11 +1801,11 @@ declare module "loadstone" {
    */
   export const template: TemplateFunction;
 
-  /** Fills templates from files, and (`text`) from texts. */
+  /** Fills templates from files, and from strings (`text`). */
   export interface TemplateFunction {
-    /** Fills a template from a file, whose path is relative to the file that calls. */
+    /** Fills a template from a file, relative to the calling file. */
     (path: string, values?: TemplateValues): string;
-    /** Fills a template that is given as text. */
+    /** Fills a template from a string. */
     text(text: string, values?: TemplateValues): string;
   }
 
@@ -1815,7 +1813,7 @@ declare module "loadstone" {
   export type TemplateValues = Readonly<Record<string, unknown>>;
 
   /**
-   * A file, read once: for bodies and uploads. `type` is its media type, by default guessed from the name; `name` the file name sent in uploads.
+   * A file, read once, for bodies and uploads. `type` is its media type, guessed from the name by default. `name` is the file name in uploads.
    *
    * @example
    * await user.post("/photos", { multipart: { title: "Sunset", photo: file("sunset.jpg") } });
@@ -1824,13 +1822,13 @@ declare module "loadstone" {
 
   /** The content of a file. */
   export interface FileContent {
-    /** File name that is sent in uploads. */
+    /** File name in uploads. */
     readonly name: string;
     /** Media type, such as `image/jpeg`. */
     readonly type: string;
     /** Size in bytes. */
     readonly size: number;
-    /** The content as text (UTF-8). */
+    /** The content as a string (UTF-8). */
     readonly text: string;
     /** The content as bytes. */
     readonly bytes: Uint8Array;
@@ -1840,9 +1838,9 @@ declare module "loadstone" {
   // # Flows
 
   /**
-   * An asynchronous journey, correlated by a key: it starts in one place and finishes in another, on another connection. Declare it at
-   * the top level of the file. After the load the run goes on until no journey is open any more, or for `drain`. Journeys that do not
-   * finish are counted as open or lost, never as fast (docs/metrics.md, Flows).
+   * An asynchronous journey, correlated by a key. It starts in one place and finishes in another, on another connection. Declare it at the top level of the
+   * file. After the load, the run continues until no journey is open, or for `drain`. Unfinished journeys count as open or lost, never as fast
+   * (docs/metrics.md, Flows).
    *
    * @example
    * const delivery = flow("Time to send", { timeout: "15m", drain: "5m" });
@@ -1855,47 +1853,47 @@ declare module "loadstone" {
    */
   export function flow(name: string, options?: FlowOptions): Flow;
 
-  /** How a flow is followed. */
+  /** Options of a flow. */
   export interface FlowOptions {
-    /** A journey that takes longer is lost. Default: none, it may take until the run ends. */
+    /** A longer journey is lost. Default: none, until the run ends. */
     timeout?: Duration;
-    /** How long the run goes on after its load while journeys are open; Ctrl-C ends it sooner. Default: "1m". */
+    /** How long the run continues after its load while journeys are open. Ctrl-C ends it sooner. Default: "1m". */
     drain?: Duration;
-    /** Names of stages that journeys pass, in this order; at most 32. */
+    /** Names of the stages of a journey, in order; at most 32. */
     stages?: readonly string[];
   }
 
-  /** A declared journey. Keys are texts or numbers; 7 and "7" are the same key. Once a journey is over, its key may start another. */
+  /** A declared flow. Keys are strings or numbers; 7 and "7" are the same key. After the end of a journey, its key may start another. */
   export interface Flow {
-    /** As reports and thresholds call it. */
+    /** Name in reports and thresholds. */
     readonly name: string;
     /**
-     * The journey of this key begins: now, or with `since` when that response's request, or that user's iteration, was *due*. Use `since`
-     * where the key is only known from a response: otherwise a slow response hides part of the journey.
+     * Starts the journey of this key: now, or with `since` when that response's request, or that user's iteration, was *due*. Use `since` if the key comes from
+     * a response. Otherwise a slow response hides part of the journey.
      *
      * @example
      * delivery.start(answer.json("$.id"), { since: answer });
      */
     start(key: string | number, options?: { since?: Response | User }): void;
-    /** The journey of this key has reached a stage. */
+    /** Reports that the journey of this key has reached a stage. */
     stage(name: string, key: string | number): void;
-    /** The journey of this key has ended. In the function of a stub: at the instant at which the request arrived there. */
+    /** Ends the journey of this key. In a stub's function, the end is the arrival of the request. */
     finish(key: string | number): void;
   }
 
   /** Time of a flow's journeys from start to finish, or until they reach a stage. */
   export function flowTime(flow: Flow | string, stage?: string): TimeMetric;
-  /** Open journeys of a flow, at the end of each second. */
+  /** Open journeys of a flow at the end of each second. */
   export function flowBacklog(flow: Flow | string): LevelMetric;
-  /** Journeys of a flow that timed out or were still open when the run ended; `rate` is their share of those that started. */
+  /** Journeys of a flow that timed out or were open at the end of the run. `rate` is their share of the started ones. */
   export function flowLost(flow: Flow | string): CountMetric<number, Share>;
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Experiments
 
   /**
-   * A setting of the system that `loadstone experiment` turns there and back, to prove a cause (docs/experiment.md). Declare it at the top level of
-   * the file. No other command turns it.
+   * A setting of the system that `loadstone experiment` switches back and forth, to prove a cause (docs/experiment.md). Declare it at the top level of the
+   * file. No other command changes it.
    *
    * @example
    * knob("pool", {
@@ -1906,64 +1904,64 @@ declare module "loadstone" {
    */
   export function knob<const V extends KnobValues>(name: string, options: KnobOptions<V>): Knob;
 
-  /** Two values or more. */
+  /** Two or more values. */
   export type KnobValues = readonly [KnobValue, KnobValue, ...KnobValue[]];
 
-  /** A value of a knob. Of two numbers, the greater one counts as more room for the system. */
+  /** A value of the setting. Of two numbers, the greater one counts as the higher capacity. */
   export type KnobValue = string | number | boolean;
 
-  /** What {@link knob} returns. */
+  /** The result of {@link knob}. */
   export interface Knob {
-    /** As it was declared. */
+    /** The declared name. */
     readonly name: string;
   }
 
-  /** How a knob is turned. */
+  /** Values of the setting, and how to apply them. */
   export interface KnobOptions<V extends KnobValues> {
-    /** The first is what the others are held against, and what is put back in the end, also after Ctrl-C or a failure. */
+    /** The first value is the reference, and is restored at the end, also after Ctrl-C or a failure. */
     values: V;
-    /** What is to be done for a value: one thing, or several, one after the other. Called once for each value, before any load. */
+    /** The change for a value: one, or several in sequence. Called once per value, before any load. */
     apply: (value: V[number]) => KnobChange | readonly KnobChange[];
-    /** URL that answers 2xx once the system is ready again. Default: it is ready at once. */
+    /** URL that returns 2xx once the system is ready again. Default: ready at once. */
     ready?: string;
-    /** How long each change, and getting ready, may take. Default: "30s". */
+    /** Time limit of each change, and of getting ready. Default: "30s". */
     within?: Duration;
     /** Pause after the system is ready. Default: none. */
     settle?: Duration;
   }
 
-  /** One thing that is done to the system. */
+  /** A change of the system. */
   export type KnobChange =
-    /** A line for `sh`, in the test's folder. It has done its work when it ends with 0; what it leaves running goes on. */
+    /** A line for `sh`, in the test's folder. It must exit with 0. Its background processes continue. */
     | { command: string }
-    /** A request, which must be answered with 2xx. Default: POST. */
+    /** A request, which must return 2xx. Default: POST. */
     | { http: string; method?: string; headers?: Headers; json?: unknown; body?: string }
     /** Writes a file, relative to the test's folder. */
     | { file: string; text: string }
-    /** What one of Loadstone's own proxies does from now on; what is left out, it no longer does. */
+    /** New effects of one of Loadstone's proxies. Omitted effects end. */
     | ({ proxy: TcpProxy } & ProxyEffects)
     /** CPUs that the control group of a process may use (versions 1 and 2), or "all". */
     | { cpus: number | "all"; of: KnobTarget }
-    /** A process stands still, or goes on. */
+    /** Stops or continues a process. */
     | { paused: boolean; of: KnobTarget };
 
-  /** Processes of this machine: those that listen on a port with all that descend from them, one, or a control group. */
+  /** Processes of this machine: the listeners on a port with all their descendants, a single process, or a control group. */
   export type KnobTarget = { port: number } | { pid: number } | { cgroup: string };
 
-  /** What a proxy does to the connections through it. */
+  /** Effects of a proxy on its connections. */
   export interface ProxyEffects {
-    /** Added to every round trip: what comes from the caller waits so long. Default: none. */
+    /** Added to every round trip: data from the caller waits this long. Default: none. */
     delay?: Duration;
     /** Bytes per second of all connections together, in each direction. Default: no limit. */
     bandwidth?: number;
-    /** Share of new connections that are reset when their first bytes come. Default: 0. */
+    /** Share of new connections that are reset when their first bytes arrive. Default: 0. */
     resets?: Share;
   }
 
-  /** Loadstone's own proxies, between the system and what it depends on. */
+  /** Loadstone's proxies, between the system and its dependencies. */
   export const proxy: {
     /**
-     * A TCP proxy. It serves while the test runs; during an experiment throughout, so that connections through it stay. The system must be told to connect to
+     * A TCP proxy. It serves during the test. In an experiment, it serves throughout, so that its connections remain. Configure the system to connect to
      * `listen`. Declare it at the top level of the file.
      *
      * @example
@@ -1973,7 +1971,7 @@ declare module "loadstone" {
     tcp(options: ProxyOptions): TcpProxy;
   };
 
-  /** Where a proxy listens, where it leads, and what it does at first. */
+  /** Addresses and initial effects of a proxy. */
   export interface ProxyOptions extends ProxyEffects {
     /** Address and port, such as "127.0.0.1:6432". */
     listen: string;
@@ -1983,7 +1981,7 @@ declare module "loadstone" {
 
   /** A proxy. */
   export interface TcpProxy {
-    /** Where it listens. */
+    /** Its listening address. */
     readonly address: string;
   }
 
@@ -1991,30 +1989,29 @@ declare module "loadstone" {
   // # Stubs
 
   /**
-   * Makes simulated endpoints, which the system under test calls. They serve while the test runs, on loopback unless told otherwise, and
-   * what they see becomes signals: `stub:NAME/calls`, `in_flight`, `in_flight_max`, `hold`, `answered`, `rejected`, `faulted`.
+   * Creates simulated endpoints for the system under test. They serve during the test, by default on loopback. Their signals are `stub:NAME/calls`,
+   * `in_flight`, `in_flight_max`, `hold`, `answered`, `rejected`, `faulted`.
    */
   export const stub: {
     /**
-     * An HTTP server (HTTP/1.1, and HTTP/2 with prior knowledge or over TLS) beside the load. Declare it at the top level of the file.
-     * `loadstone stub` serves the same from the command line.
+     * An HTTP server (HTTP/1.1, and HTTP/2 with prior knowledge or over TLS). Declare it at the top level of the file. `loadstone stub` serves the same from
+     * the command line.
      *
      * @example
      * const subscriber = stub.http({ listen: "127.0.0.1:9099", delay: "loguniform(100ms, 2s)", limit: { rate: "360/s" } });
      */
     http(options?: StubOptions): HttpStub;
     /**
-     * A server of gRPC beside the load, for services that {@link proto} has declared. Declare it at the top level of the file. Beside its methods it has server
-     * reflection and the health check (`grpc.health.v1.Health`, SERVING); other methods are UNIMPLEMENTED. `loadstone types shop.proto` types its
-     * messages.
+     * A gRPC server for services declared with {@link proto}. Declare it at the top level of the file. It also has server reflection and the health check
+     * (`grpc.health.v1.Health`, SERVING). Other methods are UNIMPLEMENTED. `loadstone types shop.proto` types its messages.
      *
      * @example
      * const ledger = stub.grpc({ name: "ledger", delay: "lognormal(8ms, 4ms)", faults: { share: "1%", fault: "UNAVAILABLE" } });
      */
     grpc(options?: GrpcStubOptions): GrpcStub;
     /**
-     * A server of TCP beside the load: it answers bytes with bytes. Requests of a connection are answered one after the other; the connection stays open. The
-     * function runs beside the stub, as those of {@link HttpStub.on}. Declare it at the top level of the file.
+     * A TCP server that answers bytes with bytes. It answers the requests of a connection in order, and the connection remains open. The function runs outside
+     * the users' realm, like those of {@link HttpStub.on}. Declare it at the top level of the file.
      *
      * @example
      * const cache = stub.tcp({ until: "\r\n", delay: "1ms" }, (request) => (request.text === "PING\r\n" ? "+PONG\r\n" : "-ERR\r\n"));
@@ -2022,9 +2019,9 @@ declare module "loadstone" {
      */
     tcp(options?: TcpStubOptions, handle?: (request: TcpStubRequest) => TcpStubAnswer | string | Uint8Array | void): TcpStub;
     /**
-     * A name server (UDP and TCP, records A and AAAA) beside the load. Names that it does not list do not exist (NXDOMAIN). Its signals are those of any stub,
-     * and `lookups{name=…}` and `address_number{name=…}` of each name. Have the system ask it: in a container or a mount namespace with an
-     * `/etc/resolv.conf` of its own (docs/decisions.md), which can only name port 53.
+     * A name server (UDP and TCP, records A and AAAA). Unlisted names do not exist (NXDOMAIN). Its signals are those of any stub, plus `lookups{name=…}` and
+     * `address_number{name=…}` per name. Let the system use it: in a container or a mount namespace with its own `/etc/resolv.conf` (docs/decisions.md), which
+     * supports only port 53.
      *
      * @example
      * stub.dns({
@@ -2040,112 +2037,112 @@ declare module "loadstone" {
     dns(options: DnsOptions): DnsStub;
   };
 
-  /** A simulated name server: where it listens, and what it answers. */
+  /** Address and answers of a simulated name server. */
   export interface DnsOptions {
     /** Address and port. */
     listen: string;
     /** Name of its signals. Default: `dns`. */
     name?: string;
-    /** The names that exist: an address, several, or what else is to be said of the name. */
+    /** The existing names: an address, several, or more details. */
     names: { readonly [name: string]: string | readonly string[] | DnsAnswer };
-    /** For how long an answer may be believed, in whole seconds. Default: 30s. */
+    /** Validity of an answer, in whole seconds. Default: 30s. */
     ttl?: Duration;
-    /** Time until an answer. Default: none. */
+    /** Delay of an answer. Default: none. */
     delay?: Delay;
-    /** Share of the questions by UDP that are not answered. Default: 0. */
+    /** Share of UDP questions that get no answer. Default: 0. */
     loss?: Share;
     /** Seed of its draws. Default: 1. */
     seed?: number;
   }
 
-  /** What a name server says of one name. */
+  /** The answer for one name. */
   export interface DnsAnswer {
     /** IPv4 and IPv6 addresses. */
     address: string | readonly string[];
-    /** In place of the server's. */
+    /** Overrides the server's `ttl`. */
     ttl?: Duration;
-    /** Other addresses, from so long after the start of the run on. */
+    /** Other addresses, from this time after the start of the run. */
     moves?: readonly { after: Duration; address: string | readonly string[] }[];
   }
 
   /** A simulated name server. */
   export interface DnsStub {
-    /** Where it listens. */
+    /** Its listening address. */
     readonly address: string;
   }
 
-  /** A simulated server: where it listens ({@link StubServer}), and how it answers what its routes leave unsaid ({@link StubAnswerOptions}). */
+  /** Options of a simulated server: its address ({@link StubServer}), and the default response of its routes ({@link StubAnswerOptions}). */
   export interface StubOptions extends StubAnswerOptions, StubServer {
     /**
-     * Speak TLS: `true` with a certificate made for the occasion, which callers must not verify, or with your own: PEM files of a certificate
-     * chain and its key, relative to the test file. Default: false.
+     * Use TLS: `true` with a generated certificate, which callers must not verify, or your own PEM files of a certificate chain and its key, relative to the
+     * test file. Default: false.
      */
     tls?: boolean | { certificate: string; key: string };
   }
 
-  /** How an endpoint answers, and behaves ({@link StubBehaviour}). */
+  /** Response and behaviour ({@link StubBehaviour}) of an endpoint. */
   export interface StubAnswerOptions extends StubBehaviour {
     /** Default: 200. */
     status?: number;
-    /** Header lines of the response. */
+    /** Headers of the response. */
     headers?: Headers;
-    /** Body of the response; one of `body`, `json`, `template`, `size` and `echo` at most. */
+    /** Body of the response; at most one of `body`, `json`, `template`, `size` and `echo`. */
     body?: string;
     /** Body of the response, as JSON. */
     json?: unknown;
     /**
-     * Text with holes: `{{method}}`, `{{path}}`, `{{body}}`, `{{sequence}}`, `{{id}}`, `{{parameter.NAME}}`, `{{query.NAME}}`, `{{header.NAME}}`,
+     * String with placeholders: `{{method}}`, `{{path}}`, `{{body}}`, `{{sequence}}`, `{{id}}`, `{{parameter.NAME}}`, `{{query.NAME}}`, `{{header.NAME}}`,
      * `{{json.a.b.0}}`.
      */
     template?: string;
-    /** Bytes of filler. */
+    /** Number of filler bytes. */
     size?: number;
     /** Answer with the request's body. */
     echo?: boolean;
     /** Compress for clients that accept it. */
     gzip?: boolean;
-    /** What goes wrong with a share of the requests: a status, a reset of the connection, or no response at all. */
+    /** Faults for a share of the requests: a status, a reset of the connection, or no response. */
     faults?: StubFault | readonly StubFault[];
-    /** Bounds on rate and concurrency. Default: none. */
+    /** Limits of rate and concurrency. Default: none. */
     limit?: StubLimit;
     /** Bytes per second that all responses share. */
     bandwidth?: number;
-    /** Send the body in pieces: so many bytes at a time. */
+    /** Send the body in pieces of this many bytes, at this interval. */
     slow?: { bytes: number; every: Duration };
   }
 
-  /** A share of requests, and what goes wrong with them. */
+  /** A share of requests, and their fault. */
   export interface StubFault {
-    /** How many of the requests: 0.01 or `"1%"`. */
+    /** Share of the requests: 0.01 or `"1%"`. */
     share: Share;
-    /** A status, a reset of the connection, or no response at all. */
+    /** A status, a reset of the connection, or no response. */
     fault: number | "reset" | "silence";
   }
 
-  /** Bounds that a real endpoint would have; each route has its own. */
+  /** Limits of a real endpoint. Each route has its own. */
   export interface StubLimit {
-    /** Requests per second; those above it are rejected with `Retry-After`. */
+    /** Requests per second. Requests above it are rejected with `Retry-After`. */
     rate?: Rate;
-    /** Requests that may come at once after a pause. Default: 1. */
+    /** Requests allowed at once after a pause. Default: 1. */
     burst?: number;
-    /** Requests served at once; the rest wait in line. */
+    /** Requests served at once. The others wait in a queue. */
     concurrent?: number;
-    /** Requests that may wait; more are rejected. Default: any number may. */
+    /** Maximum length of the queue. Further requests are rejected. Default: no limit. */
     queue?: number;
-    /** Status of the rejected. Default: 429 above the rate, 503 where the line is full. */
+    /** Status of rejected requests. Default: 429 above the rate, 503 if the queue is full. */
     reject?: number;
-    /** What `Retry-After` says above the rate. Default: the time until there is room again. */
+    /** Value of `Retry-After` above the rate. Default: the time until a request is allowed again. */
     retryAfter?: Duration;
   }
 
   /** A simulated HTTP server. */
   export interface HttpStub {
-    /** `http://127.0.0.1:9099`, also where any free port was asked for. */
+    /** `http://127.0.0.1:9099`, also if any free port was requested. */
     readonly url: string;
     /**
-     * Adds a route: `"POST /webhook"`, `"GET /accounts/:id"`, `"* /files/*"`. The first that matches serves; with routes, other requests get 404.
-     * The function runs beside the stub, not in the users' realm (they share {@link shared} values): it is told of each request on its
-     * arrival, and what it returns leaves after the delay. It cannot wait for anything. What function and options leave unsaid is as the stub says.
+     * Adds a route: `"POST /webhook"`, `"GET /accounts/:id"`, `"* /files/*"`. The first match serves. With routes, other requests get 404. The function runs
+     * outside the users' realm; both share {@link shared} values. It is called when a request arrives, and its result is sent after the delay. It cannot wait.
+     * The stub's options apply to everything that the function and the route's options omit.
      *
      * @example
      * subscriber.on("POST /webhook", (request) => delivery.finish(request.json("$.payment")), { status: 202 })
@@ -2165,125 +2162,124 @@ declare module "loadstone" {
     readonly path: string;
     /** As declared. */
     readonly route: string;
-    /** Parts of the path that the route names. */
+    /** Named parts of the path. */
     readonly parameters: Readonly<Record<string, string>>;
     /** The first value of each name in the query. */
     readonly query: Readonly<Record<string, string>>;
     /** Names in lower case. */
     readonly headers: Headers;
-    /** Fields that came behind the body, names in lower case. Only over HTTP/2; otherwise empty. */
+    /** Trailers, names in lower case. Only over HTTP/2; otherwise empty. */
     readonly trailers: Headers;
-    /** A header's first value, whatever the case of its name; `undefined` when it is missing. */
+    /** First value of a header, by name in any case; `undefined` if missing. */
     header(name: string): string | undefined;
     /** The body as bytes. */
     readonly bytes: Uint8Array;
   }
 
-  /** How any endpoint may behave, whatever it speaks. A request passes in this order: limits, fault, function, delay, answer. */
+  /** Behaviour of any endpoint. A request passes in this order: limits, fault, function, delay, response. */
   export interface StubBehaviour {
     /** Time until the response. Default: none. */
     delay?: Delay;
-    /** Measured delays in milliseconds, instead of `delay`: drawn by interpolation between them. */
+    /** Measured delays in milliseconds, instead of `delay`. Draws interpolate between them. */
     delaysMs?: readonly number[];
-    /** A file of them, one per line; of a line with commas the first field counts. */
+    /** A file of delays, one per line. Of a line with commas, the first field counts. */
     delaysFrom?: string;
-    /** Delays that change with the stub's age, instead of `delay`; the last stage goes on. */
+    /** Delays that change with the stub's age, instead of `delay`. The last stage continues. */
     stages?: readonly { until: Duration; delay: Delay }[];
   }
 
-  /** Where a stub listens, and what it is called. */
+  /** Address and name of a stub. */
   export interface StubServer {
     /** Address and port. Default: 127.0.0.1 and any free port. */
     listen?: string;
-    /** Name of its signals. Default: the port, or its number among the file's stubs when that is any free one. */
+    /** Name of its signals. Default: the port. With any free port, its number among the file's stubs. */
     name?: string;
-    /** Speak TLS, as {@link StubOptions.tls}. Default: false. */
+    /** Use TLS, as {@link StubOptions.tls}. Default: false. */
     tls?: boolean | { certificate: string; key: string };
     /** Seed of its draws. Default: 1. */
     seed?: number;
   }
 
   /**
-   * A simulated server of gRPC: where it listens ({@link StubServer}), and how it answers what its methods leave unsaid ({@link GrpcStubEnding},
+   * Options of a simulated gRPC server: its address ({@link StubServer}), and the default response of its methods ({@link GrpcStubEnding},
    * {@link GrpcStubBehaviour}).
    */
   export interface GrpcStubOptions extends StubServer, GrpcStubEnding, GrpcStubBehaviour {
   }
 
-  /** How a method of gRPC behaves: as any endpoint ({@link StubBehaviour}); statuses are those of gRPC. */
+  /** Behaviour of a gRPC method, like any endpoint ({@link StubBehaviour}), with gRPC statuses. */
   export interface GrpcStubBehaviour extends StubBehaviour {
-    /** What goes wrong with a share of the calls: a status, a reset of the stream, or no response at all. */
+    /** Faults for a share of the calls: a status, a reset of the stream, or no response. */
     faults?: GrpcStubFault | readonly GrpcStubFault[];
-    /** Bounds on rate and concurrency. Default: none. */
+    /** Limits of rate and concurrency. Default: none. */
     limit?: GrpcStubLimit;
     /** Compress messages for clients that accept it. Default: false. */
     gzip?: boolean;
   }
 
-  /** A share of calls, and what goes wrong with them. */
+  /** A share of calls, and their fault. */
   export interface GrpcStubFault {
-    /** How many of the calls: 0.01 or `"1%"`. */
+    /** Share of the calls: 0.01 or `"1%"`. */
     share: Share;
-    /** A status, a reset of the stream, or no response at all. */
+    /** A status, a reset of the stream, or no response. */
     fault: GrpcStatus | "reset" | "silence";
   }
 
-  /** Bounds that a real server would have; each method has its own. */
+  /** Limits of a real server. Each method has its own. */
   export interface GrpcStubLimit {
-    /** Calls per second; those above it are rejected. */
+    /** Calls per second. Calls above it are rejected. */
     rate?: Rate;
-    /** Calls that may come at once after a pause. Default: 1. */
+    /** Calls allowed at once after a pause. Default: 1. */
     burst?: number;
-    /** Calls served at once; the rest wait in line. */
+    /** Calls served at once. The others wait in a queue. */
     concurrent?: number;
-    /** Calls that may wait; more are rejected. Default: any number may. */
+    /** Maximum length of the queue. Further calls are rejected. Default: no limit. */
     queue?: number;
-    /** Status of the rejected. Default: RESOURCE_EXHAUSTED above the rate, UNAVAILABLE where the line is full. */
+    /** Status of rejected calls. Default: RESOURCE_EXHAUSTED above the rate, UNAVAILABLE if the queue is full. */
     reject?: GrpcStatus;
   }
 
-  /** What stands around the messages of an answer. */
+  /** The parts of a response around its messages. */
   export interface GrpcStubEnding {
-    /** Default: OK. Another one comes without a message where the server does not stream. */
+    /** Default: OK. Any other status comes without a message if the server does not stream. */
     status?: GrpcStatus;
-    /** Words beside the status. */
+    /** Message of the status. */
     details?: string;
-    /** Metadata before the messages: text, a list of texts, or bytes for names that end in `-bin`. */
+    /** Metadata before the messages: a string, a list of strings, or bytes for names that end in `-bin`. */
     metadata?: { readonly [name: string]: string | readonly string[] | Uint8Array };
-    /** Metadata behind them. */
+    /** Metadata after the messages. */
     trailers?: { readonly [name: string]: string | readonly string[] | Uint8Array };
   }
 
-  /** The messages of an answer. */
+  /** The messages of a response. */
   export interface GrpcStubMessages<Answer = object> {
-    /** The message, or the only one of a stream. Default: one without fields; of a stream: none. */
+    /** The message, or the only one of a stream. Default: one without fields; for a stream, none. */
     message?: Answer;
-    /** Where the server streams: all that it sends. */
+    /** If the server streams: all its messages. */
     messages?: readonly Answer[];
-    /** Time between one message and the next. Default: none. */
+    /** Time between two messages. Default: none. */
     every?: Duration;
   }
 
-  /** How a method answers ({@link GrpcStubMessages}, {@link GrpcStubEnding}) and behaves ({@link GrpcStubBehaviour}). */
+  /** Response ({@link GrpcStubMessages}, {@link GrpcStubEnding}) and behaviour ({@link GrpcStubBehaviour}) of a method. */
   export interface GrpcStubMethodOptions<Answer = object> extends GrpcStubMessages<Answer>, GrpcStubEnding, GrpcStubBehaviour {
   }
 
   /**
-   * What the function of a method answers ({@link GrpcStubMessages}, {@link GrpcStubEnding}), in place of what its options say of messages, status and
-   * trailers.
+   * Response of a method's function ({@link GrpcStubMessages}, {@link GrpcStubEnding}). It replaces the messages, status and trailers of the method's options.
    */
   export interface GrpcStubAnswer<Answer = object> extends GrpcStubMessages<Answer>, GrpcStubEnding {
-    /** In place of the method's. */
+    /** Overrides the method's delay. */
     delay?: Delay;
   }
 
   /** A simulated server of gRPC. */
   export interface GrpcStub {
-    /** `http://127.0.0.1:50051`, also where any free port was asked for; `https://` with TLS. */
+    /** `http://127.0.0.1:50051`, also if any free port was requested; `https://` with TLS. */
     readonly url: string;
     /**
-     * Adds a method: `"package.Service/Method"`. It answers when all messages of a call are there. Where both sides stream, each message is answered as it
-     * comes, and is a call of its own to faults, limits and signals. The function runs beside the stub, as those of {@link HttpStub.on}.
+     * Adds a method: `"package.Service/Method"`. It responds when all messages of a call have arrived. If both sides stream, each message is answered as it
+     * arrives, and counts as a separate call for faults, limits and signals. The function runs outside the users' realm, like those of {@link HttpStub.on}.
      *
      * @example
      * ledger.on("shop.v1.Shop/GetProduct", (call) => ({ message: { id: call.message.productId, name: "Lamp" } }), { delay: "20ms" })
@@ -2305,95 +2301,95 @@ declare module "loadstone" {
     on<M extends string>(method: M extends keyof GrpcMethods ? never : M, options?: GrpcStubMethodOptions): GrpcStub;
   }
 
-  /** A call that a stub received. Its first message, as JSON, is the body that values are taken out of. */
+  /** A call that a stub received. Its first message, as JSON, is the body for extraction. */
   export interface GrpcStubCall<Message = any> extends Extractable {
     /** As declared. */
     readonly method: string;
-    /** The message, or the first of several; `undefined` where none came. */
+    /** The message, or the first of several; `undefined` if none arrived. */
     readonly message: Message;
-    /** All of them. */
+    /** All messages. */
     readonly messages: readonly Message[];
-    /** Metadata and other header fields of the call, names in lower case; values of names in `-bin` are base64. */
+    /** Metadata and other header fields of the call, names in lower case. Values of names in `-bin` are base64. */
     readonly metadata: Headers;
-    /** A field of the metadata, whatever the case of its name; `undefined` when it is missing. */
+    /** A field of the metadata, by name in any case; `undefined` if missing. */
     header(name: string): string | undefined;
   }
 
-  /** A simulated server of TCP: where it listens ({@link StubServer}), how it behaves ({@link StubBehaviour}), where requests end, and what it answers. */
+  /** Options of a simulated TCP server: its address ({@link StubServer}), behaviour ({@link StubBehaviour}), the end of requests, and the answer. */
   export interface TcpStubOptions extends StubServer, StubBehaviour {
-    /** A request ends behind this text or these bytes. Without `until` and `length`, it is what has arrived together. */
+    /** A request ends with this string or these bytes. Without `until` and `length`, a request is the data that arrives together. */
     until?: string | Uint8Array;
-    /** A request has so many bytes. */
+    /** A request has this number of bytes. */
     length?: number;
-    /** What is said to whoever connects, at once. Default: nothing. */
+    /** Sent to each new connection at once. Default: nothing. */
     greeting?: string | Uint8Array;
-    /** What every request is answered with. Default: nothing. */
+    /** Answer to every request. Default: nothing. */
     answer?: string | Uint8Array;
     /** Answer with the request. */
     echo?: boolean;
-    /** Close the connection behind each answer. Default: false. */
+    /** Close the connection after each answer. Default: false. */
     close?: boolean;
-    /** What goes wrong with a share of the requests: a reset of the connection, or no answer, to this one and to those behind it. */
+    /** Faults for a share of the requests: a reset of the connection, or no answer to this and all later requests. */
     faults?: TcpStubFault | readonly TcpStubFault[];
-    /** Bounds on rate and concurrency; what is rejected is closed without an answer. Default: none. */
+    /** Limits of rate and concurrency. Rejected requests close the connection without an answer. Default: none. */
     limit?: { rate?: Rate; burst?: number; concurrent?: number; queue?: number };
   }
 
-  /** A share of requests, and what goes wrong with them. */
+  /** A share of requests, and their fault. */
   export interface TcpStubFault {
-    /** How many of the requests: 0.01 or `"1%"`. */
+    /** Share of the requests: 0.01 or `"1%"`. */
     share: Share;
-    /** A reset of the connection, or no answer at all. */
+    /** A reset of the connection, or no answer. */
     fault: "reset" | "silence";
   }
 
   /** A simulated server of TCP. */
   export interface TcpStub {
-    /** `127.0.0.1:9100`, also where any free port was asked for. */
+    /** `127.0.0.1:9100`, also if any free port was requested. */
     readonly address: string;
   }
 
-  /** A request that a TCP stub received, with what ends it. */
+  /** A request that a TCP stub received, including its end. */
   export interface TcpStubRequest extends Extractable {
     /** The bytes. */
     readonly bytes: Uint8Array;
   }
 
-  /** What the function of a TCP stub answers. */
+  /** The answer of a TCP stub's function. */
   export interface TcpStubAnswer {
-    /** Default: as the options say. */
+    /** Default: that of the options. */
     answer?: string | Uint8Array;
-    /** In place of the stub's. */
+    /** Overrides the stub's delay. */
     delay?: Delay;
-    /** Close the connection behind the answer. Default: as the options say. */
+    /** Close the connection after the answer. Default: that of the options. */
     close?: boolean;
   }
 
-  /** What the function of a route answers. */
+  /** The response of a route's function. */
   export interface StubAnswer {
     /** HTTP status. Default: the route's. */
     status?: number;
-    /** Header lines, beside the route's. */
+    /** Headers, in addition to the route's. */
     headers?: Headers;
-    /** The body as text. */
+    /** The body as a string. */
     body?: string;
-    /** The body as JSON, in place of `body`. */
+    /** The body as JSON, instead of `body`. */
     json?: unknown;
-    /** In place of the route's. */
+    /** Overrides the route's delay. */
     delay?: Delay;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Hashing and encoding
 
-  /** How bytes are written as text, or `bytes` for the bytes themselves. */
+  /** Encoding of bytes as a string, or `bytes` for the bytes. */
   export type Encoding = "hex" | "base64" | "base64url" | "bytes";
 
-  /** Hash functions that requests are signed with. */
+  /** Hash functions for signed requests. */
   export type HashName = "md5" | "sha1" | "sha256" | "sha512";
 
   /**
-   * The hash of a text (as UTF-8) or of bytes. Default encoding: "hex".
+   * The hash of a string (as UTF-8) or of bytes. Default encoding: "hex".
    *
    * @example
    * hash("sha256", "hello")            // 2cf24dba…
@@ -2402,7 +2398,7 @@ declare module "loadstone" {
   export function hash(name: HashName, data: string | Uint8Array, encoding: "bytes"): Uint8Array;
 
   /**
-   * A keyed hash (HMAC), as request signatures use it. Default encoding: "hex".
+   * A keyed hash (HMAC) for request signatures. Default encoding: "hex".
    *
    * @example
    * const signature = hmac("sha256", secret, `${method}\n${path}\n${body}`, "base64");
@@ -2417,37 +2413,37 @@ declare module "loadstone" {
   /** Two hexadecimal digits for each byte. */
   export const hex: Codec;
 
-  /** Bytes to text and back. */
+  /** Converts bytes to a string and back. */
   export interface Codec {
-    /** Text (as UTF-8) or bytes, encoded. */
+    /** Encodes a string (as UTF-8) or bytes. */
     encode(data: string | Uint8Array): string;
-    /** The bytes that an encoded text stands for. Throws when it is malformed. Padding may be missing. */
+    /** Decodes a string to bytes. Throws if it is malformed. Padding is optional. */
     decode(text: string): Uint8Array;
-    /** The same as text; bytes that are not UTF-8 become U+FFFD. */
+    /** Decodes to a string. Bytes that are not UTF-8 become U+FFFD. */
     decodeText(text: string): string;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Observers
-  // Observers read the system under test while the load runs: its processes, its database, its queues. Their signals lie on the load's clock and
-  // stand beside it in the report; findings rest on them, and thresholds may speak of them.
+  // Observers read the system under test during the load: its processes, its database, its queues. Their signals use the load's clock, and the report shows
+  // them with the load. Findings and thresholds use them.
 
-  /** Something that reads the system under test while the load runs. Made by {@link observe}. */
+  /** A reader of the system under test during the load: the result of {@link observe}. */
   export interface Observer {
     readonly [brand]: "observer";
   }
 
   /**
-   * Declares what is watched. An observer that fails makes a warning, never a dead run.
+   * Declares observers. An observer that fails causes a warning and never ends the run.
    *
    * @example
    * observe: [observe.process({ port: 8080 }), observe.postgres("postgres://app@127.0.0.1/shop")]
    */
   export const observe: ObserverBuilder;
 
-  /** How often an observer reads, and what its signals are called. */
+  /** Name and interval of an observer. */
   export interface ObserverOptions {
-    /** What its signals' names begin with. Default: the kind; of a process, its port, pid or name as well. */
+    /** Prefix of its signals' names. Default: the kind, and for a process also its port, pid or name. */
     name?: string;
     /** Time between readings, at least "10ms". Default: "1s". */
     every?: Duration;
@@ -2456,8 +2452,8 @@ declare module "loadstone" {
   /** Builders of observers. */
   export interface ObserverBuilder {
     /**
-     * Local processes and their children: CPU, waiting for a core, memory, threads, descriptors, sockets by state, disk I/O. Found by the TCP port
-     * that they listen on, by pid, or by the name of their command; looked up anew each time, so that a restart is seen.
+     * Local processes and their children: CPU, waiting for a core, memory, threads, descriptors, sockets by state, disk I/O. Found by listening TCP port, by
+     * pid, or by the name of their command. They are looked up for each reading, so restarts are followed.
      */
     process(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions): Observer;
     /** This machine: CPU by mode, steal, pressure stall, memory, disks, network. */
@@ -2465,76 +2461,75 @@ declare module "loadstone" {
     /** A control group, by its folder under /sys/fs/cgroup or by a process in it: CPU and its limit, throttling, memory, pressure stall. */
     cgroup(which: ({ path: string } | { pid: number }) & ObserverOptions): Observer;
     /**
-     * A service on Node, through its inspector: the event loop's utilisation and delay, requests and handles by type, look-ups of names and files that wait
-     * for Node's own threads, garbage collection, and which functions compute. Where the inspector is closed it is opened by SIGUSR1, and closed again after
-     * the run, also when Loadstone is killed. `profileHz`: how often a second it is looked which function computes, 1 to 1000. Default: 99.
+     * A service on Node, through its inspector: the event loop's utilisation and delay, requests and handles by type, lookups of names and files that wait for
+     * Node's own threads, garbage collection, CPU time by function. A closed inspector is opened by SIGUSR1 and closed again after the run, also if Loadstone
+     * is killed. `profileHz`: samples per second, 1 to 1000. Default: 99.
      */
     node(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { profileHz?: number }): Observer;
     /**
-     * A service on a HotSpot JVM, as `jcmd` asks it: threads at work by what they wait for and where, garbage collection, the old generation. Run Loadstone
-     * as the service's user or as root. `sampleHz`: how often a second all stacks are sampled, 1 to 20. Default: 4.
+     * A service on a HotSpot JVM, through the attach mechanism of `jcmd`: threads at work by wait and call, garbage collection, the old generation. Run
+     * Loadstone as the service's user or as root. `sampleHz`: samples of all stacks per second, 1 to 20. Default: 4.
      */
     jvm(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { sampleHz?: number }): Observer;
     /**
-     * A service in Go, where its `net/http/pprof` answers: goroutines at work by what they wait for and where, which functions compute, and, where the
-     * service has them, whose locks are waited for (a mutex profile) and garbage collection (`expvar`). `sampleHz`: 1 to 20. Default: 5.
+     * A service in Go, through its `net/http/pprof`: goroutines at work by wait and call, and CPU time by function. If the service offers them, also lock
+     * holders (a mutex profile) and garbage collection (`expvar`). `sampleHz`: samples per second, 1 to 20. Default: 5.
      */
     go(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
     /**
-     * A service in Python, by py-spy, on the path or beside the service's Python: threads at work by what they wait for and where, who has the interpreter's
-     * lock, which functions compute. Run Loadstone as root, or where the system lets it trace the service. `sampleHz`: 1 to 10. Default: 2.
+     * A service in Python, through py-spy, on the path or in the directory of the service's Python: threads at work by wait and call, use of the interpreter's
+     * lock, CPU time by function. Run Loadstone as root, or with permission to trace the service. `sampleHz`: samples per second, 1 to 10. Default: 2.
      */
     python(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { sampleHz?: number }): Observer;
     /**
-     * A service in C, C++, Rust, Go or anything else that is compiled, by the kernel's samples of its stacks: which functions compute. Needs nothing of the
-     * service; Linux alone. Run Loadstone as the service's user or as root. `profileHz`: how often a second of CPU time it is looked which function computes,
-     * 1 to 200. Default: 49.
+     * A compiled service (C, C++, Rust, Go, …), through the kernel's samples of its stacks: CPU time by function. The service needs no change; Linux only. Run
+     * Loadstone as the service's user or as root. `profileHz`: samples per second of CPU time, 1 to 200. Default: 49.
      */
     native(which: ({ port: number } | { pid: number } | { name: string }) & ObserverOptions & { profileHz?: number }): Observer;
     /**
-     * PostgreSQL: active sessions by wait event and by statement, who blocks whom, commits, rollbacks, rows, WAL, connections by state, and
-     * `pg_stat_statements` where it is installed. Sessions are sampled `sampleHz` times a second, 1 to 50. Default: 10.
+     * PostgreSQL: active sessions by wait event and by statement, blocking sessions, commits, rollbacks, rows, WAL, connections by state, and
+     * `pg_stat_statements` if installed. `sampleHz`: samples of the sessions per second, 1 to 50. Default: 10.
      */
     postgres(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
     /**
-     * MySQL 8 and MariaDB: active sessions by wait event (the performance schema's, or by their state in the process list) and by statement, who blocks whom,
-     * commits and how many share a flush, binary log and redo log, rows, connections by state, and statements by digest. `sampleHz` as with `postgres`.
+     * MySQL 8 and MariaDB: active sessions by wait event (the performance schema's, or by their state in the process list) and by statement, blocking sessions,
+     * commits and their number per flush, binary log and redo log, rows, connections by state, and statements by digest. `sampleHz` as with `postgres`.
      */
     mysql(url: string, options?: ObserverOptions & { sampleHz?: number }): Observer;
     /**
-     * Redis: `INFO`, the lengths of the named lists and streams with the streams' consumer groups, and queues: Sidekiq's where it runs, those of BullMQ and
-     * Celery by their names.
+     * Redis: `INFO`, the lengths of the named lists and streams with the streams' consumer groups, and queues. Sidekiq's queues are found automatically, those
+     * of BullMQ and Celery by name.
      */
     redis(
       url: string,
       options?: ObserverOptions & { lists?: readonly string[]; streams?: readonly string[]; bullmq?: readonly string[]; celery?: readonly string[] },
     ): Observer;
     /**
-     * Kafka: messages written to each topic, how far each consumer group is behind, under-replicated partitions. `brokers`: "host:port", or several with
-     * commas between. `topics` and `groups`: those that matter; where none is named, all, up to 64 of each.
+     * Kafka: messages written to each topic, lag of each consumer group, under-replicated partitions. `brokers`: "host:port", or several separated by commas.
+     * `topics` and `groups`: the relevant ones; by default all, up to 64 of each.
      */
     kafka(options: ObserverOptions & { brokers: string; topics?: readonly string[]; groups?: readonly string[] }): Observer;
-    /** A Prometheus or OpenMetrics endpoint over HTTP. `only`: names of metrics, where `*` stands for anything. */
+    /** A Prometheus or OpenMetrics endpoint over HTTP. `only`: names of metrics, with `*` as a wildcard. */
     prometheus(url: string, options?: ObserverOptions & { only?: readonly string[] }): Observer;
     /**
-     * Metrics as JSON over HTTP, Dropwizard's among them: every number, by its path. `only`: paths, where `*` stands for anything; `totals`: those of
-     * numbers that only grow.
+     * Metrics as JSON over HTTP, including Dropwizard's: every number, by its path. `only`: paths, with `*` as a wildcard. `totals`: paths of numbers that only
+     * grow.
      */
     json(url: string, options?: ObserverOptions & { only?: readonly string[]; totals?: readonly string[] }): Observer;
     /** Listens for StatsD and DogStatsD packets. Default: "127.0.0.1:8125". */
     statsd(options?: ObserverOptions & { listen?: string }): Observer;
     /**
-     * Receives the spans of services with OpenTelemetry, over HTTP and gRPC, and joins them with the load's requests, which carry a `traceparent` then.
-     * `listen`: point the services' exporters there. Default: "127.0.0.1:4318". `forward`: another OTLP receiver over HTTP, which gets all that comes.
-     * `link`: where your own store shows a trace, with `{trace}` for its id: the page links there.
+     * Receives the spans of services with OpenTelemetry, over HTTP and gRPC, and joins them with the load's requests, which then carry a `traceparent`.
+     * `listen`: point the services' exporters there. Default: "127.0.0.1:4318". `forward`: another OTLP receiver over HTTP, which gets all data. `link`:
+     * address of a trace in your trace store, with `{trace}` for its id. The page links there.
      */
     traces(options?: ObserverOptions & { listen?: string; forward?: string; link?: string }): Observer;
-    /** Any PostgreSQL query with one row: each of its columns that is a number becomes a signal. */
+    /** Any PostgreSQL query with one row. Each numeric column becomes a signal. */
     sql(options: ObserverOptions & { url: string; query: string }): Observer;
     /**
-     * A query whose rows are the keys of journeys that have started, reached a stage or finished lately, so that a flow can be followed
-     * inside the system's own tables: first column the key, second (if there is one) how many seconds ago, by the database's clock. Let it look
-     * back further than the time between readings: a key that the reading before had as well counts once.
+     * A query whose rows are the keys of journeys that have recently started, reached a stage or finished. This follows a flow inside the system's own tables.
+     * The first column is the key. The optional second column is the age in seconds, by the database's clock. Let the query look back further than the time
+     * between readings: a repeated key counts once.
      *
      * @example
      * observe.sql({ url: "postgres://app@127.0.0.1/shop", finish: delivery,
@@ -2546,8 +2541,9 @@ declare module "loadstone" {
   }
 
   /**
-   * A run's numbers and conclusions, as in summary.json (docs/summary-json.md). A test that exports a function `summarize` is given it when the run is
-   * over, and returns files to write: their names, relative to where Loadstone was started, and their text. `loadstone run` lists them below its summary.
+   * A run's numbers and conclusions, as in summary.json (docs/summary-json.md). If a test exports a function `summarize`, it receives them at the end of the
+   * run. It returns files to write: their names, relative to the folder where Loadstone was started, and their content. `loadstone run` lists them below its
+   * summary.
    *
    * @example
    * export function summarize(summary: RunSummary) {
@@ -2560,12 +2556,12 @@ declare module "loadstone" {
   }
 
   // ───────────────────────────────────────────────────────────────────────────
-  // # Metrics of your own
-  // What a test measures besides requests: values in a unit of its own, counts of its own, levels, shares. They are declared at the top level of the
-  // file and recorded in scenarios. The terminal, the report, summary.json, exports and outputs have them, and thresholds judge them.
+  // # Custom metrics
+  // Measurements other than requests: values in a custom unit, counts, levels, shares. Declare them at the top level of the file and record them in scenarios.
+  // The terminal, the report, summary.json, exports and outputs show them, and thresholds judge them.
 
   /**
-   * Declares metrics. The name is how reports call them, and is unique within the test; `unit` is shown beside the numbers.
+   * Declares metrics. Reports use the name, which must be unique within the test. `unit` is shown with the numbers.
    *
    * @example
    * const value = metric.trend("Order value", { unit: "EUR" });
@@ -2594,89 +2590,89 @@ declare module "loadstone" {
    * });
    */
   export const metric: {
-    /** Values whose distribution matters. */
+    /** Values with a distribution. */
     trend(name: string, options?: MetricOptions): Trend;
-    /** Something that adds up. */
+    /** A sum. */
     counter(name: string, options?: MetricOptions): Counter;
     /** A level that rises and falls. */
     gauge(name: string, options?: MetricOptions): Gauge;
-    /** How often something is so. */
+    /** The share of true values. */
     rate(name: string, options?: MetricOptions): RateMetric;
   };
 
-  /** What a metric may be given. */
+  /** Options of a metric. */
   export interface MetricOptions {
-    /** Shown beside its numbers: `"EUR"`, `"items"`. Default: none. */
+    /** Shown with its numbers: `"EUR"`, `"items"`. Default: none. */
     unit?: string;
   }
 
   /**
-   * What tells things of one name apart: at most eight names with a value each. Reports and thresholds have the parts that carry certain tags beside
-   * the whole. Give tags few values, and no ids: as many different sets of tags are kept apart as `seriesMax` says, and a run with more of them says so.
+   * Tags split measurements of one name into parts: at most eight names with a value each. Reports and thresholds have the parts and the whole. Use tags with
+   * few values, and no ids: `seriesMax` limits the number of different sets of tags. A run that exceeds it reports that.
    */
   export type Tags = Readonly<Record<string, string | number | boolean>>;
 
-  /** What may go with a value, a check or a group. */
+  /** Options of a recorded value, check or group. */
   export interface RecordOptions {
-    /** It counts under its name, and for the part of it with these tags. Tags of a group are not those of the requests in it. */
+    /** It counts under its name, and in the part with these tags. A group's tags do not apply to its requests. */
     tags?: Tags;
   }
 
-  /** Chooses a part of a metric. */
+  /** Selects a part of a metric. */
   export interface MetricSelection {
-    /** What carries at least these tags. */
+    /** Values with at least these tags. */
     tags: Tags;
   }
 
-  /** Values and their distribution, to 0.4 %; sum, minimum and maximum are exact. Thresholds take their bounds in the metric's unit. */
+  /** Values and their distribution, to 0.4 %. Sum, minimum and maximum are exact. Bounds of thresholds are in the metric's unit. */
   export interface Trend extends ValueMetric {
     /** Records a value: any finite number. */
     add(value: number, options?: RecordOptions): void;
-    /** How many values were recorded. */
+    /** Number of recorded values. */
     readonly count: Bounds<number>;
-    /** A part of it, for thresholds. */
+    /** A part, for thresholds. */
     where(selection: MetricSelection): Trend;
   }
 
-  /** What adds up. */
+  /** A sum. */
   export interface Counter {
-    /** Adds to it: 1, or a number of at least 0. */
+    /** Adds 1, or a number of at least 0. */
     add(value?: number, options?: RecordOptions): void;
-    /** What was added in all. */
+    /** The sum. */
     readonly sum: Bounds<number>;
-    /** What was added per second. */
+    /** The increase per second. */
     readonly rate: Bounds<Rate>;
-    /** A part of it, for thresholds. */
+    /** A part, for thresholds. */
     where(selection: MetricSelection): Counter;
   }
 
   /** A level. */
   export interface Gauge extends LevelMetric {
-    /** Says what the level is now. */
+    /** Sets the current level. */
     set(value: number, options?: RecordOptions): void;
-    /** A part of it, for thresholds. */
+    /** A part, for thresholds. */
     where(selection: MetricSelection): Gauge;
   }
 
-  /** How often something is so. */
+  /** The share of true values. */
   export interface RateMetric {
-    /** Records whether it is so this time. */
+    /** Records a value. */
     add(isSo: boolean, options?: RecordOptions): void;
-    /** How often it was so. */
+    /** Number of true values. */
     readonly count: Bounds<number>;
-    /** Its share of all that was recorded. */
+    /** Share of true values. */
     readonly rate: Bounds<Share>;
-    /** A part of it, for thresholds. */
+    /** A part, for thresholds. */
     where(selection: MetricSelection): RateMetric;
   }
 
   // ───────────────────────────────────────────────────────────────────────────
   // # Thresholds
-  // Objectives: a metric, what is taken of it, and a bound. The whole run counts unless `over` or `after` say otherwise. A threshold
-  // over nothing measured fails. A run in which a script threw fails unless {@link scriptErrors} is given more room.
+  // Objectives: a metric, an aggregate and a bound. They cover the whole run unless `over` or `after` restricts them. A threshold without measurements fails. A
+  // run whose script threw an error fails unless {@link scriptErrors} allows it.
 
   /**
-   * Which measurements count: all, those of one request or group by name, or a combination.
+   * The measurements that count: all, those of one request or group by name, or a combination.
    *
    * @example
    * responseTime()                                        // every request
@@ -2686,33 +2682,33 @@ declare module "loadstone" {
    */
   export type Selection = string | { name?: string; scenario?: string; group?: string; tags?: Tags };
 
-  /** Time from when a request was due (open load) or started to its last byte: the headline. */
+  /** Time from when a request was due (open load) or started to its last byte: the headline number. */
   export function responseTime(of?: Selection): TimeMetric;
   /** Time from a request's start to its last byte. */
   export function serviceTime(of?: Selection): TimeMetric;
-  /** How late requests were started: the generator's own delay and the wait for a free user. */
+  /** Delay of a request's start: the generator's own delay and the wait for a free user. */
   export function scheduleLag(of?: Selection): TimeMetric;
-  /** Time of a group, declared pauses left out. */
+  /** Time of a group, without declared pauses. */
   export function groupTime(name: string): TimeMetric;
   /** Time of whole iterations, of one scenario or all. In open load it counts from when an iteration was due. */
   export function iterationDuration(of?: string | { scenario?: string }): TimeMetric;
-  /** Requests that ended: their count, and their rate per second. */
+  /** Ended requests: their count, and their rate per second. */
   export function requests(of?: Selection): CountMetric<number, Rate>;
-  /** Requests that failed: their count, and as `rate` their share of all. */
+  /** Failed requests: their count, and as `rate` their share of all. */
   export function failures(of?: Selection): CountMetric<number, Share>;
   /** The earlier name of {@link iterations} for thresholds. */
   export function iterationCount(of?: string | { scenario?: string }): IterationMetric;
   /**
-   * Errors that iterations threw and nothing caught, of one scenario or all: their count, and as `rate` relative to the iterations that ended. What is
-   * thrown after a request of the iteration failed is a consequence of that, and not counted. A test
-   * without a threshold on them has `scriptErrors().count.equals(0)`; one with it says itself how many may be.
+   * Errors that iterations threw and nothing caught, of one scenario or all. They have a count, and a `rate` relative to the ended iterations. An error after a
+   * failed request of the iteration is a consequence and does not count. A test without a threshold on them has `scriptErrors().count.equals(0)`. With one,
+   * that threshold sets the limit.
    *
    * @example
    * scriptErrors().rate.below("1%")
    */
   export function scriptErrors(of?: string | { scenario?: string }): CountMetric<number, Share>;
   /**
-   * Checks, of one name or all: how many were made, and which part of them passed or failed.
+   * Checks, of one name or all: their count, and the passed and failed parts.
    *
    * @example
    * checks().failed.count.equals(0)
@@ -2721,8 +2717,8 @@ declare module "loadstone" {
   export function checks(of?: Selection): CheckMetric;
 
   /**
-   * A signal of an observer, by its full name as the report shows it. A counter (CPU time, commits) counts by its growth per second. Where the
-   * observer saw other labels of the metric but never this one, it was 0.
+   * A signal of an observer, by its full name in the report. A counter (CPU time, commits) counts by its growth per second. An unseen label is 0 if the
+   * observer saw other labels of the metric.
    *
    * @example
    * signal("process:8080/cpu").mean.below(0.8)
@@ -2730,7 +2726,7 @@ declare module "loadstone" {
    */
   export function signal(name: string): SignalMetric;
 
-  /** What can be taken of measured times. */
+  /** Aggregates of measured times. */
   export interface TimeMetric {
     /** The arithmetic mean. */
     readonly mean: Bounds<Duration>;
@@ -2754,31 +2750,31 @@ declare module "loadstone" {
     percentile(percent: number): Bounds<Duration>;
   }
 
-  /** What can be taken of counts. */
+  /** Aggregates of counts. */
   export interface CountMetric<Count, Relative> {
-    /** How many. */
+    /** The number. */
     readonly count: Bounds<Count>;
-    /** Relative to time or to the whole: per second, or as a share. */
+    /** Per second, or as a share. */
     readonly rate: Bounds<Relative>;
   }
 
-  /** What can be taken of iterations. */
+  /** Aggregates of iterations. */
   export interface IterationMetric extends CountMetric<number, Rate> {
-    /** Those that failed: a script error, or a failed request. Their count, and as `rate` their share. */
+    /** Failed iterations (a script error, or a failed request): their count, and as `rate` their share. */
     readonly failed: CountMetric<number, Share>;
   }
 
-  /** What can be taken of checks. */
+  /** Aggregates of checks. */
   export interface CheckMetric {
-    /** How many were made. */
+    /** Number of checks. */
     readonly count: Bounds<number>;
-    /** Those that held: their count, and as `rate` their share. */
+    /** Passed checks: their count, and as `rate` their share. */
     readonly passed: CountMetric<number, Share>;
-    /** Those that did not hold: their count, and as `rate` their share. */
+    /** Failed checks: their count, and as `rate` their share. */
     readonly failed: CountMetric<number, Share>;
   }
 
-  /** What can be taken of a level. */
+  /** Aggregates of a level. */
   export interface LevelMetric {
     /** The mean of all readings. */
     readonly mean: Bounds<number>;
@@ -2790,7 +2786,7 @@ declare module "loadstone" {
     readonly last: Bounds<number>;
   }
 
-  /** What can be taken of numbers that have a distribution. */
+  /** Aggregates of a distribution. */
   export interface ValueMetric {
     /** The arithmetic mean. */
     readonly mean: Bounds<number>;
@@ -2814,7 +2810,7 @@ declare module "loadstone" {
     percentile(percent: number): Bounds<number>;
   }
 
-  /** What can be taken of a signal: of its readings, or of a counter's growth per second from one reading to the next. Bounds are in its own unit. */
+  /** Aggregates of a signal: of its readings, or of a counter's growth per second between two readings. Bounds are in its unit. */
   export interface SignalMetric extends ValueMetric {
     /** The last reading. */
     readonly last: Bounds<number>;
@@ -2837,30 +2833,29 @@ declare module "loadstone" {
   /** An objective. */
   export interface Threshold {
     readonly [brand]: "threshold";
-    /** Every window of this length, back to back, must hold, instead of the run as a whole. Whole seconds. */
+    /** Judges consecutive windows of this length, each of which must pass, instead of the whole run. Whole seconds. */
     over(window: Duration): Threshold;
-    /** Leaves out the first part of the run: warm-up. Whole seconds. */
+    /** Excludes the first part of the run: warm-up. Whole seconds. */
     after(warmUp: Duration): Threshold;
-    /** Stops the run as soon as the threshold is certain to fail. */
+    /** Stops the run as soon as the threshold certainly fails. */
     abortEarly(): Threshold;
   }
 
-  // What is not marked `export` stays inside.
+  // Without `export`, a declaration is private.
   export {};
 }
 
 // ─────────────────────────────────────────────────────────────────────────────
 // # Globals
-// What every script has without importing it. Standard JavaScript (ES2023) is there as well, and so are `performance.now()` and modules
-// of pure JavaScript from node_modules.
+// Globals of every script. Standard JavaScript (ES2023) is also available, as are `performance.now()` and pure JavaScript modules from node_modules.
 
-/** Writes lines to the terminal and to the run's log; objects are shown on one line. */
+/** Writes lines to the terminal and to the run's log. Objects are written on one line. */
 interface Console {
   /** Writes a line. */
   log(...values: unknown[]): void;
   /** Writes a line. */
   info(...values: unknown[]): void;
-  /** Writes a line of detail. */
+  /** Writes a debug line. */
   debug(...values: unknown[]): void;
   /** Writes a warning. */
   warn(...values: unknown[]): void;
@@ -2871,22 +2866,24 @@ declare var console: Console;
 
 /** Runs a function once, after a number of milliseconds. */
 declare function setTimeout<A extends unknown[]>(run: (...values: A) => void, milliseconds?: number, ...values: A): number;
-/** Runs a function again and again, every so many milliseconds, until it is cleared or the run ends. */
+/** Runs a function repeatedly at an interval in milliseconds, until it is cleared or the run ends. */
 declare function setInterval<A extends unknown[]>(run: (...values: A) => void, milliseconds?: number, ...values: A): number;
-/** Cancels what {@link setTimeout} began. */
+/** Cancels a {@link setTimeout}. */
 declare function clearTimeout(timer: number | undefined): void;
-/** Cancels what {@link setInterval} began. */
+/** Cancels a {@link setInterval}. */
 declare function clearInterval(timer: number | undefined): void;
-/** Runs a function after the present one, before anything else. */
+/** Runs a function directly after the current one. */
 declare function queueMicrotask(run: () => void): void;
-/** A deep copy: plain objects, lists, maps, sets, dates, errors, regular expressions and bytes; functions throw. */
+/** A deep copy of plain objects, lists, maps, sets, dates, errors, regular expressions and bytes. Functions throw. */
 declare function structuredClone<T>(value: T): T;
-/** Text of Latin-1 characters to base64. For bytes and other text see `base64` of "loadstone". */
+/** Encodes a Latin-1 string as base64. For bytes and other strings use `base64` of "loadstone". */
 declare function btoa(text: string): string;
-/** Base64 to text of Latin-1 characters. */
+/** Decodes base64 to a Latin-1 string. */
 declare function atob(base64: string): string;
 
-/** Randomness in the shape of the Web's `crypto`, but from the run's seed: it repeats, and is no secret. Hashes: `hash` and `hmac` of "loadstone". */
+/**
+ * Random values in the shape of the Web's `crypto`, but from the run's seed: they repeat and are not secret. For hashes use `hash` and `hmac` of "loadstone".
+ */
 interface Crypto {
   /** A random UUID (version 4). */
   randomUUID(): string;
@@ -2895,38 +2892,38 @@ interface Crypto {
 }
 declare var crypto: Crypto;
 
-/** Milliseconds since the script engine was started, with fractions. */
+/** Milliseconds since the start of the script engine, with fractions. */
 declare var performance: { now(): number };
 
-/** Text to UTF-8 bytes. */
+/** Encodes strings as UTF-8. */
 declare class TextEncoder {
   /** Always `"utf-8"`. */
   readonly encoding: string;
-  /** The UTF-8 bytes of a text. */
+  /** The UTF-8 bytes of a string. */
   encode(text?: string): Uint8Array;
 }
 
-/** UTF-8 bytes to text. Other encodings are not there. */
+/** Decodes UTF-8. Other encodings are not available. */
 declare class TextDecoder {
-  /** A decoder of UTF-8. `fatal` throws on bytes that are not; `ignoreBOM` keeps a byte order mark. */
+  /** A UTF-8 decoder. `fatal` throws on invalid bytes; `ignoreBOM` keeps a byte order mark. */
   constructor(encoding?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
   /** Always `"utf-8"`. */
   readonly encoding: string;
-  /** Whether bytes that are not UTF-8 throw. */
+  /** Whether invalid bytes throw. */
   readonly fatal: boolean;
-  /** Whether a byte order mark is kept. */
+  /** Whether a byte order mark is preserved. */
   readonly ignoreBOM: boolean;
-  /** The text of these bytes. */
+  /** The string of these bytes. */
   decode(bytes?: Uint8Array | ArrayBuffer): string;
 }
 
 /** A URL and its parts, as the WHATWG standard defines them. */
 declare class URL {
-  /** Parses a URL, relative to `base` where one is given. Throws when it is not one. */
+  /** Parses a URL, relative to `base` if given. Throws if it is invalid. */
   constructor(url: string | URL, base?: string | URL);
   /** Whether `new URL(…)` would succeed. */
   static canParse(url: string | URL, base?: string | URL): boolean;
-  /** The URL, or `null` when it is not one. */
+  /** The URL, or `null` if it is invalid. */
   static parse(url: string | URL, base?: string | URL): URL | null;
   /** The whole URL. */
   href: string;
@@ -2938,19 +2935,19 @@ declare class URL {
   username: string;
   /** Password, percent-encoded. */
   password: string;
-  /** Host name and, unless it is the default, port. */
+  /** Host name, and the port unless it is the default. */
   host: string;
   /** Host name without the port. */
   hostname: string;
-  /** Port; empty where it is the default. */
+  /** Port; empty for the default port. */
   port: string;
   /** Path, beginning with `/`. */
   pathname: string;
-  /** Query with its `?`; empty when there is none. */
+  /** Query with its `?`; empty if there is none. */
   search: string;
   /** The query as names and values; changing it changes the URL. */
   readonly searchParams: URLSearchParams;
-  /** Fragment with its `#`; empty when there is none. */
+  /** Fragment with its `#`; empty if there is none. */
   hash: string;
   /** The whole URL. */
   toString(): string;
@@ -2960,19 +2957,19 @@ declare class URL {
 
 /** The query of a URL, as the WHATWG standard defines it. */
 declare class URLSearchParams implements Iterable<[string, string]> {
-  /** Reads a query string, an object of names and values, or pairs. */
+  /** Parses a query string, an object of names and values, or pairs. */
   constructor(init?: string | Readonly<Record<string, string>> | Iterable<readonly [string, string]> | URLSearchParams);
-  /** How many pairs. */
+  /** Number of pairs. */
   readonly size: number;
   /** Adds a pair. */
   append(name: string, value: string): void;
   /** Removes all pairs of a name, or those with this value. */
   delete(name: string, value?: string): void;
-  /** The first value of a name; `null` when there is none. */
+  /** The first value of a name; `null` if there is none. */
   get(name: string): string | null;
   /** All values of a name. */
   getAll(name: string): string[];
-  /** Whether there is a pair of this name, and value where given. */
+  /** Whether a pair has this name, and this value if given. */
   has(name: string, value?: string): boolean;
   /** Replaces all pairs of a name by one. */
   set(name: string, value: string): void;
@@ -2980,14 +2977,14 @@ declare class URLSearchParams implements Iterable<[string, string]> {
   sort(): void;
   /** Calls a function for each pair. */
   forEach(visit: (value: string, name: string, all: URLSearchParams) => void): void;
-  /** The names, one for each pair. */
+  /** The names, one per pair. */
   keys(): IterableIterator<string>;
-  /** The values, one for each pair. */
+  /** The values, one per pair. */
   values(): IterableIterator<string>;
   /** The pairs. */
   entries(): IterableIterator<[string, string]>;
   /** The pairs. */
   [Symbol.iterator](): IterableIterator<[string, string]>;
-  /** The query as text, without `?`. */
+  /** The query as a string, without `?`. */
   toString(): string;
 }

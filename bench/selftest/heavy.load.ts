@@ -1,4 +1,4 @@
-// A script that computes (20 ms for a million turns) in every iteration and keeps all other users of its worker waiting.
+// A script that computes in every iteration (20 ms for a million turns), while all other users of its worker wait.
 
 import { arrivals, param, scenario, test } from "loadstone";
 

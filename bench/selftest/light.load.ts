@@ -1,4 +1,4 @@
-// A script that does little: what most scenarios are like.
+// A script with little computation, like most scenarios.
 
 import { arrivals, param, scenario, test } from "loadstone";
 

@@ -1,4 +1,4 @@
-// Users that send a message and wait for its answer, again and again.
+// Users that repeatedly send a message and wait for its answer.
 
 import { param, scenario, test, users } from "loadstone";
 

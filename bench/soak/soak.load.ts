@@ -1,5 +1,5 @@
-// What makes a generator grow over hours if anything does: scripts, feeders, groups, checks, failures, a flow through a stub of this file, observers.
-// `cargo xtask soak` runs it and reads memory, descriptors and lag of the generator's own process from the signals.
+// Everything that could make a generator grow over hours: scripts, feeders, groups, checks, failures, a flow through a stub of this file, observers.
+// `cargo xtask soak` runs it, and reads memory, descriptors and lag of the generator's own process from the signals.
 
 import { arrivals, csv, flow, generator, observe, param, rows, scenario, shared, stub, test } from "loadstone";
 
@@ -19,7 +19,7 @@ const subscriber = stub.http({ name: "subscriber", delay: "uniform(1ms, 20ms)" }
 const delivery = flow("Delivery", { timeout: "1m", drain: "10s" });
 subscriber.on("POST /deliveries/:id", (request) => delivery.finish(request.parameters["id"]));
 
-// Five requests in an iteration.
+// Five requests per iteration.
 const shop = scenario("Shop", async (user) => {
   const { name } = nextCustomer.next();
   user.state["visits"] = Number(user.state["visits"] ?? 0) + 1;

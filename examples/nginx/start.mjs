@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts nginx with the files beside this script, prints its address, and stops it on Ctrl-C.
+// Starts nginx with the files in this folder, prints its address, and stops it on Ctrl-C.
 //
 //   node examples/nginx/start.mjs [--port 8081]       (0: any free port)
 
@@ -20,13 +20,13 @@ const port = Number(flags.port) || (await freePort());
 const folder = mkdtempSync(join(tmpdir(), "loadstone-nginx-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-// As root, nginx would run its workers as a user that may not read this checkout.
+// As root, nginx would run its workers as a user that may not be able to read this checkout.
 const user = process.getuid?.() === 0 ? "user root;" : "";
 const template = readFileSync(join(here, "nginx.conf"), "utf8");
 const values = { user, port, folder, files: join(here, "files") };
 writeFileSync(join(folder, "nginx.conf"), template.replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]));
 
-// Debian keeps it in a folder that is not on every user's path.
+// Debian installs it in a folder that is not on every user's path.
 const binary = ["/usr/sbin/nginx", "/usr/local/sbin/nginx"].find((path) => existsSync(path)) ?? "nginx";
 const nginx = spawn(binary, ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], { stdio: ["ignore", "ignore", "inherit"] });
 nginx.once("error", (error) => {

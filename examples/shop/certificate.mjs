@@ -1,4 +1,4 @@
-// A certificate that the shop signs itself, for localhost only, valid for a day. Clients trust it as a root.
+// A self-signed certificate of the shop, for localhost only, valid for a day. Clients trust it as a root.
 
 import { generate } from "selfsigned";
 
@@ -10,7 +10,7 @@ export async function makeCertificate() {
   const made = await generate([{ name: "commonName", value: "localhost" }], {
     keyType: "ec",
     algorithm: "sha256",
-    // A little before now, for clients whose clock is behind.
+    // Slightly in the past, for clients whose clock is slow.
     notBeforeDate: new Date(now - DAY_MS / 24),
     notAfterDate: new Date(now + DAY_MS),
     extensions: [

@@ -1,4 +1,4 @@
-// The shop itself: a JSON API with bearer tokens over PostgreSQL. Nothing in it knows that it is load-tested.
+// The shop: a JSON API with bearer tokens over PostgreSQL. It contains nothing for load tests.
 
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { EventEmitter } from "node:events";
@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import Fastify from "fastify";
 
 const CUSTOMERS = 100;
-// A small cost (Node's default is 16384), so that log-ins do not hide everything else in a test on one machine.
+// A small cost (Node's default is 16384), so that log-ins do not dominate a test on one machine.
 const SCRYPT_COST = { N: 1024 };
 
 const hashPassword = (password, salt) => promisify(scrypt)(password, salt, 32, SCRYPT_COST);
@@ -38,7 +38,7 @@ const orderBody = {
 };
 const orderId = { type: "object", properties: { id: { type: "integer", minimum: 1 } } };
 
-/** The service over a pool of database connections; with `tls` ({ key, cert }) it speaks HTTPS. */
+/** The service over a pool of database connections; with `tls` ({ key, cert }) it uses HTTPS. */
 export function createService(pool, { tls } = {}) {
   const app = Fastify({ https: tls, forceCloseConnections: true });
 
@@ -72,14 +72,14 @@ function addOrders(app, pool) {
     request.customer = known.rows[0].customer_id;
   });
 
-  // Tells those who watch a customer's orders of new ones.
+  // Notifies watchers of a customer's orders about new ones.
   const news = new EventEmitter().setMaxListeners(0);
   app.get("/orders/events", (request, reply) => {
     reply.hijack();
     const topic = `orders of ${request.customer}`;
-    const tell = (order) => reply.raw.write(`id: ${order.id}\nevent: created\ndata: ${JSON.stringify(order)}\n\n`);
-    news.on(topic, tell);
-    reply.raw.on("close", () => news.off(topic, tell));
+    const notify = (order) => reply.raw.write(`id: ${order.id}\nevent: created\ndata: ${JSON.stringify(order)}\n\n`);
+    news.on(topic, notify);
+    reply.raw.on("close", () => news.off(topic, notify));
     reply.raw.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" }).flushHeaders();
   });
   app.get("/orders", async (request) => {

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// Starts the shop with a PostgreSQL of its own, prints its address, and stops both on Ctrl-C.
+// Starts the shop with a separate PostgreSQL, prints its address, and stops both on Ctrl-C.
 //
 //   node examples/shop/start.mjs [--port 8080] [--tls]
 //
-// With --tls it serves HTTPS with a certificate that it makes and writes to a temporary file.
+// With --tls it serves HTTPS with a certificate that it generates and writes to a temporary file.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,12 +18,12 @@ if (!existsSync(join(here, "node_modules"))) {
   console.error("installing the shop's packages (npm ci)");
   execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
 }
-// Only now: these need the packages.
+// Imported here because they need the packages.
 const { default: pg } = await import("pg");
 const { createService, seedCustomers } = await import("./service.mjs");
 const { startDatabase } = await import("../database.mjs");
 
-/** What was started, to be stopped in reverse. */
+/** Started parts, to be stopped in reverse order. */
 const started = [];
 let stopping = false;
 
@@ -33,7 +33,7 @@ async function stop(code) {
   for (const end of started.reverse()) await end();
   process.exit(code);
 }
-// Before anything starts, so that a signal in the middle leaves nothing behind.
+// Registered before any start, so that a signal during the start leaves nothing behind.
 process.on("SIGINT", () => stop(0));
 process.on("SIGTERM", () => stop(0));
 
@@ -42,7 +42,7 @@ async function start() {
   started.push(database.stop);
   await database.ready;
   const pool = new pg.Pool({ connectionString: database.url, max: 10 });
-  // An idle connection that the database closes is no reason to end the service, least of all while both are being stopped.
+  // If the database closes an idle connection, the service continues, in particular while both are being stopped.
   pool.on("error", (error) => {
     if (!stopping) console.error(`database: ${error.message}`);
   });

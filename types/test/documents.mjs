@@ -1,13 +1,13 @@
-// Writes the TypeScript of README.md and docs/*.md to files that tsc then checks. A block with imports is a file as it stands. Any
+// Writes the TypeScript of README.md and of the pages in docs/ to files that tsc then checks. A block with imports is a file as it stands. Any
 // other may use what "loadstone" exports and what other such blocks of its document declare at their top level; unless it exports a test, it is
 // the body of a function that has a `user`.
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 
 const here = import.meta.dirname;
 const root = join(here, "../..");
 // docs/script.md quotes the types themselves.
-const documents = ["README.md", ...readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md") && name !== "script.md").map((name) => `docs/${name}`)];
+const documents = ["README.md", ...readdirSync(join(root, "docs"), { recursive: true }).filter((name) => name.endsWith(".md") && name !== "script.md").map((name) => `docs/${name}`)];
 const types = readFileSync(join(here, "../loadstone.d.ts"), "utf8");
 const exported = [...new Set([...types.matchAll(/^  export (?:function|const) (\w+)/gm)].map((match) => match[1]))];
 const folder = join(here, "generated");
@@ -45,7 +45,7 @@ for (const document of documents) {
   const blocks = [...readFileSync(join(root, document), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]);
   blocks.forEach((block, index) => {
     count += 1;
-    writeFileSync(join(folder, `${basename(document, ".md")}-${index + 1}.ts`), module(block, blocks.filter((other) => other !== block && !/^(import|export) /m.test(other))));
+    writeFileSync(join(folder, `${document.replace(/\.md$/, "").replaceAll("/", "-")}-${index + 1}.ts`), module(block, blocks.filter((other) => other !== block && !/^(import|export) /m.test(other))));
   });
 }
 if (count === 0) throw new Error("the documents hold no TypeScript");

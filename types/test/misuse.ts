@@ -19,7 +19,7 @@ const s = scenario("S", async (user) => {
   const response = await user.get("/");
   // @ts-expect-error a response is read only
   response.status = 200;
-  // @ts-expect-error the body is text, not a function
+  // @ts-expect-error the body is a string, not a function
   response.text();
   const redis = user.redis("redis://127.0.0.1");
   // @ts-expect-error an argument is no list
@@ -48,11 +48,11 @@ const s = scenario("S", async (user) => {
   // @ts-expect-error a time limit is a duration
   await udp.request("read", { within: 500 });
   const socket = await user.ws("/");
-  // @ts-expect-error objects are written as text by the script
+  // @ts-expect-error objects are not converted to strings
   await socket.send({});
   // @ts-expect-error a time limit has a unit
   await socket.request("x", { within: 500 });
-  // @ts-expect-error unread messages are kept or dropped
+  // @ts-expect-error the options are "keep" and "drop"
   await user.ws("/", { unread: "ignore" });
   // @ts-expect-error there is no fetch: requests belong to a user
   await fetch("/");
@@ -72,7 +72,7 @@ users(5).poisson();
 arrivals(5).for("1m").then(iterations(5));
 // @ts-expect-error a scenario is not load until it is run
 sequence(s, s.run(once()));
-// @ts-expect-error a source must say how rows are given out
+// @ts-expect-error a source must define how rows are distributed
 csv("a.csv").next();
 // @ts-expect-error the row has no such column
 csv<{ name: string }>("a.csv").queue().next().nme;
@@ -86,11 +86,11 @@ shared("list", [] as string[]).increment();
 shared("n", 0).push(1);
 // @ts-expect-error a time is bounded by a duration
 responseTime().p99.below(200);
-// @ts-expect-error p98 is written percentile(98)
+// @ts-expect-error use percentile(98) for p98
 responseTime().p98.below("200ms");
 // @ts-expect-error a share is a number or a percentage
 failures().rate.below("1/s");
-// @ts-expect-error a secret is a text
+// @ts-expect-error a secret is a string
 secret(5);
 // @ts-expect-error no such hash
 hash("sha3", "x");

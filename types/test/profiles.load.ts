@@ -1,4 +1,4 @@
-// Every load profile, parameter, feeder and threshold once: these must type-check.
+// Uses every load profile, parameter, feeder and threshold once. The file must type-check.
 import {
   arrivals, atOnce, base64, checks, csv, failures, file, generator, groupTime, hash, hex, hmac, iterationCount, iterations, json, jsonl, milliseconds, once,
   parallel, param, random, requests, responseTime, rows, scenario, scheduleLag, scriptErrors, sequence, serviceTime, shared, template, test, uniqueId, users,

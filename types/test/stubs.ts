@@ -1,10 +1,10 @@
-// Stubs of gRPC with the types that `loadstone types` writes, and of TCP.
+// gRPC stubs with the types that `loadstone types` writes, and TCP stubs.
 import { stub } from "loadstone";
 
 declare module "loadstone" {
   interface GrpcMethods {
     "typed.v1.Shop/Get": { request: { id?: number | bigint }; response: { id: string }; received: { id: string }; answer: { name?: string } };
-    // As files had it before stubs were typed.
+    // As in files from before stubs were typed.
     "typed.v1.Shop/Old": { request: { id?: number }; response: { id: number } };
   }
 }
@@ -19,13 +19,13 @@ shop
   .on("unknown.v1.Shop/Get", { status: "NOT_FOUND" });
 // @ts-expect-error the answer has no such field
 shop.on("typed.v1.Shop/Get", { message: { nmae: "x" } });
-// @ts-expect-error nor has the one of a function
+// @ts-expect-error the answer of a function has no such field
 shop.on("typed.v1.Shop/Get", () => ({ message: { name: 5 } }));
 // @ts-expect-error the call has no such field
 shop.on("typed.v1.Shop/Get", (call) => ({ message: { name: call.message.nmae } }));
 // @ts-expect-error statuses have names
 shop.on("typed.v1.Shop/Get", { status: 5 });
-// @ts-expect-error faults as well
+// @ts-expect-error faults have names
 stub.grpc({ faults: { share: 1, fault: 503 } });
 // @ts-expect-error unknown option
 stub.grpc({ dealy: "1s" });
@@ -36,7 +36,7 @@ const cache = stub.tcp({ until: "\r\n", greeting: "hello\r\n", faults: [{ share:
 });
 const address: string = cache.address;
 stub.tcp({ length: address.length, echo: true });
-// @ts-expect-error a fault of TCP has no status
+// @ts-expect-error a TCP fault has no status
 stub.tcp({ faults: { share: 1, fault: 503 } });
 // @ts-expect-error a length is a number
 stub.tcp({ length: "4" });

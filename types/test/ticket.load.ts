@@ -1,4 +1,4 @@
-// The ticket case of the design, line by line, with the set-up and tear-down it refers to.
+// The ticket case of the design, including its set-up and tear-down.
 import { test, scenario, sequence, arrivals, users, once, param, csv, template, responseTime, requests, failures, observe } from "loadstone";
 
 const usersPerSecond = param.number("usersPerSecond", { default: 4, help: "new travellers per second" });

@@ -125,19 +125,50 @@ export interface Evidence {
   to_seconds: number;
 }
 
+export type Subject =
+  | { kind: "whole" | "generator" }
+  | { kind: "requests"; names: string[] }
+  | { kind: "group" | "scenario" | "flow" | "endpoint"; name: string }
+  | { kind: "observed"; observer: string; part?: string };
+
+export interface Quantity {
+  name: string;
+  value: number;
+  unit: "seconds" | "per_second" | "share" | "count" | "bytes" | "bytes_per_second" | "cores" | "ratio";
+  interval?: [low: number, high: number];
+}
+
+export interface Alternative {
+  cause: string;
+  ruled_out: boolean;
+  because: string;
+  text: string;
+}
+
 export interface Finding {
   rule: string;
+  subject: Subject;
+  quantities?: Quantity[];
   claim: string;
   confidence: Confidence;
   evidence: Evidence[];
-  alternatives: string[];
+  alternatives: Alternative[];
   next: string;
+}
+
+export interface Remark {
+  kind: "nothing" | "nothing_so_far" | "no_limit" | "steady" | "cannot_tell" | "also";
+  /** What is missing to name a limit, where the kind is `cannot_tell`. */
+  missing?: string;
+  text: string;
+  /** The reason alone, where the limit is unknown. */
+  summary: string;
 }
 
 export interface Verdict {
   validity: { grade: Grade; checks: ValidityCheck[] };
   thresholds: ThresholdResult[];
-  findings: { findings: Finding[]; remark: string };
+  findings: { findings: Finding[]; remark: Remark };
 }
 
 export interface Percentile {

@@ -153,7 +153,7 @@ test("findings so far are marked as provisional, and one that did not last is sh
   expect(await page.getByTestId("withdrawn").innerText()).toContain("found up to 0:20, withdrawn at 0:25");
 
   const none = structuredClone(view);
-  none.summary.verdict.findings = { findings: [], remark: "No finding so far." };
+  none.summary.verdict.findings = { findings: [], remark: { kind: "nothing_so_far", text: "No finding so far.", summary: "No finding so far." } };
   server.send(none);
   await expect.poll(() => answer.innerText()).toContain("Not yet known");
 

@@ -13,8 +13,10 @@ mod conclude;
 mod doubt;
 #[cfg(test)]
 mod draws;
+mod evidence;
 mod experiment;
 mod facts;
+mod finding;
 mod findings;
 mod flows;
 mod instant;
@@ -27,6 +29,7 @@ mod own_metrics;
 mod percentile;
 mod profile_rows;
 mod provisional;
+mod remark;
 mod resources;
 mod robust;
 mod run_trend;
@@ -54,12 +57,17 @@ pub use experiment::{
     BlockNumber, BlockRecord, EXPERIMENT_EFFECT, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, KnobScale,
     KnobTrial, NextBlock, Sensitivity, SensitivityMetric, TrialSettings, TrialValue, names_knob,
 };
+pub use finding::rule::Rule;
+pub use finding::{
+    Alternative, Finding, FindingProof, Findings, MissingKnowledge, ProofState, Quantity, QuantityUnit, Remark, RemarkKind, RuleId, Subject,
+};
+pub use findings::rules;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, FindingProof, Findings, Grade, ProfiledStack,
-    ProofState, RequestRow, RequestSpans, ResourceKind, ResourceRow, ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary,
-    TaggedRow, ThresholdResult, ThresholdState, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Grade, ProfiledStack, RequestRow, RequestSpans,
+    ResourceKind, ResourceRow, ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult,
+    ThresholdState, Validity, ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};

@@ -179,7 +179,7 @@ impl LiveAnalysis {
     /// All numbers so far, for a page that draws the run in progress. Without intervals, which need the whole run, and without findings, see
     /// [`Provisional`](crate::Provisional).
     pub fn summary(&self, info: &RunInfo) -> Summary {
-        let findings = Findings { findings: Vec::new(), remark: "No finding so far.".to_owned() };
+        let findings = Findings { findings: Vec::new(), remark: crate::Remark::so_far() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
         let mut numbers = Numbers::so_far(&self.tally);
         doubt::put_into(&mut numbers, &self.tally, &self.doubts);

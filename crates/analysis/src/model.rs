@@ -6,6 +6,7 @@ use loadstone_plan::Threshold;
 use serde::{Deserialize, Serialize};
 
 use crate::FlowRow;
+use crate::finding::{FindingProof, Findings};
 use crate::own_metrics::MetricRow;
 use crate::time_stats::TimeStats;
 
@@ -86,67 +87,6 @@ pub struct Evidence {
     /// Seconds since the run began.
     pub from_seconds: f64,
     pub to_seconds: f64,
-}
-
-/// Why the system behaves as it does, as far as the evidence carries.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// Rule that made it: `effective-concurrency`, …
-    pub rule: String,
-    pub claim: String,
-    pub confidence: Confidence,
-    pub evidence: Vec<Evidence>,
-    /// What else was considered, and why it was ruled out.
-    pub alternatives: Vec<String>,
-    pub next: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProofState {
-    /// What the finding names was turned, and what it explains moved with it.
-    Proved,
-    /// It was turned, and nothing of that moved.
-    Refuted,
-    Undecided,
-}
-
-/// What an experiment said of a finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FindingProof {
-    pub rule: String,
-    pub claim: String,
-    pub state: ProofState,
-    pub knob: String,
-    /// One sentence.
-    pub because: String,
-    /// Id of the experiment.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub experiment: String,
-}
-
-impl ProofState {
-    pub fn word(self) -> &'static str {
-        match self {
-            ProofState::Proved => "proved",
-            ProofState::Refuted => "refuted",
-            ProofState::Undecided => "undecided",
-        }
-    }
-}
-
-impl FindingProof {
-    pub fn is_about(&self, finding: &Finding) -> bool {
-        (&self.rule, &self.claim) == (&finding.rule, &finding.claim)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Findings {
-    /// Most important first.
-    pub findings: Vec<Finding>,
-    /// When nothing was found: what that means (`nothing limits it at this load`, `cannot tell: …`). Otherwise what else was seen, if anything was.
-    pub remark: String,
 }
 
 /// A request, group or iteration series over the whole run.
@@ -429,7 +369,7 @@ pub struct RunTotals {
 /// Every number of a run that any surface shows. `summary.json` is this, with `schema` first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Version of this schema: 1.
+    /// Version of this schema: 2.
     pub schema: u32,
     pub id: String,
     pub test: String,

@@ -130,7 +130,7 @@ mod tests {
     use loadstone_metrics::{Signal, SignalKind, SignalPoint};
 
     use super::*;
-    use crate::{Confidence, Evidence, Finding};
+    use crate::{Confidence, Evidence, Finding, Remark, RuleId, Subject};
 
     fn series(name: &str, kind: SignalKind, unit: &str, value: impl Fn(u64) -> f64) -> SignalSeries {
         SignalSeries {
@@ -152,19 +152,13 @@ mod tests {
 
     fn resting_on(name: &str) -> Findings {
         let evidence = Evidence { text: String::new(), series: vec![name.to_owned()], from_seconds: 0.0, to_seconds: 60.0 };
-        let finding = Finding {
-            rule: String::new(),
-            claim: String::new(),
-            confidence: Confidence::Low,
-            evidence: vec![evidence],
-            alternatives: Vec::new(),
-            next: String::new(),
-        };
-        Findings { findings: vec![finding], remark: String::new() }
+        let finding =
+            Finding { evidence: vec![evidence], ..Finding::new(RuleId::new("cpu"), Subject::Whole, Confidence::Low, String::new()) };
+        Findings { findings: vec![finding], remark: Remark::default() }
     }
 
     fn nothing() -> Findings {
-        Findings { findings: Vec::new(), remark: String::new() }
+        Findings { findings: Vec::new(), remark: Remark::default() }
     }
 
     fn names(signals: &[SignalSeries], findings: &Findings) -> Vec<String> {

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;
+use crate::finding::{Remark, RuleId, Subject, is_same_matter};
 use crate::summary::Numbers;
 use crate::validity::{CheckInput, RunStage};
 use crate::{
@@ -27,7 +28,8 @@ pub struct Provisional {
 /// A finding that more seconds did not bear out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WithdrawnFinding {
-    pub rule: String,
+    pub rule: RuleId,
+    pub subject: Subject,
     pub claim: String,
     /// It was made of this much of the run, the last time. Seconds.
     pub held_seconds: f64,
@@ -74,17 +76,16 @@ impl Provisional {
     pub fn after(mut self, before: &Provisional) -> Self {
         let gone = before.findings.iter().map(|finding| WithdrawnFinding {
             rule: finding.rule.clone(),
+            subject: finding.subject.clone(),
             claim: finding.claim.clone(),
             held_seconds: before.seconds,
             gone_seconds: self.seconds,
         });
         let known = gone.chain(before.withdrawn.iter().cloned());
-        let is_found =
-            |rule: &str, claim: &str| self.findings.iter().any(|finding| is_same_matter((&finding.rule, &finding.claim), (rule, claim)));
         let mut withdrawn: Vec<WithdrawnFinding> = Vec::new();
-        for finding in known.filter(|gone| !is_found(&gone.rule, &gone.claim)) {
-            if !withdrawn.iter().any(|listed| is_same_matter((&listed.rule, &listed.claim), (&finding.rule, &finding.claim))) {
-                withdrawn.push(finding);
+        for gone in known.filter(|gone| !self.findings.iter().any(|finding| gone.is_about(finding))) {
+            if !withdrawn.iter().any(|listed| is_same_matter(listed.matter(), gone.matter())) {
+                withdrawn.push(gone);
             }
         }
         withdrawn.truncate(Self::WITHDRAWN_MAX);
@@ -96,18 +97,18 @@ impl Provisional {
     pub fn new_first(&self, before: Option<&Provisional>) -> Option<&Finding> {
         let first = self.findings.first()?;
         let was = before.and_then(|before| before.findings.first());
-        (!was.is_some_and(|was| is_same_matter((&was.rule, &was.claim), (&first.rule, &first.claim)))).then_some(first)
+        (!was.is_some_and(|was| was.is_same_matter(first))).then_some(first)
     }
 
     /// What came first before and is found no longer.
     pub fn withdrawn_first(&self, before: Option<&Provisional>) -> Option<&WithdrawnFinding> {
         let was = before?.findings.first()?;
-        self.withdrawn.iter().find(|gone| is_same_matter((&gone.rule, &gone.claim), (&was.rule, &was.claim)))
+        self.withdrawn.iter().find(|gone| gone.is_about(was))
     }
 
     /// Puts what it says into the numbers of the run so far.
     pub fn put_into(&self, summary: &mut Summary) {
-        let remark = if self.findings.is_empty() { "No finding so far.".to_owned() } else { String::new() };
+        let remark = if self.findings.is_empty() { Remark::so_far() } else { Remark::default() };
         summary.verdict.findings = Findings { findings: self.findings.clone(), remark };
         summary.signals.clone_from(&self.signals);
         summary.changes.clone_from(&self.changes);
@@ -115,10 +116,14 @@ impl Provisional {
     }
 }
 
-/// Whether two findings, given as rule and claim, are one that was worded of other seconds: by the same rule, of the thing that is named first.
-fn is_same_matter(a: (&str, &str), b: (&str, &str)) -> bool {
-    let named = |claim| str::split(claim, '"').nth(1).map(str::to_owned);
-    a.0 == b.0 && named(a.1) == named(b.1)
+impl WithdrawnFinding {
+    fn matter(&self) -> (&RuleId, &Subject) {
+        (&self.rule, &self.subject)
+    }
+
+    fn is_about(&self, finding: &Finding) -> bool {
+        is_same_matter(self.matter(), (&finding.rule, &finding.subject))
+    }
 }
 
 #[cfg(test)]
@@ -127,13 +132,8 @@ mod tests {
     use crate::Confidence;
 
     fn found(seconds: f64, claims: &[(&str, &str)]) -> Provisional {
-        let finding = |(rule, claim): &(&str, &str)| Finding {
-            rule: (*rule).to_owned(),
-            claim: (*claim).to_owned(),
-            confidence: Confidence::High,
-            evidence: Vec::new(),
-            alternatives: Vec::new(),
-            next: String::new(),
+        let finding = |(request, claim): &(&str, &str)| {
+            Finding::new(RuleId::new("change"), Subject::request(request), Confidence::High, (*claim).to_owned())
         };
         let findings = claims.iter().map(finding).collect();
         Provisional { seconds, findings, withdrawn: Vec::new(), signals: Vec::new(), changes: Vec::new(), resources: Vec::new() }
@@ -145,21 +145,21 @@ mod tests {
 
     #[test]
     fn another_wording_of_the_same_matter_is_neither_new_nor_withdrawn() {
-        let first = found(10.0, &[("failures", "9.12 % of \"Buy\" failed from 0:05 on")]);
-        let second = found(15.0, &[("failures", "10.3 % of \"Buy\" failed from 0:06 on")]).after(&first);
+        let first = found(10.0, &[("Buy", "9.12 % of \"Buy\" failed from 0:05 on")]);
+        let second = found(15.0, &[("Buy", "10.3 % of \"Buy\" failed from 0:06 on")]).after(&first);
         assert_eq!((second.new_first(Some(&first)), second.withdrawn.len()), (None, 0));
     }
 
     #[test]
     fn what_is_found_no_longer_is_withdrawn_until_it_comes_back() {
-        let first = found(10.0, &[("change", "\"Buy\" went up"), ("change", "\"List\" went up")]);
-        let second = found(15.0, &[("change", "\"List\" went up by more")]).after(&first);
+        let first = found(10.0, &[("Buy", "\"Buy\" went up"), ("List", "\"List\" went up")]);
+        let second = found(15.0, &[("List", "\"List\" went up by more")]).after(&first);
         assert_eq!(claims(&second.withdrawn), [("\"Buy\" went up", 15.0)]);
         assert_eq!(second.new_first(Some(&first)).map(|finding| finding.claim.as_str()), Some("\"List\" went up by more"));
         assert_eq!(second.withdrawn_first(Some(&first)).map(|gone| gone.held_seconds), Some(10.0));
         let third = found(20.0, &[]).after(&second);
         assert_eq!(claims(&third.withdrawn), [("\"List\" went up by more", 20.0), ("\"Buy\" went up", 15.0)]);
-        let fourth = found(25.0, &[("change", "\"Buy\" went up again")]).after(&third);
+        let fourth = found(25.0, &[("Buy", "\"Buy\" went up again")]).after(&third);
         assert_eq!(claims(&fourth.withdrawn), [("\"List\" went up by more", 20.0)]);
         assert_eq!(fourth.withdrawn_first(Some(&third)), None, "it was withdrawn before");
     }

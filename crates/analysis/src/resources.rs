@@ -8,7 +8,7 @@ use crate::facts::path::PathResource;
 use crate::{ResourceKind, ResourceRow, ResourceUse};
 
 /// Rows of one kind, and of all.
-const OF_KIND_MAX: usize = 8;
+const SAMPLES_PER_KIND_MAX: usize = 8;
 const ROWS_MAX: usize = 40;
 /// Share of the time below which a disk is left out.
 const DISK_IDLE: f64 = 0.01;
@@ -40,7 +40,7 @@ impl Look<'_, '_> {
         let all = self.facts.path.all().filter_map(|resource| self.row(resource));
         let mut rows: Vec<ResourceRow> = Vec::new();
         for row in all {
-            if rows.iter().filter(|known| known.kind == row.kind).count() < OF_KIND_MAX {
+            if rows.iter().filter(|known| known.kind == row.kind).count() < SAMPLES_PER_KIND_MAX {
                 rows.push(row);
             }
         }

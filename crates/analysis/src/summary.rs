@@ -18,7 +18,7 @@ use crate::{
 const ERROR_ROWS_MAX: usize = 100;
 
 impl Summary {
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 }
 
 /// The numbers, before there is a verdict.

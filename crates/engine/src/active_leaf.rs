@@ -1,4 +1,4 @@
-//! One leaf of the load tree on one worker: what its dispatcher and its virtual users share, and how an iteration is run and recorded.
+//! One leaf of the load tree on one worker: the state its dispatcher and virtual users share, and how an iteration is run and recorded.
 //!
 //! Read [`ActiveLeaf`] first. Deliberately absent: when iterations start (`open`, `closed`).
 
@@ -14,36 +14,36 @@ use crate::context::WorkerContext;
 use crate::control::WorkerError;
 use crate::failure::WorkerFailure;
 use crate::handover::Handover;
-use crate::standing::WorkerStanding;
 use crate::user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};
 use crate::wakeup::Wakeup;
+use crate::worker_state::WorkerState;
 
 /// One leaf on one worker.
 pub(crate) struct ActiveLeaf<C: UserFactory> {
     pub(crate) context: WorkerContext,
     pub(crate) factory: Rc<C>,
-    pub(crate) standing: Rc<WorkerStanding>,
+    pub(crate) worker_state: Rc<WorkerState>,
     /// Depth-first number in the load tree.
     pub(crate) number: u32,
     pub(crate) run: ScenarioRun,
     pub(crate) seed: u64,
     pub(crate) begin: Nanos,
     pub(crate) graceful_stop_ns: u64,
-    /// Woken whenever the dispatcher should look again.
+    /// Woken whenever the dispatcher should check the leaf again.
     pub(crate) changed: Wakeup,
-    /// No iteration starts any more; running ones may finish.
+    /// No further iteration starts. Running iterations may finish.
     stopping: Cell<bool>,
     pub(crate) load_end: Rc<Cell<Nanos>>,
-    load_end_told: Cell<bool>,
+    load_end_recorded: Cell<bool>,
     /// Running iterations are interrupted.
     pub(crate) halted: Cell<bool>,
-    /// Changes of the load's scale that the dispatcher has not yet taken: `(instant, factor)`.
+    /// Changes of the load's scale that the dispatcher has not yet applied: `(instant, factor)`.
     pub(crate) scales: RefCell<Vec<(Nanos, f64)>>,
-    /// An iteration was broken off by an error of its own, or a set-up failed.
+    /// An iteration ended with an error that its script did not handle, or a set-up failed.
     pub(crate) threw: Cell<bool>,
     series: SeriesId,
     active: Cell<u64>,
-    users_made: Cell<u64>,
+    users_created: Cell<u64>,
     failure: WorkerFailure,
 }
 
@@ -51,7 +51,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     pub(crate) fn new(
         context: WorkerContext,
         factory: Rc<C>,
-        (standing, failure): (Rc<WorkerStanding>, WorkerFailure),
+        (worker_state, failure): (Rc<WorkerState>, WorkerFailure),
         plan: &TestPlan,
         number: u32,
         begin: Nanos,
@@ -62,7 +62,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
         let series = context.recorder.borrow_mut().series(&key);
         Some(Self {
             factory,
-            standing,
+            worker_state,
             number,
             seed: plan.options.seed.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             begin,
@@ -71,13 +71,13 @@ impl<C: UserFactory> ActiveLeaf<C> {
             run,
             changed: Wakeup::default(),
             stopping: Cell::new(false),
-            load_end_told: Cell::new(false),
+            load_end_recorded: Cell::new(false),
             halted: Cell::new(false),
             scales: RefCell::default(),
             threw: Cell::new(false),
             series,
             active: Cell::new(0),
-            users_made: Cell::new(0),
+            users_created: Cell::new(0),
             failure,
             context,
         })
@@ -87,7 +87,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
         self.context.clock.now()
     }
 
-    /// It is no set-up and no tear-down.
+    /// The leaf is neither a set-up nor a tear-down.
     pub(crate) fn is_load(&self) -> bool {
         self.run.role == RunRole::Load
     }
@@ -96,26 +96,26 @@ impl<C: UserFactory> ActiveLeaf<C> {
         self.stopping.get()
     }
 
-    /// Starts no more iterations from now on.
+    /// Starts no further iteration.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
-        self.standing.look_again();
+        self.worker_state.wake_waiting();
         self.load_end.set(self.load_end.get().min(self.now()));
-        self.tell_load_end();
+        self.record_load_end();
     }
 
-    /// Writes down when the load ended, once.
-    pub(crate) fn tell_load_end(&self) {
-        if self.standing.tells() && self.is_load() && !self.load_end_told.replace(true) {
+    /// Records when the load ended, once.
+    pub(crate) fn record_load_end(&self) {
+        if self.worker_state.records_for_all() && self.is_load() && !self.load_end_recorded.replace(true) {
             let at = self.load_end.get();
             self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::LoadEnded { at });
         }
     }
 
-    /// Multiplies what the profile asks for, from an instant on.
+    /// Multiplies the planned load from an instant on.
     pub(crate) fn scale(&self, at: Nanos, factor: f64) {
         self.scales.borrow_mut().push((at, factor));
-        if self.standing.tells() {
+        if self.worker_state.records_for_all() {
             self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::Scaled { at, factor });
         }
     }
@@ -128,64 +128,64 @@ impl<C: UserFactory> ActiveLeaf<C> {
         self.context.recorder.borrow().key(self.series).name.clone()
     }
 
-    /// A new user with a number of its own; `None`: there can be no more, and the worker is about to end.
+    /// Creates a user with a unique number. `None`: no user can be created, and the worker is about to end.
     pub(crate) fn new_user(&self) -> Option<C::User> {
-        let number = self.users_made.replace(self.users_made.get() + 1);
+        let number = self.users_created.replace(self.users_created.get() + 1);
         let share = self.context.share();
-        let made = self.factory.new_user(self.number, self.run.scenario, number * share.of + share.index);
-        made.map_err(|error| self.failure.tell(WorkerError::Users(error))).ok()
+        let user = self.factory.new_user(self.number, self.run.scenario, number * share.of + share.index);
+        user.map_err(|error| self.failure.report(WorkerError::Users(error))).ok()
     }
 
-    /// How many [`ActiveLeaf::handovers`] there are.
+    /// Length of [`ActiveLeaf::handovers`].
     pub(crate) fn handover_count(&self) -> usize {
-        self.standing.handover_count(self.is_load())
+        self.worker_state.handover_count(self.is_load())
     }
 
-    /// What others have handed over to this worker and those beside it, of this leaf.
+    /// Handovers to this worker and its peers that concern this leaf.
     pub(crate) fn handovers(&self) -> Vec<Handover> {
-        self.standing.handovers(self.is_load())
+        self.worker_state.handovers(self.is_load())
     }
 
-    /// When the next iteration starts: at this instant, or when the worker may start one again. `None`: none starts any more.
+    /// When the next iteration starts: `now`, or when the worker may start iterations again. `None`: no further iteration starts.
     pub(crate) async fn may_start(&self, now: Nanos) -> Option<Nanos> {
-        if self.standing.may_start(now) {
+        if self.worker_state.may_start(now) {
             return Some(now);
         }
         poll_fn(|context| {
             let now = self.now();
-            if self.standing.may_start(now) {
+            if self.worker_state.may_start(now) {
                 return Poll::Ready(Some(now));
             }
             if self.is_stopping() {
                 return Poll::Ready(None);
             }
-            self.standing.wait(context);
+            self.worker_state.wait(context);
             Poll::Pending
         })
         .await
     }
 
-    /// Runs one iteration, which starts now, and records it. `due`: when an arrival of open load was due. Returns when that was noticed; `None`:
-    /// there was nothing left to do.
+    /// Runs one iteration, which starts now, and records it. `due`: when the arrival was due (open load). Returns when the engine noticed the end.
+    /// `None`: there was nothing left to do.
     pub(crate) async fn perform(&self, user: &mut C::User, started: Nanos, due: Option<Nanos>, sequence: u64) -> Option<Nanos> {
         let (scheduled, open) = (due.unwrap_or(started), due.is_some());
         let arrival = Arrival { scheduled, scenario: self.run.scenario, sequence };
         let mut record = IterationRecord { leaf: self, scheduled, started, end: None };
         record.begin();
-        let end = giving_way(user.iterate(Iteration { arrival, leaf: self.number, open, load_end: Rc::clone(&self.load_end) })).await;
+        let end = yielding_once(user.iterate(Iteration { arrival, leaf: self.number, open, load_end: Rc::clone(&self.load_end) })).await;
         let now = self.now();
         record.end = Some(RecordedEnd { end, ended: user.ended().unwrap_or(now), now });
         drop(record);
         (end != IterationEnd::Exhausted).then_some(now)
     }
 
-    /// What a user is given for what it does once, before or after all its iterations.
-    pub(crate) fn aside(&self) -> Iteration {
+    /// The context of a user's work outside its iterations, before the first or after the last.
+    pub(crate) fn outside_iteration(&self) -> Iteration {
         let arrival = Arrival { scheduled: self.now(), scenario: self.run.scenario, sequence: 0 };
         Iteration { arrival, leaf: self.number, open: false, load_end: Rc::clone(&self.load_end) }
     }
 
-    /// Returns when the instant has come or the leaf has changed.
+    /// Returns when the deadline has passed or the leaf has changed.
     pub(crate) async fn wait_until(&self, deadline: Nanos) {
         let timer = self.context.clock.sleep_until(deadline);
         poll_fn(|context| {
@@ -203,7 +203,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     }
 }
 
-/// Counts an iteration from its start to its end, however it ends; being dropped without an end is an interruption.
+/// Counts an iteration from its start to its end, however it ends. An iteration that is dropped without an end counts as interrupted.
 struct IterationRecord<'a, C: UserFactory> {
     leaf: &'a ActiveLeaf<C>,
     scheduled: Nanos,
@@ -211,7 +211,7 @@ struct IterationRecord<'a, C: UserFactory> {
     end: Option<RecordedEnd>,
 }
 
-/// How and when an iteration ended, and when that was noticed: until then its user was taken.
+/// How and when an iteration ended, and when the engine noticed. The user was occupied until then.
 #[derive(Clone, Copy)]
 struct RecordedEnd {
     end: IterationEnd,
@@ -238,7 +238,7 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
         let mut recorder = leaf.context.recorder.borrow_mut();
         let outcome = match end {
             Some(IterationEnd::Ended(outcome)) => {
-                // Of a set-up, whatever failed: what it prepares may not be there.
+                // A set-up fails with any failed iteration: what it prepares may be missing.
                 leaf.threw.set(leaf.threw.get() || leaf.run.role == RunRole::SetUp && outcome.is_failure());
                 outcome
             }
@@ -282,9 +282,9 @@ impl<C: UserFactory> Drop for IterationRecord<'_, C> {
     }
 }
 
-/// Awaits an iteration; one that completes without ever waiting gives way once, so that an iteration that does nothing
-/// cannot keep its worker from all else.
-async fn giving_way(iteration: impl Future<Output = IterationEnd>) -> IterationEnd {
+/// Awaits an iteration. An iteration that completes without waiting yields once, so that an iteration that does nothing cannot starve the rest of its
+/// worker.
+async fn yielding_once(iteration: impl Future<Output = IterationEnd>) -> IterationEnd {
     let mut iteration = std::pin::pin!(iteration);
     let mut waited = false;
     let end = poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! A load under way, as its coordinator sees it: which leaves run, what they reported, and when all is over.
+//! A load in progress, as its coordinator sees it: which leaves run, what they reported, and when the load is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use crate::control::{LoadControl, LoadEnding, LoadEvent, StopReason, WorkerError
 use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, WorkerCommand, WorkerReport};
 use crate::tree::LoadTree;
 
-/// Time between telling the threads of this process and the instant at which a leaf begins, so that all begin together.
-const LEAD_NS: Nanos = 2_000_000;
+/// Time between a command to the threads of this process and the instant at which its leaf begins. It lets all threads begin together.
+const THREAD_LEAD_NS: Nanos = 2_000_000;
 
-/// How one of those who make the load is told.
-pub(crate) enum Post {
+/// How the coordinator reaches one worker or agent.
+pub(crate) enum CommandSink {
     Worker(mpsc::Sender<WorkerCommand>),
     Agent(Box<dyn Fn(AgentCommand)>),
 }
 
-impl Post {
-    fn tell(&self, command: &WorkerCommand) {
+impl CommandSink {
+    fn send(&self, command: &WorkerCommand) {
         match self {
-            // A worker that is gone has said so, or will.
-            Post::Worker(worker) => _ = worker.blocking_send(command.clone()),
-            Post::Agent(tell) => _ = command.of_agent().map(tell),
+            // A worker that has ended has reported its end, or will.
+            CommandSink::Worker(worker) => _ = worker.blocking_send(command.clone()),
+            CommandSink::Agent(send) => _ = command.of_agent().map(send),
         }
     }
 }
 
-/// The load's time, and how long what is said takes to arrive.
+/// The clock of the load, and the time that a command takes to arrive.
 pub(crate) struct Pacing {
     pub(crate) clock: Clock,
     pub(crate) lead_ns: Nanos,
 }
 
 impl Pacing {
-    pub(crate) fn of_threads() -> Self {
-        Self::of_agents(LEAD_NS)
+    pub(crate) fn for_threads() -> Self {
+        Self::of_agents(THREAD_LEAD_NS)
     }
 
     pub(crate) fn of_agents(lead_ns: Nanos) -> Self {
@@ -51,21 +51,21 @@ impl Pacing {
     }
 }
 
-/// Walks the load tree, tells the workers what begins when, and hands on what they measured.
+/// Walks the load tree, sends the workers their commands, and forwards the snapshots they report.
 pub(crate) struct ActiveLoad<'a> {
     tree: LoadTree,
-    /// Its zero is the run's, once every worker is ready.
+    /// Its zero becomes the run's zero when every worker is ready.
     clock: Clock,
     lead_ns: Nanos,
-    workers: Vec<Post>,
-    /// Those that are ready, until the load has begun.
+    workers: Vec<CommandSink>,
+    /// Workers that are ready. Used until the load begins.
     ready: BTreeSet<usize>,
     has_begun: bool,
     on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
     snapshots: SnapshotAssembly,
-    /// Leaves that prepare what comes after them, and the scenario of each.
+    /// Set-up leaves, and the scenario of each. Later leaves depend on them.
     set_ups: BTreeMap<u32, String>,
-    /// By leaf: how long it begins after its turn.
+    /// By leaf: how long it waits after the load tree has reached it.
     start_after_ns: Vec<u64>,
     /// The leaf of the tear-down, until it begins.
     tear_down: Option<u32>,
@@ -74,18 +74,18 @@ pub(crate) struct ActiveLoad<'a> {
     running: BTreeMap<u32, BTreeSet<usize>>,
     /// Workers that have ended.
     done: BTreeSet<usize>,
-    /// Of these, agents that were lost.
+    /// Agents that were lost. A subset of `done`.
     lost: BTreeSet<usize>,
-    /// What happened beside the snapshots, for the next of them.
+    /// Events for the next snapshot's marks.
     marks: Vec<Mark>,
     newly_lost: Vec<AgentSlice>,
-    /// What the others are to hear of lost agents, once the load has begun.
+    /// Handovers to send to the remaining agents when the load begins.
     handovers: Vec<AgentCommand>,
-    /// The workers were told to end.
+    /// The workers have received the command to end.
     finishing: bool,
-    /// The run is to go on after its load.
+    /// The run continues after its load.
     lingers: bool,
-    /// It does so now.
+    /// The run is in that phase now.
     lingering: bool,
     reason: Option<StopReason>,
     broke: Option<WorkerError>,
@@ -94,7 +94,7 @@ pub(crate) struct ActiveLoad<'a> {
 impl<'a> ActiveLoad<'a> {
     pub(crate) fn new(
         plan: &TestPlan,
-        workers: Vec<Post>,
+        workers: Vec<CommandSink>,
         pacing: Pacing,
         lingers: bool,
         on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
@@ -106,7 +106,7 @@ impl<'a> ActiveLoad<'a> {
             ready: BTreeSet::new(),
             has_begun: false,
             snapshots: match workers.first() {
-                Some(Post::Agent(_)) => SnapshotAssembly::of_agents(workers.len(), plan.options.series_max),
+                Some(CommandSink::Agent(_)) => SnapshotAssembly::of_agents(workers.len(), plan.options.series_max),
                 _ => SnapshotAssembly::new(workers.len(), plan.options.series_max),
             },
             workers,
@@ -129,12 +129,12 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    /// Runs the load to its end, on what its workers report and others ask for.
+    /// Runs the load to its end, driven by reports of the workers and requests of others.
     pub(crate) fn run(mut self, inputs: &Receiver<CoordinatorInput>) -> LoadEnding {
         while !self.is_over() {
             match inputs.recv_timeout(Duration::from_millis(500)) {
                 Ok(input) => self.take(input),
-                Err(RecvTimeoutError::Timeout) => self.look_for_late(),
+                Err(RecvTimeoutError::Timeout) => self.forward_late(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -154,24 +154,24 @@ impl<'a> ActiveLoad<'a> {
                 self.reason.get_or_insert(reason);
                 self.give_up();
             }
-            // Before there is any load, there is nothing to scale or to release. Commands are an agent's.
+            // Before the load begins there is nothing to scale or to release. Only an agent receives commands.
             CoordinatorInput::Control(_) | CoordinatorInput::Command(_) => {}
         }
     }
 
-    /// Hands on the seconds for which a worker was silent too long.
-    pub(crate) fn look_for_late(&mut self) {
+    /// Forwards the seconds for which a worker was silent too long.
+    pub(crate) fn forward_late(&mut self) {
         while let Some(snapshot) = self.snapshots.take_late(self.clock.now()) {
             self.second(snapshot, false);
         }
     }
 
-    /// Hands on what is left, when all is over.
+    /// Forwards the remaining seconds after the load has ended.
     pub(crate) fn end(mut self) -> LoadEnding {
         while let Some((snapshot, is_last)) = self.snapshots.take_rest() {
             self.second(snapshot, is_last);
         }
-        // What happened after the last second is to be in the record, too.
+        // Marks that came after the last second must be recorded, too.
         if !self.marks.is_empty() {
             let (slice, at) = (self.snapshots.next(), self.clock.now());
             self.second(Box::new(Snapshot { slice, start: at, end: at, ..Snapshot::default() }), true);
@@ -183,7 +183,7 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    /// Begins the load once every worker is ready that has not been lost.
+    /// Begins the load when every worker that was not lost is ready.
     fn begin_when_ready(&mut self) {
         let is_ready = self.ready.union(&self.lost).count() >= self.workers.len();
         if self.has_begun || !is_ready || self.broke.is_some() || self.reason.is_some() {
@@ -193,13 +193,13 @@ impl<'a> ActiveLoad<'a> {
         let zero = Monotonic::start();
         self.clock.begin(zero);
         self.event(LoadEvent::Ready { zero });
-        self.tell(&WorkerCommand::Start { zero });
-        std::mem::take(&mut self.handovers).iter().for_each(|handover| self.tell_agents(handover));
+        self.send(&WorkerCommand::Start { zero });
+        std::mem::take(&mut self.handovers).iter().for_each(|handover| self.send_to_agents(handover));
         let first = self.tree.begin();
         self.begin_leaves(first);
     }
 
-    /// No load begins.
+    /// Ends the run without beginning its load.
     fn give_up(&mut self) {
         self.tear_down = None;
         self.finish();
@@ -211,9 +211,9 @@ impl<'a> ActiveLoad<'a> {
         self.event(if is_last { LoadEvent::LastSnapshot(snapshot) } else { LoadEvent::Snapshot(snapshot) });
     }
 
-    fn tell(&self, command: &WorkerCommand) {
+    fn send(&self, command: &WorkerCommand) {
         for (_, worker) in self.workers.iter().enumerate().filter(|(number, _)| !self.done.contains(number)) {
-            worker.tell(command);
+            worker.send(command);
         }
     }
 
@@ -229,7 +229,7 @@ impl<'a> ActiveLoad<'a> {
             let at = now + self.start_after_ns.get(leaf as usize).copied().unwrap_or(0);
             self.running.insert(leaf, (0..self.workers.len()).filter(|worker| !self.done.contains(worker)).collect());
             let shared = Arc::new(LeafShared::new(self.workers.len(), IterationNumbers::all()));
-            self.tell(&WorkerCommand::Begin { leaf, at, shared });
+            self.send(&WorkerCommand::Begin { leaf, at, shared });
             self.event(LoadEvent::LeafBegan { leaf, at });
         }
         self.finish_when_over();
@@ -248,7 +248,7 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    /// Ends the workers; before that comes the tear-down, where they can still run it.
+    /// Ends the workers. Runs the tear-down first if the workers can still run it.
     fn finish(&mut self) {
         if let Some(leaf) = self.tear_down.take()
             && self.broke.is_none()
@@ -258,12 +258,12 @@ impl<'a> ActiveLoad<'a> {
             self.begin_leaves(vec![leaf]);
         } else if !self.finishing && (!self.tearing_down || self.running.is_empty()) {
             self.finishing = true;
-            self.tell(&WorkerCommand::Finish);
+            self.send(&WorkerCommand::Finish);
         }
     }
 
     fn report(&mut self, from: usize, report: WorkerReport) {
-        // Of an agent that was given up: its part was told as missing.
+        // A lost agent: its share was already reported as missing.
         if self.lost.contains(&from) {
             return;
         }
@@ -294,34 +294,34 @@ impl<'a> ActiveLoad<'a> {
         }
     }
 
-    /// The load goes on with the agents that are left.
+    /// Continues the load with the remaining agents.
     fn lose(&mut self, agent: usize, mut why: String, started_before: Option<Nanos>) {
-        // What is done once is done by the first of those that are left.
+        // The first remaining agent does the work that is done once.
         let was_first = (0..agent).all(|other| self.lost.contains(&other));
         self.lost.insert(agent);
         self.done.insert(agent);
         self.snapshots.lose(agent);
         why += &match self.hand_over(agent, started_before) {
             Some(from) => {
-                format!("; the others make its part of the load from {} into the run on", loadstone_units::seconds(from as f64 / 1e9))
+                format!("; the other agents take over its load from {} into the run", loadstone_units::seconds(from as f64 / 1e9))
             }
-            None => "; its part of the load is missing from here on".to_owned(),
+            None => "; its share of the load is missing from this point".to_owned(),
         };
         self.marks.push(Mark { at: self.clock.now(), kind: MarkKind::Warning, text: why.clone() });
         self.newly_lost.push(AgentSlice { agent: agent as u32, lost: true, ..AgentSlice::default() });
         if self.lost.len() == self.workers.len() {
             return self.break_off(WorkerError::Agent(why));
         }
-        self.hand_on();
+        self.forward_complete();
         self.begin_when_ready();
         for (leaf, left) in self.running.clone() {
-            // Nobody has what a set-up of it should have returned.
+            // If the first agent is lost during a set-up, no agent has the value that the set-up should have returned.
             let is_cut_short = was_first && self.set_ups.contains_key(&leaf) && left.contains(&agent);
             self.leaf_ended(agent, leaf, is_cut_short);
         }
     }
 
-    /// Tells those that are left what they are to make from now on. Returns from when on they make its load, where they do.
+    /// Sends the remaining agents the shares they take over. Returns from when on they generate the lost agent's load, if they do.
     fn hand_over(&mut self, lost: usize, started_before: Option<Nanos>) -> Option<Nanos> {
         let left: Vec<u32> = (0..self.workers.len()).filter(|other| !self.done.contains(other)).map(|other| other as u32).collect();
         let soon = if self.has_begun { self.clock.now() + self.lead_ns } else { 0 };
@@ -329,28 +329,28 @@ impl<'a> ActiveLoad<'a> {
         let (is_of_load, is_anybody_left) = (started_before.is_some(), !left.is_empty());
         let handover = AgentCommand::HandOver { lost: lost as u32, left, from, is_of_load };
         if self.has_begun {
-            self.tell_agents(&handover);
+            self.send_to_agents(&handover);
         } else {
             self.handovers.push(handover);
         }
         (is_of_load && is_anybody_left).then_some(from)
     }
 
-    fn tell_agents(&self, command: &AgentCommand) {
+    fn send_to_agents(&self, command: &AgentCommand) {
         for (_, post) in self.workers.iter().enumerate().filter(|(number, _)| !self.done.contains(number)) {
-            if let Post::Agent(tell) = post {
-                tell(command.clone());
+            if let CommandSink::Agent(send) = post {
+                send(command.clone());
             }
         }
     }
 
     fn add(&mut self, from: usize, snapshot: Snapshot) {
         self.snapshots.add(from, snapshot);
-        self.hand_on();
+        self.forward_complete();
     }
 
-    fn hand_on(&mut self) {
-        // Once the end is near, snapshots are kept back: the last one is to be known as such.
+    fn forward_complete(&mut self) {
+        // When the end is near, snapshots are held back, so that the last one can be marked as last.
         while !self.finishing
             && let Some(snapshot) = self.snapshots.take_complete()
         {
@@ -387,22 +387,22 @@ impl<'a> ActiveLoad<'a> {
                 }
                 self.finish();
             }
-            // It is short, and is to run however the run ends; a second request interrupts it.
+            // The tear-down is short and must run however the run ends. A second request interrupts it.
             LoadControl::Stop(_) if self.tearing_down => {}
             LoadControl::Stop(reason) => {
                 self.reason.get_or_insert(reason);
                 self.tree.stop();
-                self.tell(&WorkerCommand::Stop);
+                self.send(&WorkerCommand::Stop);
             }
             LoadControl::Halt(reason) => {
                 self.reason.get_or_insert(reason);
                 self.tree.stop();
-                self.tell(&WorkerCommand::Stop);
-                self.tell(&WorkerCommand::Halt);
+                self.send(&WorkerCommand::Stop);
+                self.send(&WorkerCommand::Halt);
             }
             LoadControl::Scale(factor) => {
                 let at = self.clock.now() + self.lead_ns;
-                self.tell(&WorkerCommand::Scale { at, factor });
+                self.send(&WorkerCommand::Scale { at, factor });
             }
         }
     }

@@ -1,10 +1,10 @@
-//! What a controller and its agents tell each other of the load: the same as a coordinator and its workers, without what only threads of one
-//! process can share.
+//! Messages between a controller and its agents. They match those between a coordinator and its workers, without what only threads of one process can
+//! share.
 
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Nanos, Snapshot};
 
-/// What a controller tells its agents.
+/// A command from a controller to its agents.
 #[derive(Debug, Clone)]
 pub enum AgentCommand {
     /// All agents are ready: the run's time begins.
@@ -17,29 +17,29 @@ pub enum AgentCommand {
     Halt,
     /// Scale the load relative to the plan, from an instant on.
     Scale { at: Nanos, factor: f64 },
-    /// Start nothing from this instant on, until a later one is told.
+    /// Start no iteration from this instant on, until another lease extends it.
     Lease { until: Nanos },
-    /// The part of an agent that was lost is made by those that are left, from an instant on; all of the load, or only what is done once, before and
-    /// after it.
+    /// The remaining agents take over the share of a lost agent from an instant on: all of its load, or only the work that is done once, before and
+    /// after the load.
     HandOver { lost: u32, left: Vec<u32>, from: Nanos, is_of_load: bool },
-    /// Hand over what is left and end.
+    /// Send the remaining snapshots, and end.
     Finish,
 }
 
-/// What an agent tells its controller.
+/// A report from an agent to its controller.
 #[derive(Debug)]
 pub enum AgentReport {
-    /// Its workers have made what their users need, and wait for the start.
+    /// The workers have prepared for their users and wait for the start.
     Ready,
-    /// One second of all its workers together.
+    /// One second of all workers of this agent, merged.
     Snapshot(Box<Snapshot>),
-    /// `threw`: an iteration of it was broken off by an error of its own.
+    /// `threw`: an iteration of the leaf ended with an error that its script did not handle.
     LeafEnded { leaf: u32, threw: bool },
-    /// It has ended; its last snapshot came before.
+    /// The agent has ended. Its last snapshot was sent before this report.
     Done,
-    /// It could not go on. Why.
+    /// The agent cannot continue. The string is the reason.
     Broke(String),
-    /// Nothing more will come from it. Why. `started_before`: it starts nothing from this instant on, and its part is to be made by the others;
-    /// `None`: its part is to be left out.
+    /// The agent will send nothing more, for the reason `why`. `started_before`: it starts no iteration from this instant on, and the other agents
+    /// take over its share. `None`: nobody takes over its share.
     Lost { why: String, started_before: Option<Nanos> },
 }

@@ -1,6 +1,6 @@
-//! The workers of one agent of a fleet: they do what a controller elsewhere commands, and their seconds go to it merged.
+//! The workers of one agent of a fleet. They execute the commands of a remote controller, and their seconds are merged and sent to it.
 //!
-//! Read [`AgentWorkers::run`]. It is the coordinator's counterpart: it walks no load tree, since the controller does.
+//! Read [`AgentWorkers::run`]. It is the coordinator's counterpart. It walks no load tree, since the controller does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::messages::{CoordinatorInput, IterationNumbers, LeafShared, SharedIter
 use crate::threads::WorkerThreads;
 use crate::user::UserFactory;
 
-/// The numbers of the iterations of a leaf that all agents share: of this leaf, so many.
+/// Creates the iteration numbers that all agents share. Arguments: the leaf and the count.
 pub type IterationsOfLeaf = dyn Fn(u32, u64) -> Box<dyn SharedIterations>;
 
-/// An agent's part of a run about to start.
+/// An agent's part of a run that is about to start.
 pub struct AgentWorkers {
     plan: Arc<TestPlan>,
     share: WorkerShare,
-    /// The first worker of every agent, in their order.
+    /// The first worker of every agent, in the agents' order.
     firsts: Vec<u32>,
     iterations: Box<IterationsOfLeaf>,
     tables: DescriptorTables,
@@ -35,19 +35,19 @@ pub struct AgentWorkers {
     sender: SyncSender<CoordinatorInput>,
 }
 
-/// By which other threads hand on the controller's commands.
+/// Lets other threads forward the controller's commands.
 #[derive(Clone)]
 pub struct AgentCommands(SyncSender<CoordinatorInput>);
 
 impl AgentCommands {
-    /// Ignored once the workers have ended.
+    /// Has no effect after the workers have ended.
     pub fn send(&self, command: AgentCommand) {
         let _ = self.0.send(CoordinatorInput::Command(command));
     }
 }
 
 impl AgentWorkers {
-    /// `firsts`: the number of the first worker of every agent. `iterations`: where the numbers of those come from that all share.
+    /// `firsts`: the number of the first worker of every agent. `iterations`: the source of iteration numbers that all agents share.
     pub fn new(
         plan: Arc<TestPlan>,
         share: WorkerShare,
@@ -63,7 +63,7 @@ impl AgentWorkers {
         AgentCommands(self.sender.clone())
     }
 
-    /// Runs the workers until the controller has told them to end. `make_factory` is called once on each worker's thread, `on_report` on this one.
+    /// Runs the workers until the controller ends them. `make_factory` is called once on each worker's thread, `on_report` on this thread.
     pub fn run<C: UserFactory, E>(
         self,
         make_factory: impl Fn(&WorkerContext) -> Result<C, E> + Send + Sync,
@@ -108,7 +108,7 @@ struct ActiveWorkers<'a> {
     ready: usize,
     done: usize,
     broke: bool,
-    /// By leaf: workers that have ended it, and whether one of them threw.
+    /// By leaf: the number of workers that have ended it, and whether one of them threw.
     leaves: BTreeMap<u32, (usize, bool)>,
     on_report: &'a mut dyn FnMut(AgentReport),
 }
@@ -136,9 +136,9 @@ impl ActiveWorkers<'_> {
         }
     }
 
-    fn tell(&self, command: &WorkerCommand) {
+    fn send(&self, command: &WorkerCommand) {
         for worker in &self.workers {
-            // A worker that is gone has said so, or will.
+            // A worker that has ended has reported its end, or will.
             let _ = worker.blocking_send(command.clone());
         }
     }
@@ -147,30 +147,30 @@ impl ActiveWorkers<'_> {
         match command {
             AgentCommand::Start { zero } => {
                 self.monotonic = zero;
-                self.tell(&WorkerCommand::Start { zero });
+                self.send(&WorkerCommand::Start { zero });
             }
             AgentCommand::Begin { leaf, at } => {
                 let shared = Arc::new(LeafShared::new(self.workers.len(), self.numbers(leaf)));
-                self.tell(&WorkerCommand::Begin { leaf, at, shared });
+                self.send(&WorkerCommand::Begin { leaf, at, shared });
             }
-            AgentCommand::Stop => self.tell(&WorkerCommand::Stop),
-            AgentCommand::Halt => self.tell(&WorkerCommand::Halt),
-            AgentCommand::Scale { at, factor } => self.tell(&WorkerCommand::Scale { at, factor }),
+            AgentCommand::Stop => self.send(&WorkerCommand::Stop),
+            AgentCommand::Halt => self.send(&WorkerCommand::Halt),
+            AgentCommand::Scale { at, factor } => self.send(&WorkerCommand::Scale { at, factor }),
             AgentCommand::Lease { until } => {
                 for worker in &self.workers {
-                    // One that is too busy to take it hears the next; the first finds it waiting.
+                    // A busy worker gets the next lease. The channel always has room for the first one.
                     let _ = worker.try_send(WorkerCommand::Lease { until });
                 }
             }
             AgentCommand::HandOver { lost, left, from, is_of_load } => {
                 let handover = Handover::of_agents(self.firsts, self.share.of, lost, &left, from, is_of_load);
-                self.tell(&WorkerCommand::HandOver(handover));
+                self.send(&WorkerCommand::HandOver(handover));
             }
-            AgentCommand::Finish => self.tell(&WorkerCommand::Finish),
+            AgentCommand::Finish => self.send(&WorkerCommand::Finish),
         }
     }
 
-    /// The agents number the iterations of closed load in turn, but for a count that all share.
+    /// The agents number the iterations of closed load in turn, except for a count that all share.
     fn numbers(&self, leaf: u32) -> IterationNumbers {
         match self.plan.leaves().get(leaf as usize).map(|run| &run.profile) {
             Some(LoadProfile::Iterations { count, split: IterationSplit::Shared, .. }) => {
@@ -211,8 +211,8 @@ impl ActiveWorkers<'_> {
                 self.done += 1;
                 if !std::mem::replace(&mut self.broke, true) {
                     (self.on_report)(AgentReport::Broke(error.to_string()));
-                    self.tell(&WorkerCommand::Halt);
-                    self.tell(&WorkerCommand::Finish);
+                    self.send(&WorkerCommand::Halt);
+                    self.send(&WorkerCommand::Finish);
                 }
             }
             WorkerReport::Lost { .. } => {}

@@ -1,8 +1,7 @@
 //! When the arrivals of an open profile are due.
-//!
-//! The rate's integral A(t) grows along the stages; an evenly spaced arrival *k* is due where A(t) = k, a Poisson arrival
-//! where A(t) is the sum of *k* unit exponentials (time rescaling, which is exact for any rate). Every worker walks
-//! the whole sequence and keeps its own share, so that the shares always add up to the whole.
+//! The rate's integral A(t) grows along the stages. An evenly spaced arrival *k* is due where A(t) = k. A Poisson arrival is due where A(t) is the
+//! sum of *k* unit exponentials (time rescaling, which is exact for any rate). Every worker walks the whole sequence and keeps its own share, so the
+//! shares always add up to the whole.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use crate::handover::Handover;
 pub struct Due {
     pub offset_ns: Nanos,
     pub sequence: u64,
-    /// One of a burst: all of them are to start together.
+    /// The arrival belongs to a burst, whose arrivals all start together.
     pub at_once: bool,
 }
 
@@ -34,34 +33,34 @@ impl ArrivalShare {
     pub const WHOLE: ArrivalShare = ArrivalShare { index: 0, of: 1 };
 }
 
-/// A handover as a leaf's arrivals know it.
+/// A handover, relative to one leaf.
 #[derive(Debug, Clone)]
 struct HandedOver {
     handover: Handover,
-    /// Offset of the first arrival that others make.
+    /// Offset of the first arrival that is handed over.
     from_ns: Nanos,
-    /// Earlier ones were passed by when it was heard of: nobody makes them.
+    /// Arrivals before this one had already been passed when the handover arrived, so nobody generates them.
     from_sequence: u64,
 }
 
 /// The arrivals of one leaf in order, as an iterator of O(1) memory. Clones repeat the same sequence.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
-    /// Shared by the clones, which are made for every look ahead.
+    /// Shared by the clones. Every look-ahead creates a clone.
     stages: Arc<[OpenStage]>,
     share: ArrivalShare,
-    /// In the order in which agents were lost. Shared by the clones, too.
+    /// In the order in which agents were lost. Also shared by the clones.
     handed_over: Arc<[HandedOver]>,
     random: Xoshiro256PlusPlus,
     /// Stage being walked, its start, and A at its start.
     stage: usize,
     stage_start_s: f64,
     stage_integral: f64,
-    /// Arrivals of the present burst still to come.
+    /// Arrivals of the current burst that have not been returned yet.
     burst_left: u64,
     /// Value of the scaled integral at which the next rate arrival is due.
     wanted: f64,
-    /// Since the last change of scale: `(A there, scaled integral there, factor)`.
+    /// At the last change of scale: `(A, scaled integral, factor)`.
     base: (f64, f64, f64),
     changes: VecDeque<(f64, f64)>,
     sequence: u64,
@@ -84,26 +83,26 @@ impl Arrivals {
             sequence: 0,
         };
         arrivals.enter_stage();
-        // A Poisson process has no arrival at its very start; its first gap is drawn like all others.
+        // A Poisson process has no arrival at its very start. Its first gap is drawn like all others.
         arrivals.wanted = arrivals.gap_before_first();
         arrivals
     }
 
-    /// Multiplies the rate by `factor` (relative to the plan; 0 pauses) from this offset on. Bursts keep their size.
-    /// Offsets must not decrease from call to call, nor lie before an arrival already handed out.
+    /// Multiplies the rate by `factor` (relative to the plan; 0 pauses) from this offset on. Bursts keep their size. Offsets must not decrease from
+    /// call to call, nor lie before an arrival that was already returned.
     pub fn scale_from(&mut self, offset_ns: Nanos, factor: f64) {
         self.changes.push_back((offset_ns as f64 / 1e9, factor.max(0.0)));
     }
 
-    /// Hands the part of others over, to this worker among those that are left. `begin`: of the leaf, on the run's clock. `from_sequence`:
-    /// arrivals before this one are nobody's, as some walker of the same share has passed them by.
+    /// Adds a handover of lost workers' arrivals to the remaining workers, this one among them. `begin`: of the leaf, on the run's clock.
+    /// `from_sequence`: no worker generates lost arrivals before this one, since a walker of the same share has already passed them.
     pub fn hand_over(&mut self, handover: &Handover, begin: Nanos, from_sequence: u64) {
         let from_ns = handover.from.saturating_sub(begin);
         let one_more = HandedOver { handover: handover.clone(), from_ns, from_sequence };
         self.handed_over = self.handed_over.iter().cloned().chain([one_more]).collect();
     }
 
-    /// Number of the first arrival, of all workers, that was not looked at yet.
+    /// Number of the first arrival, over all workers, that has not been examined yet.
     pub fn next_sequence(&self) -> u64 {
         self.sequence
     }
@@ -113,8 +112,8 @@ impl Arrivals {
         let (mut owner, mut turn, mut from_sequence) = (due.sequence % of, due.sequence / of, 0);
         for handed in &*self.handed_over {
             if due.offset_ns >= handed.from_ns && handed.handover.lost.contains(&owner) {
-                let Some(heir) = handed.handover.heir(of, turn) else { return false };
-                (owner, turn) = heir;
+                let Some(successor) = handed.handover.successor(of, turn) else { return false };
+                (owner, turn) = successor;
                 from_sequence = handed.from_sequence.max(from_sequence);
             }
         }
@@ -128,7 +127,7 @@ impl Arrivals {
         }
     }
 
-    /// A draw from the unit exponential distribution, by inversion.
+    /// A sample of the unit exponential distribution, by inversion.
     fn exponential(&mut self) -> f64 {
         let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         -(1.0 - uniform).ln()
@@ -191,7 +190,7 @@ impl Arrivals {
                     continue;
                 }
             }
-            // The tolerance keeps rounding from adding an arrival at the very end of a stage: 4/s for 60 s is 240.
+            // The tolerance prevents rounding from adding an arrival at the very end of a stage: 4/s for 60 s is 240.
             if target >= end_integral - 1e-9 {
                 return None;
             }
@@ -274,8 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn stages_carry_their_remainder_on() {
-        // 1.5 arrivals in the first second, 1.5 in the second: three in all, the second stage's first is at its middle.
+    fn the_remainder_of_a_stage_carries_over() {
+        // 1.5 arrivals in the first second and 1.5 in the second: three in total. The second stage's first arrival is at its middle.
         assert_eq!(offsets(&[rate(1.5, 1.5, 1), rate(1.5, 1.5, 1)]), vec![0, 666_666_667, 1_333_333_333]);
     }
 
@@ -338,27 +337,27 @@ mod tests {
         }
 
         #[test]
-        fn what_is_left_makes_the_whole_from_each_handover_on(
+        fn remaining_workers_cover_all_arrivals_after_each_handover(
             stages in proptest::collection::vec(any_stage(), 1..5), seed: u64, from in 0u64..4 * S, later in 0u64..4 * S,
         ) {
-            // Of four agents with five workers, the second is lost, and then the last.
+            // Of four agents with five workers, the second agent is lost first, and the last agent after it.
             let firsts = [0, 1, 3, 4];
             let losses = [(1, vec![0, 2, 3], from), (3, vec![0, 2], from + later)];
             let handovers = losses.map(|(lost, left, from)| Handover::of_agents(&firsts, 5, lost, &left, from, true));
             let end_of = |worker: u64| match worker { 1 | 2 => from, 4 => from + later, _ => Nanos::MAX };
-            let made = (0..5).flat_map(|index| {
+            let started = (0..5).flat_map(|index| {
                 let mut arrivals = Arrivals::new(&stages, seed, ArrivalShare { index, of: 5 });
                 handovers.iter().for_each(|handover| arrivals.hand_over(handover, 0, 0));
                 arrivals.take_while(move |due| due.offset_ns < end_of(index))
             });
-            let mut made: Vec<Due> = made.collect();
-            made.sort_by_key(|due| due.sequence);
+            let mut started: Vec<Due> = started.collect();
+            started.sort_by_key(|due| due.sequence);
             let whole: Vec<Due> = Arrivals::new(&stages, seed, ArrivalShare::WHOLE).collect();
-            prop_assert_eq!(whole, made);
+            prop_assert_eq!(whole, started);
         }
 
         #[test]
-        fn arrivals_are_in_order_inside_the_profile_and_as_many_as_asked(stages in proptest::collection::vec(any_stage(), 1..5)) {
+        fn arrivals_are_in_order_within_the_profile_and_complete(stages in proptest::collection::vec(any_stage(), 1..5)) {
             let even: Vec<OpenStage> = stages.into_iter().map(|stage| match stage {
                 OpenStage::Rate { from, to, duration_ns, .. } => OpenStage::Rate { from, to, duration_ns, timing: Timing::Even },
                 burst => burst,

@@ -1,4 +1,4 @@
-//! Merges the workers' snapshots of the same second, and hands them on in order.
+//! Merges the workers' snapshots of the same second, and forwards them in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use loadstone_metrics::{Mark, MarkKind, Nanos, Snapshot};
 use crate::messages::SNAPSHOT_NS;
 use crate::series_bound::SeriesBound;
 
-/// A snapshot is handed on without a worker's part when that part is this late.
-const LATE_NS: Nanos = 3 * SNAPSHOT_NS;
+/// A snapshot is forwarded without a worker's part when that part is this late.
+const PART_OVERDUE_NS: Nanos = 3 * SNAPSHOT_NS;
 
-/// Snapshots that do not yet have every worker's part. A "worker" is whoever sends parts: an agent of a fleet, too.
+/// Snapshots that do not have every worker's part yet. A "worker" is any sender of parts, including an agent of a fleet.
 pub(crate) struct SnapshotAssembly {
     workers: BTreeSet<usize>,
     whole: usize,
-    /// What people call them.
+    /// The user-visible noun for a sender of parts.
     noun: &'static str,
-    /// By number: what has come so far, and from which workers.
+    /// By second: the parts so far, merged, and the workers that sent them.
     partial: BTreeMap<u32, (Snapshot, BTreeSet<usize>)>,
-    /// The first second that was not handed on yet.
+    /// The first second that was not forwarded yet.
     next: u32,
-    /// Parts of seconds that were.
+    /// Late parts of seconds that were already forwarded.
     late: Option<Snapshot>,
     series: SeriesBound,
 }
@@ -31,16 +31,16 @@ impl SnapshotAssembly {
         Self { workers: (0..workers).collect(), whole: workers, noun: "workers", partial: BTreeMap::new(), next: 0, late: None, series }
     }
 
-    /// The same of a fleet's agents.
+    /// An assembly for the agents of a fleet.
     pub(crate) fn of_agents(agents: usize, series_max: u32) -> Self {
         Self { noun: "agents", ..Self::new(agents, series_max) }
     }
 
-    /// Adds one worker's part of a second. Where that second was handed on without it, the part is counted in the next one that is: late, but
-    /// neither lost nor counted twice.
+    /// Adds one worker's part of a second. If that second was already forwarded without it, the part is added to the next one that is forwarded: it
+    /// is late, but neither lost nor counted twice.
     pub(crate) fn add(&mut self, worker: usize, mut snapshot: Snapshot) {
         if snapshot.slice < self.next {
-            let text = format!("a part of second {} came late and is counted here", snapshot.slice);
+            let text = format!("part of second {} arrived late and is counted here", snapshot.slice);
             snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
             match &mut self.late {
                 Some(late) => late.merge(snapshot),
@@ -59,49 +59,49 @@ impl SnapshotAssembly {
         }
     }
 
-    /// Number of the first second that was not handed on yet.
+    /// Number of the first second that was not forwarded yet.
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
 
-    /// No more parts will come from this worker; seconds are complete without it.
+    /// Expects no more parts from this worker. Seconds are complete without it.
     pub(crate) fn lose(&mut self, worker: usize) {
         self.workers.remove(&worker);
     }
 
-    /// The oldest snapshot, where it has every worker's part.
+    /// The oldest snapshot, if it has every worker's part.
     pub(crate) fn take_complete(&mut self) -> Option<Box<Snapshot>> {
         let entry = self.partial.first_entry().filter(|entry| entry.get().1.is_superset(&self.workers))?;
         let (snapshot, _) = entry.remove();
-        Some(self.handed_on(snapshot))
+        Some(self.finished(snapshot))
     }
 
-    /// The oldest snapshot, where a worker's part of it is overdue: one stuck worker must not blind the others.
+    /// The oldest snapshot, if a worker's part of it is overdue. One stuck worker must not hide the others.
     pub(crate) fn take_late(&mut self, now: Nanos) -> Option<Box<Snapshot>> {
-        let entry = self.partial.first_entry().filter(|entry| entry.get().0.end + LATE_NS <= now)?;
+        let entry = self.partial.first_entry().filter(|entry| entry.get().0.end + PART_OVERDUE_NS <= now)?;
         let (mut snapshot, from) = entry.remove();
         let silent = self.workers.difference(&from).count();
-        // None: every part is there, and only the collector was late.
+        // Zero silent workers: every part has arrived, and only this collector was late.
         if silent > 0 {
             let text = format!("{silent} of {} {} were silent for this second", self.whole, self.noun);
             snapshot.marks.push(Mark { at: snapshot.end, kind: MarkKind::Warning, text });
         }
-        Some(self.handed_on(snapshot))
+        Some(self.finished(snapshot))
     }
 
-    /// The oldest snapshot, complete or not, and whether it was the last.
+    /// The oldest snapshot, complete or not, and whether it is the last.
     pub(crate) fn take_rest(&mut self) -> Option<(Box<Snapshot>, bool)> {
         let snapshot = match self.partial.pop_first() {
             Some((_, (snapshot, _))) => snapshot,
-            // Its time has passed: what is left to tell has none of its own.
+            // The late part's own second is over, so the part goes into a snapshot of length zero.
             None => self.late.take().map(|late| Snapshot { slice: self.next, start: late.end, ..late })?,
         };
-        let snapshot = self.handed_on(snapshot);
+        let snapshot = self.finished(snapshot);
         Some((snapshot, self.partial.is_empty()))
     }
 
-    /// With what came late, as small as it goes, and with no more series than the run keeps apart.
-    fn handed_on(&mut self, mut snapshot: Snapshot) -> Box<Snapshot> {
+    /// Adds the late parts, compacts the snapshot, and limits its series to those that the run keeps apart.
+    fn finished(&mut self, mut snapshot: Snapshot) -> Box<Snapshot> {
         self.next = snapshot.slice + 1;
         if let Some(late) = self.late.take() {
             snapshot.merge(Snapshot { start: snapshot.start, end: snapshot.end, ..late });
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_are_handed_on_in_order_once_every_part_is_there() {
+    fn complete_snapshots_are_forwarded_in_order() {
         let mut assembly = SnapshotAssembly::new(2, 10);
         assembly.add(0, part(0, 0));
         assembly.add(0, part(0, 1));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_worker_holds_a_snapshot_up_for_three_seconds() {
+    fn a_silent_worker_delays_a_snapshot_for_three_seconds() {
         let mut assembly = SnapshotAssembly::new(3, 10);
         assembly.add(0, part(0, 0));
         assembly.add(2, part(2, 0));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_was_silent_where_only_the_collector_is_late() {
+    fn no_worker_is_silent_if_only_the_collector_is_late() {
         let mut assembly = SnapshotAssembly::new(2, 10);
         assembly.add(0, part(0, 0));
         assembly.add(1, part(1, 0));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_the_rest_is_known_as_such() {
+    fn the_last_of_the_rest_is_marked_as_last() {
         let mut assembly = SnapshotAssembly::new(2, 10);
         for number in [4, 2, 3] {
             assembly.add(0, part(0, number));
@@ -173,21 +173,21 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_comes_after_its_second_was_handed_on_is_counted_once_in_the_next() {
+    fn a_late_part_is_counted_once_in_the_next_second() {
         let mut assembly = SnapshotAssembly::new(2, 10);
         assembly.add(0, counted(0, 0, 1));
         assert_eq!(assembly.take_late(4 * S).unwrap().leaves[0].started, 1);
         assembly.add(1, counted(1, 0, 20));
-        assert!(assembly.take_complete().is_none(), "it is no second of its own");
+        assert!(assembly.take_complete().is_none(), "a late part is not a separate second");
         assembly.add(0, counted(0, 1, 300));
         assembly.add(1, counted(1, 1, 4_000));
         let next = assembly.take_complete().unwrap();
         assert_eq!((next.slice, next.start, next.end, next.leaves[0].started), (1, S, 2 * S, 4_320));
-        assert_eq!(next.marks[0].text, "a part of second 0 came late and is counted here");
+        assert_eq!(next.marks[0].text, "part of second 0 arrived late and is counted here");
     }
 
     #[test]
-    fn a_part_that_comes_after_all_seconds_is_the_rest() {
+    fn a_part_after_the_last_second_is_forwarded_as_the_rest() {
         let mut assembly = SnapshotAssembly::new(2, 10);
         assembly.add(0, counted(0, 0, 1));
         assembly.take_late(4 * S).unwrap();
@@ -198,11 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_complete_without_a_worker_that_was_lost_and_keep_what_it_sent() {
+    fn seconds_are_complete_without_a_lost_worker_and_keep_its_parts() {
         let mut assembly = SnapshotAssembly::new(2, 10);
         assembly.add(1, counted(1, 0, 20));
         assembly.lose(1);
-        assert!(assembly.take_complete().is_none(), "the other's part is still to come");
+        assert!(assembly.take_complete().is_none(), "the other worker's part has not arrived yet");
         assembly.add(0, counted(0, 0, 1));
         assert_eq!(assembly.take_complete().unwrap().leaves[0].started, 21);
     }

@@ -1,8 +1,8 @@
-//! How long CPU limits kept this process from running: its control group's and those of the groups around it.
+//! How long CPU limits throttled this process: those of its control group and of the groups around it.
 
 use std::path::{Path, PathBuf};
 
-const MOUNT: &str = "/sys/fs/cgroup";
+const CGROUP_MOUNT: &str = "/sys/fs/cgroup";
 
 /// The `cpu.stat` files of the groups that this process is in.
 #[derive(Debug, Default)]
@@ -18,14 +18,14 @@ impl CpuLimits {
         Self { files }
     }
 
-    /// The sum over the groups: a limit further up throttles on its own account. Nanoseconds.
+    /// The sum over the groups, in nanoseconds. Each group counts its own throttling.
     pub(crate) fn throttled_ns(&self) -> u64 {
         self.files.iter().map(|file| throttled_ns(&std::fs::read_to_string(file).unwrap_or_default())).sum()
     }
 }
 
-/// Where the files may be, by the lines of /proc/self/cgroup (cgroups(7)): `0::/a/b` in the unified hierarchy, `4:cpu,cpuacct:/a/b` in
-/// one of its own. In a container the path may not be visible; its own group is then the mount itself.
+/// Where the files may be, according to the lines of /proc/self/cgroup (cgroups(7)): `0::/a/b` in the unified hierarchy, `4:cpu,cpuacct:/a/b` in a
+/// separate one. In a container the path may not be visible; the mount itself is then its group.
 fn candidates(own: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in own.lines() {
@@ -37,10 +37,10 @@ fn candidates(own: &str) -> Vec<PathBuf> {
             _ => continue,
         };
         for root in roots {
-            let mount = Path::new(MOUNT).join(root);
+            let mount = Path::new(CGROUP_MOUNT).join(root);
             let groups = Path::new(path).ancestors().map(|group| mount.join(group.strip_prefix("/").unwrap_or(group)).join("cpu.stat"));
             files.extend(groups);
-            // `cpu` is most often a link to `cpu,cpuacct`: the first that is there counts.
+            // `cpu` is usually a link to `cpu,cpuacct`. The first one that exists counts.
             if mount.join("cpu.stat").is_file() {
                 break;
             }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_and_those_around_it_are_looked_for() {
+    fn a_group_and_its_ancestors_are_found() {
         let shown = |own: &str| candidates(own).iter().map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>();
         let own = shown("0::/user.slice/app.service\n");
         assert!(own.starts_with(&[

@@ -1,4 +1,4 @@
-//! Closed load: a number of users, each in its loop.
+//! Closed load: a number of users, each in a loop of iterations.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,17 +14,17 @@ use crate::messages::{IterationNumbers, LeafShared};
 use crate::tasks::{Spawner, Tasks};
 use crate::user::{UserFactory, VirtualUser};
 
-/// How many iterations a user may still run.
+/// How many more iterations a user may run.
 pub(crate) enum Quota {
-    /// For as long as the level wants it.
+    /// As many as it can while the level includes it.
     Unlimited,
     PerUser(u64),
-    /// As many as are left of so many for all users of all workers.
+    /// As many as remain of a count that all users of all workers share.
     Shared(u64),
 }
 
 impl Quota {
-    /// The number of the user's next iteration, from the leaf's; `None` when it may run no more.
+    /// The number of the user's next iteration within the leaf. `None`: the user may run no more.
     fn take(&mut self, numbers: &IterationNumbers) -> Option<u64> {
         if let Quota::PerUser(left) = self {
             *left = left.checked_sub(1)?;
@@ -40,16 +40,16 @@ impl Quota {
 /// The virtual users of a closed leaf on one worker.
 struct UserLoops<C: UserFactory> {
     leaf: Rc<ActiveLeaf<C>>,
-    /// By local index. A user that is no longer wanted leaves after its iteration.
+    /// By local index. A user that the level no longer includes leaves after its iteration.
     users: RefCell<Vec<Rc<LoopingUser>>>,
     level: Cell<usize>,
     present: Cell<u64>,
-    /// Numbers the leaf's iterations, common to all workers, so that none is left out. One atomic add per iteration of closed load.
+    /// Numbers the leaf's iterations over all workers without gaps. This costs one atomic add per iteration of closed load.
     shared: Arc<LeafShared>,
     spawner: Spawner,
 }
 
-/// One index of the level: whether the level wants a user there, and whether one is there.
+/// One index of the level: whether the level includes a user there, and whether a user is there.
 #[derive(Default)]
 struct LoopingUser {
     wanted: Cell<bool>,
@@ -61,7 +61,7 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[Close
     let level = UserLevel::new(stages);
     let tasks = Tasks::default();
     let loops = UserLoops::new(leaf, shared, &tasks);
-    tasks.beside(follow(loops, level)).await;
+    tasks.run_until(follow(loops, level)).await;
 }
 
 /// Runs a counted profile on one worker.
@@ -89,7 +89,7 @@ pub(crate) async fn run_iterations<C: UserFactory>(
         }
         loops.wind_down().await;
     };
-    tasks.beside(lead).await;
+    tasks.run_until(lead).await;
 }
 
 async fn follow<C: UserFactory>(loops: Rc<UserLoops<C>>, level: UserLevel) {
@@ -112,11 +112,11 @@ impl<C: UserFactory> UserLoops<C> {
         Rc::new(Self { leaf, users: RefCell::default(), level: Cell::new(0), present: Cell::new(0), shared, spawner: tasks.spawner() })
     }
 
-    /// Makes the level of all workers together `users`; this worker keeps its share of them, and of those of others that were lost. Returns when
-    /// there will be more of the latter.
+    /// Sets the level of all workers together to `users`. This worker runs its share of them, and its share of those of lost workers. Returns when
+    /// the latter will grow.
     fn set_level(self: &Rc<Self>, users: u64, quota: impl Fn() -> Quota) -> Option<Nanos> {
         let handovers = self.leaf.handovers();
-        // How many of its iterations a user that was lost had run is not known, where each runs so many.
+        // If each user has its own count, the number of iterations that a lost user had already run is unknown.
         let is_of_users = matches!(quota(), Quota::PerUser(_));
         let now = self.leaf.now();
         let begun = if is_of_users { 0 } else { handovers.iter().take_while(|handover| handover.from <= now).count() };
@@ -142,7 +142,7 @@ impl<C: UserFactory> UserLoops<C> {
         handovers.get(begun).filter(|_| !is_of_users).map(|handover| handover.from)
     }
 
-    /// Lets running iterations finish within the graceful stop.
+    /// Waits for running iterations, at most for the graceful stop.
     async fn wind_down(&self) {
         let leaf = &self.leaf;
         leaf.stop();
@@ -154,17 +154,17 @@ impl<C: UserFactory> UserLoops<C> {
     }
 }
 
-/// The task of one user: iteration after iteration, while it is wanted and has any left.
+/// The task of one user: one iteration after another, while the level includes it and its quota lasts.
 async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>, mut quota: Quota) {
     let leaf = Rc::clone(&loops.leaf);
     let Some(mut user) = leaf.new_user() else { return };
-    let can_go_on = user.begin(leaf.aside()).await;
+    let can_go_on = user.begin(leaf.outside_iteration()).await;
     // The end of an iteration is the start of the next.
     let mut now = leaf.now();
     while can_go_on && slot.wanted.get() && !leaf.is_stopping() {
         let Some(at) = leaf.may_start(now).await else { break };
         now = at;
-        // At the end of the load users may be awake before the one who stops them.
+        // At the end of the load, users may wake up before the dispatcher stops them.
         if now >= leaf.load_end.get() {
             break;
         }
@@ -175,7 +175,7 @@ async fn run_user<C: UserFactory>(loops: Rc<UserLoops<C>>, slot: Rc<LoopingUser>
         }
     }
     if can_go_on {
-        user.finish(leaf.aside()).await;
+        user.finish(leaf.outside_iteration()).await;
     }
     slot.present.set(false);
     loops.present.set(loops.present.get() - 1);

@@ -1,44 +1,44 @@
-//! What may be asked of a load under way, what it reports, and how it ends.
+//! Requests to a running load, the events it reports, and how it ends.
 //!
-//! Plain values that cross threads; `messages` says how they travel. Deliberately absent: what the workers and the coordinator tell
-//! each other, which nobody outside the engine sees.
+//! These are plain values that cross threads; `messages` has the channels. Deliberately absent: messages between workers and the coordinator, which
+//! only the engine sees.
 
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{Nanos, Snapshot};
 
 use crate::user::UserError;
 
-/// What someone asks of a load under way.
+/// A request to a running load.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadControl {
-    /// No more iterations; the running ones may finish.
+    /// Start no further iteration. Running ones may finish.
     Stop(StopReason),
     /// End now; running iterations are interrupted.
     Halt(StopReason),
     /// Multiply the planned load; 0 pauses it.
     Scale(f64),
-    /// Stop waiting after the load, see [`Coordinator::lingering`](crate::Coordinator::lingering).
+    /// Stop waiting after the load: see [`Coordinator::lingering`](crate::Coordinator::lingering).
     Release,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
-    /// The user asked for it.
+    /// The user requested it.
     User,
-    /// A threshold with abort failed; its label.
+    /// A threshold with `abort` failed. The string is its label.
     Threshold(String),
-    /// A set-up failed, so what it prepares cannot run; its scenario.
+    /// A set-up failed, so the load that depends on it cannot run. The string is its scenario.
     SetUp(String),
-    /// The script asks for what does not exist.
+    /// The script refers to something that does not exist.
     Script(String),
-    /// Something outside the load broke (disk full, …).
+    /// Something outside the load failed, for example a full disk.
     Failure(String),
 }
 
-/// What happens in a run, in order.
+/// An event of a run. Events arrive in order.
 #[derive(Debug)]
 pub enum LoadEvent {
-    /// Every worker is ready and the run's time begins: all instants count from this zero. Does not come where a worker could not be made ready.
+    /// Every worker is ready and the run's time begins: all instants count from this zero. This event is not sent if a worker could not get ready.
     Ready {
         zero: Monotonic,
     },
@@ -51,40 +51,40 @@ pub enum LoadEvent {
         leaf: u32,
         at: Nanos,
     },
-    /// All load has ended as planned, and the run goes on until [`LoadControl::Release`]; only where the coordinator lingers.
+    /// All load has ended as planned, and the run continues until [`LoadControl::Release`]. Sent only if the coordinator lingers.
     LoadEnded {
         at: Nanos,
     },
-    /// One second of all workers together.
+    /// One second of all workers, merged.
     Snapshot(Box<Snapshot>),
-    /// The last one.
+    /// The last second.
     LastSnapshot(Box<Snapshot>),
 }
 
-/// How the load came to its end.
+/// How the load ended.
 #[derive(Debug)]
 pub enum LoadEnding {
     Completed,
     Stopped(StopReason),
-    /// A worker could not start, or broke.
+    /// A worker could not start, or failed.
     Broke(WorkerError),
 }
 
-/// Why a worker could not go on. Always the generator's own failure: a failing target is an outcome.
+/// Why a worker could not continue. It is always the generator's own failure: a failing target is an outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     #[error("cannot start {workers} workers: {source}")]
     Runtime { workers: u32, source: std::io::Error },
     #[error("cannot start worker {worker}: {source}")]
     Thread { worker: u32, source: std::io::Error },
-    #[error("cannot give worker {worker} a file descriptor table of its own: {source}")]
+    #[error("cannot create a separate file descriptor table for worker {worker}: {source}")]
     Descriptors { worker: u32, source: std::io::Error },
     #[error("cannot create the timer of worker {worker}: {source}")]
     Timer { worker: u32, source: std::io::Error },
-    /// What supplies the virtual users, or a further one of them, could not be made.
+    /// The user factory, or a further user, could not be created.
     #[error("{0}")]
     Users(UserError),
-    /// An agent could not go on, or no agent is left.
+    /// An agent could not continue, or no agent is left.
     #[error("{0}")]
     Agent(String),
     #[error("worker {worker} panicked ({message}): this is a bug in Loadstone")]

@@ -1,6 +1,6 @@
-//! Runs the load over the workers of this process, or over the agents of a fleet, and waits for their end.
+//! Runs the load over the workers of this process, or over the agents of a fleet, and waits until they end.
 //!
-//! Read [`Coordinator::run`] first; what happens while the load is under way is in `active_load`.
+//! Read [`Coordinator::run`] first. `active_load` handles what happens during the load.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use loadstone_metrics::Nanos;
 use loadstone_plan::TestPlan;
 
-use crate::active_load::{ActiveLoad, Pacing, Post};
+use crate::active_load::{ActiveLoad, CommandSink, Pacing};
 use crate::agent_messages::AgentCommand;
 use crate::context::{WorkerContext, WorkerShare};
 use crate::control::{LoadControl, LoadEnding, LoadEvent};
@@ -17,7 +17,7 @@ use crate::messages::{CoordinatorInput, LoadHandle};
 use crate::threads::WorkerThreads;
 use crate::user::UserFactory;
 
-/// A run about to start.
+/// A run that is about to start.
 pub struct Coordinator {
     plan: Arc<TestPlan>,
     workers: u32,
@@ -28,33 +28,33 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// `workers`: one per core that the generator may use; over agents, all of theirs.
+    /// `workers`: one per core that the generator may use. For a fleet: the workers of all agents together.
     pub fn new(plan: Arc<TestPlan>, workers: u32) -> Self {
         let (sender, inputs) = sync_channel(1024);
         let tables = DescriptorTables::OneForAll;
         Self { plan, workers: workers.max(1), inputs, sender, lingers: false, tables }
     }
 
-    /// Whether each worker gets a file descriptor table of its own, and so room for as many connections as the limit allows one process.
+    /// Sets whether each worker gets a separate file descriptor table. Each table has room for as many connections as the limit allows one process.
     pub fn with_tables(mut self, tables: DescriptorTables) -> Self {
         self.tables = tables;
         self
     }
 
-    /// When the load has ended as planned, the run goes on (snapshots without load) until [`LoadControl::Release`] or a stop. A stop
-    /// by the user then only ends the waiting: the run has completed.
+    /// Lets the run continue after the planned load (snapshots without load) until [`LoadControl::Release`] or a stop. A stop by the user then only
+    /// ends the waiting: the run has completed.
     pub fn lingering(mut self) -> Self {
         self.lingers = true;
         self
     }
 
-    /// By which other threads steer the load.
+    /// A handle with which other threads control the load.
     pub fn handle(&self) -> LoadHandle {
         LoadHandle::new(self.sender.clone())
     }
 
-    /// Runs the whole load on this and the workers' threads. `make_factory` is called once on each worker's thread; its error ends the
-    /// run. `on_event` is called on this thread, and what it returns is carried out.
+    /// Runs the whole load on this thread and those of the workers. `make_factory` is called once on each worker's thread; its error ends the run.
+    /// `on_event` is called on this thread, and the control it returns is applied.
     pub fn run<C: UserFactory, E>(
         self,
         make_factory: impl Fn(&WorkerContext) -> Result<C, E> + Send + Sync,
@@ -71,13 +71,13 @@ impl Coordinator {
                 Err(error) => return LoadEnding::Broke(error),
             };
             drop(sender);
-            let posts = to_workers.into_iter().map(Post::Worker).collect();
-            ActiveLoad::new(&plan, posts, Pacing::of_threads(), lingers, &mut on_event).run(&inputs)
+            let senders = to_workers.into_iter().map(CommandSink::Worker).collect();
+            ActiveLoad::new(&plan, senders, Pacing::for_threads(), lingers, &mut on_event).run(&inputs)
         })
     }
 
-    /// Runs the whole load on agents, each of which is told by its own function, and tells by [`LoadHandle::report`](crate::LoadHandle).
-    /// Nothing is called but on this thread. `lead_ns`: time between telling them and what they are told to begin.
+    /// Runs the whole load on agents. Each agent is commanded through its own function, and reports with [`LoadHandle::report`](crate::LoadHandle).
+    /// Everything is called on this thread. `lead_ns`: time between a command and the instant at which it takes effect.
     pub fn run_agents(
         self,
         agents: Vec<Box<dyn Fn(AgentCommand)>>,
@@ -86,12 +86,12 @@ impl Coordinator {
     ) -> LoadEnding {
         let Coordinator { plan, inputs, sender, lingers, .. } = self;
         drop(sender);
-        let posts = agents.into_iter().map(Post::Agent).collect();
-        ActiveLoad::new(&plan, posts, Pacing::of_agents(lead_ns), lingers, &mut on_event).run(&inputs)
+        let senders = agents.into_iter().map(CommandSink::Agent).collect();
+        ActiveLoad::new(&plan, senders, Pacing::of_agents(lead_ns), lingers, &mut on_event).run(&inputs)
     }
 }
 
 #[cfg(test)]
-mod around;
+mod set_ups;
 #[cfg(test)]
 mod tests;

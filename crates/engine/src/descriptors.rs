@@ -1,17 +1,18 @@
-//! A file descriptor table for each worker, where one table has no room for a run's connections.
+//! A separate file descriptor table for each worker, for runs whose connections do not fit into one table.
 //!
-//! The limit on open files (RLIMIT_NOFILE) bounds a *table*. The threads of a process share one, until a thread leaves with a copy of its own
-//! ([`split_off`]). From then on a descriptor is a number that means one thing there and another elsewhere, which demands of all our crates:
+//! The limit on open files (RLIMIT_NOFILE) bounds a *table*. The threads of a process share one table, until a thread leaves with a copy
+//! ([`split_off`]). From then on, the same descriptor number refers to different files in different tables. All our crates must therefore follow
+//! these rules:
 //!
-//! - **Nothing that holds a descriptor goes from thread to thread.** What workers share is memory; a file that several of them write to is opened
-//!   for each write (`script::data::collection`). A thread that a worker starts shares that worker's table (`protocol::dns`).
-//! - **A runtime that others wake exists before the first worker leaves.** To wake a runtime is to write to its eventfd, by its number in the
-//!   table of whoever does it. So the coordinator makes the runtimes of all workers, and Ctrl-C is watched, before any worker begins: these numbers
-//!   mean the same in every table, also where one worker wakes another (`exchange`). What a worker tells anybody else goes through channels of the
-//!   standard library, which need no descriptor.
-//! - **No copy keeps alive what its owner closes.** The other end of a socket or a pipe sees no end while a copy is open, so the worker closes its
-//!   copies of those at once. It keeps what runtimes are made of (eventfds, epolls, timers) and pairs of nameless Unix sockets, by which tokio
-//!   passes signals on: a signal may interrupt any thread, and any runtime may be the one that takes it up.
+//! - **No descriptor passes from thread to thread.** Workers share memory only. A file that several workers write to is opened for each write
+//!   (`script::data::collection`). A thread that a worker starts shares that worker's table (`protocol::dns`).
+//! - **A runtime that other threads wake exists before the first worker splits off.** Waking a runtime means writing to its eventfd, by its number in
+//!   the waker's table. The coordinator therefore creates the runtimes of all workers, and installs the Ctrl-C handler, before any worker begins.
+//!   These numbers then mean the same in every table, also when one worker wakes another (`exchange`). Workers report to other threads through
+//!   channels of the standard library, which need no descriptor.
+//! - **No copy keeps alive what its owner closes.** The peer of a socket or a pipe sees no end while a copy is open, so the worker closes its copies
+//!   of those at once. It keeps the parts of runtimes (eventfds, epolls, timers) and pairs of unnamed Unix sockets, through which tokio passes
+//!   signals on: a signal may interrupt any thread, and any runtime may handle it.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -20,7 +21,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 
 use rustix::fs::FileType;
 
-/// Whose file descriptors the workers open: one limit on open files for all, or one for each.
+/// Who shares a limit on open files: all workers together, or each worker alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DescriptorTables {
     #[default]
@@ -29,19 +30,19 @@ pub enum DescriptorTables {
 }
 
 /// Standard input, output and error.
-const STANDARD: RawFd = 2;
+const STANDARD_STREAM_LAST: RawFd = 2;
 
-/// Gives the calling thread a file descriptor table of its own. Call it before the thread owns any descriptor besides its runtime's.
+/// Moves the calling thread to a separate file descriptor table. Call it before the thread owns any descriptor other than its runtime's.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// The kernel refuses.
 pub(crate) fn split_off() -> io::Result<()> {
     own_table()?;
     let open: Vec<RawFd> =
         std::fs::read_dir("/proc/thread-self/fd")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     for descriptor in open {
-        if descriptor > STANDARD && is_of_others(descriptor) {
-            // SAFETY: what owns this number lives on another thread and closes it in another table; this thread owns nothing of that kind yet.
+        if descriptor > STANDARD_STREAM_LAST && is_of_others(descriptor) {
+            // SAFETY: the owner of this number lives on another thread and closes it in another table. This thread owns nothing of that kind yet.
             unsafe { libc::close(descriptor) };
         }
     }
@@ -49,9 +50,9 @@ pub(crate) fn split_off() -> io::Result<()> {
 }
 
 fn own_table() -> io::Result<()> {
-    // The first is there since Linux 2.6.16, but containers often forbid it, as it can do more; the second needs Linux 5.9. It closes nothing:
-    // no descriptor has that number.
-    // SAFETY: both change this thread's table alone, and every descriptor keeps its number.
+    // The first call exists since Linux 2.6.16, but containers often forbid it, as it can do more. The second needs Linux 5.9. It closes nothing: no
+    // descriptor has that number.
+    // SAFETY: both change only this thread's table, and every descriptor keeps its number.
     let left = unsafe {
         libc::unshare(libc::CLONE_FILES) == 0
             || libc::syscall(libc::SYS_close_range, u32::MAX - 1, u32::MAX, libc::CLOSE_RANGE_UNSHARE) == 0
@@ -59,9 +60,9 @@ fn own_table() -> io::Result<()> {
     if left { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether a copy of this could be missed by whoever waits for its end: sockets, pipes and files.
+/// Whether a copy of this descriptor could delay the end that its peer waits for. True for sockets, pipes and files.
 fn is_of_others(descriptor: RawFd) -> bool {
-    // SAFETY: the number is only asked about. One that is no longer open has no type.
+    // SAFETY: the number is only queried. A number that is no longer open has no type.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     match rustix::fs::fstat(borrowed).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
         Ok(FileType::Socket) => !passes_signals_on(descriptor),
@@ -73,7 +74,7 @@ fn is_of_others(descriptor: RawFd) -> bool {
 
 /// A pair of Unix sockets has a name on neither end.
 fn passes_signals_on(socket: RawFd) -> bool {
-    // SAFETY: a number that is never closed through this. Any other kind of socket gives errors for addresses.
+    // SAFETY: the number is never closed through this value. Any other kind of socket returns errors for its addresses.
     let socket = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) });
     [socket.local_addr(), socket.peer_addr()].iter().all(|end| end.as_ref().is_ok_and(SocketAddr::is_unnamed))
 }
@@ -88,24 +89,24 @@ mod tests {
     use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
     use std::thread;
 
-    /// A thread with a table of its own. It lives until the test is over, and does what it is sent.
+    /// A thread with a separate table. It lives until the test is over, and runs the closures it receives.
     fn apart<T: Send>(test: impl FnOnce(&SyncSender<Box<dyn FnOnce() + Send>>) -> T) -> T {
-        let (tell, told): (SyncSender<Box<dyn FnOnce() + Send>>, Receiver<_>) = sync_channel(1);
+        let (sender, receiver): (SyncSender<Box<dyn FnOnce() + Send>>, Receiver<_>) = sync_channel(1);
         let (ready, is_ready) = sync_channel(1);
         thread::scope(|scope| {
             scope.spawn(move || {
                 ready.send(split_off()).unwrap();
-                told.iter().for_each(|work| work());
+                receiver.iter().for_each(|work| work());
             });
             is_ready.recv().unwrap().unwrap();
-            let result = test(&tell);
-            drop(tell);
+            let result = test(&sender);
+            drop(sender);
             result
         })
     }
 
     #[test]
-    fn a_connection_that_its_owner_closes_ends_though_a_thread_has_split_off() {
+    fn a_closed_connection_ends_although_a_thread_has_split_off() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, _) = listener.accept().unwrap();
@@ -118,27 +119,27 @@ mod tests {
     }
 
     #[test]
-    fn what_a_thread_opens_after_it_has_split_off_is_nobody_elses() {
-        let (tell, told) = sync_channel(1);
+    fn descriptors_opened_after_the_split_are_private_to_the_thread() {
+        let (sender, receiver) = sync_channel(1);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         apart(|thread| {
             let work = move || {
                 let opened: Vec<File> = (0..200).map(|_| File::open("/dev/null").unwrap()).collect();
-                tell.send(opened.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>()).unwrap();
-                // Closed in this thread's table alone.
+                sender.send(opened.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>()).unwrap();
+                // Closed only in this thread's table.
                 drop(opened);
-                tell.send(Vec::new()).unwrap();
+                sender.send(Vec::new()).unwrap();
             };
             thread.send(Box::new(work)).unwrap();
-            let theirs = told.recv().unwrap();
-            assert!(theirs.contains(&listener.as_raw_fd()), "a number that means something else here");
-            told.recv().unwrap();
+            let theirs = receiver.recv().unwrap();
+            assert!(theirs.contains(&listener.as_raw_fd()), "the same number refers to something else here");
+            receiver.recv().unwrap();
             TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         });
     }
 
     #[test]
-    fn a_runtime_made_before_is_woken_from_both_sides() {
+    fn a_runtime_created_before_the_split_is_woken_from_both_sides() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         let (ask, mut asked) = tokio::sync::mpsc::channel::<u32>(1);
         let (answer, answered) = sync_channel(1);

@@ -1,8 +1,9 @@
-//! A worker's event loop: poll what was woken, fire the timers that are due, sleep until the next.
+//! A worker's event loop: poll the woken work, fire the timers that are due, sleep until the next timer.
 //!
-//! The runtime's own timers have a granularity of a millisecond; a timerfd is armed for the exact nanosecond instead. To arm it and to be woken
-//! by it costs more than a request does, so it is armed only when nothing else is left to do, and not for what is due at once. Where the users say that
-//! responses may be read late, and something is due soon, the worker sleeps until then whatever arrives: one wake-up then serves both.
+//! The runtime's own timers have a granularity of one millisecond. The event loop arms a timerfd for the exact nanosecond instead. Arming it and
+//! being woken by it costs more than a request does, so it is armed only when nothing else is left to do, and not for timers that are due at once. If
+//! the users allow late reads of responses and a timer is due soon, the worker sleeps until then, even if responses arrive: one wake-up then serves
+//! both.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -22,12 +23,13 @@ use tokio::io::unix::AsyncFd;
 
 use crate::turns::Turns;
 
-/// A turn that lasts longer than this kept every other user waiting and is recorded as a stall.
-const STALL_NS: u64 = 1_000_000;
-/// Rounds of fire and poll in one turn before sockets get their chance again.
-const ROUNDS_MAX: u32 = 16;
-/// What is due so soon is waited for awake: to sleep and be woken by a timer takes more CPU time than that (13 µs on a virtual machine).
-const AWAKE_NS: Nanos = 10_000;
+/// A turn that lasts longer than this delayed every other user and is recorded as a stall.
+const STALL_MIN_NS: u64 = 1_000_000;
+/// Rounds of firing timers and polling in one turn before the sockets are polled again.
+const ROUNDS_PER_TURN_MAX: u32 = 16;
+/// The worker spins for a deadline that is nearer than this. Sleeping and being woken by a timer takes more CPU time than that (13 µs on a virtual
+/// machine).
+const SPIN_MAX_NS: Nanos = 10_000;
 
 /// Drives `work` and the clock of one thread on a tokio current-thread runtime.
 pub(crate) struct EventLoop<F> {
@@ -43,7 +45,7 @@ pub(crate) struct EventLoop<F> {
     work: Pin<Box<F>>,
 }
 
-/// Whether the work was woken, which the runtime does not tell. Wakes the event loop in its turn.
+/// Whether the work was woken, which the runtime does not report. Also wakes the event loop itself.
 #[derive(Default)]
 struct Woken {
     work: AtomicBool,
@@ -66,7 +68,7 @@ impl Wake for Woken {
 
 impl<F: Future> EventLoop<F> {
     /// # Errors
-    /// When the kernel gives no timer (out of descriptors). Must be called inside the runtime.
+    /// The kernel provides no timer (out of descriptors). Must be called inside the runtime.
     pub(crate) fn new(
         clock: Clock,
         recorder: Rc<RefCell<Recorder>>,
@@ -75,7 +77,7 @@ impl<F: Future> EventLoop<F> {
         work: F,
     ) -> std::io::Result<Self> {
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // SAFETY: the descriptor is owned by the AsyncFd from here on, and nothing else closes it.
+        // SAFETY: the AsyncFd owns the descriptor from here on, and nothing else closes it.
         let timer = unsafe { AsyncFd::register(timer)? };
         let woken = Arc::new(Woken { work: AtomicBool::new(true), event_loop: OnceLock::new() });
         let waker = Waker::from(Arc::clone(&woken));
@@ -94,10 +96,10 @@ impl<F: Future> EventLoop<F> {
         self.armed = now + wait;
     }
 
-    /// Fires what is due and polls what was woken. Returns whether there was anything to do, or the output of the work.
+    /// Fires the timers that are due and polls the woken work. Returns whether there was anything to do, or the output of the work.
     fn turn(&mut self) -> ControlFlow<F::Output, bool> {
         let mut worked = false;
-        for _ in 0..ROUNDS_MAX {
+        for _ in 0..ROUNDS_PER_TURN_MAX {
             let fired = self.clock.fire() > 0;
             if !self.woken.work.swap(false, Ordering::AcqRel) && !fired {
                 break;
@@ -113,26 +115,26 @@ impl<F: Future> EventLoop<F> {
         ControlFlow::Continue(worked)
     }
 
-    /// Sleeps until the next deadline, if it is near and nothing need be read before. Returns whether it did.
+    /// Sleeps until the next deadline, if it is near and no socket must be read earlier. Returns whether it slept.
     fn sleep_through(&self) -> bool {
         let Some(deadline) = self.clock.next_deadline() else { return false };
         let now = self.clock.now();
-        if deadline <= now + AWAKE_NS || deadline > now + LATE_READ_MAX_NS || self.woken.work.load(Ordering::Acquire) {
+        if deadline <= now + SPIN_MAX_NS || deadline > now + LATE_READ_MAX_NS || self.woken.work.load(Ordering::Acquire) {
             return false;
         }
         if self.turns.holds_arrivals() || !(self.reads_can_wait)() {
             return false;
         }
-        // A signal may end it early: then it is a turn without work.
+        // A signal may end the sleep early. The next turn then has no work.
         let _ = clock_nanosleep_relative(ClockId::Monotonic, &Timespec { tv_sec: 0, tv_nsec: (deadline - now) as i64 });
         true
     }
 
-    /// Waits for the next deadline awake, if it is near; otherwise the timer is armed for it. Returns whether it has come.
-    fn wait_awake(&mut self) -> bool {
+    /// Spins until the next deadline if it is near; otherwise arms the timer for it. Returns whether the deadline has passed.
+    fn spin_until_due(&mut self) -> bool {
         let Some(deadline) = self.clock.next_deadline() else { return false };
         let now = self.clock.now();
-        if deadline > now + AWAKE_NS {
+        if deadline > now + SPIN_MAX_NS {
             self.arm(deadline, now);
             return false;
         }
@@ -154,7 +156,7 @@ impl<F: Future> Future for EventLoop<F> {
             ControlFlow::Continue(worked) => worked,
         };
         let lasted = self.turns.end(self.clock.now());
-        if lasted > STALL_NS {
+        if lasted > STALL_MIN_NS {
             self.recorder.borrow_mut().generator().stalls.record(lasted);
         }
         while let Poll::Ready(ready) = self.timer.poll_read_ready(context) {
@@ -163,16 +165,16 @@ impl<F: Future> Future for EventLoop<F> {
                 Err(_) => break,
             }
         }
-        // While there was work, more may have arrived: the timer is armed only when a look at the sockets has found nothing.
-        if self.turns.is_wanted() || self.sleep_through() || worked || self.wait_awake() {
+        // While there was work, more may have arrived. The timer is armed only after the sockets were polled without result.
+        if self.turns.is_wanted() || self.sleep_through() || worked || self.spin_until_due() {
             context.waker().wake_by_ref();
         }
         Poll::Pending
     }
 }
 
-/// Drives `work` on virtual time: whenever nothing is woken, the clock jumps to the next deadline. `None` when nothing is
-/// left to wait for, or `until` is reached, before `work` completes.
+/// Drives `work` on virtual time: whenever nothing is woken, the clock jumps to the next deadline. Returns `None` if no deadline is left, or `until`
+/// is reached, before `work` completes.
 #[cfg(test)]
 pub(crate) fn on_virtual_time<F: Future>(clock: &Clock, turns: &Turns, until: Nanos, work: F) -> Option<F::Output> {
     use std::sync::Arc;
@@ -209,7 +211,7 @@ mod tests {
 
     const US: u64 = 1_000;
 
-    /// A worker that has nothing to do until a timer fires, `ahead_ns` from now.
+    /// A worker that has nothing to do until a timer fires in `ahead_ns`. Returns whether it slept.
     fn asleep(ahead_ns: u64, turns: &Turns, reads_can_wait: bool) -> bool {
         let runtime = crate::worker::runtime().unwrap();
         let _inside = runtime.enter();
@@ -225,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_due_soon_and_suffers_no_delay_is_slept_through() {
+    fn a_worker_sleeps_through_only_for_a_near_deadline_and_late_reads() {
         let turns = Turns::default();
         assert!(asleep(100 * US, &turns, true));
-        assert!(!asleep(100 * US, &turns, false), "somebody waits for what arrives");
-        assert!(!asleep(LATE_READ_MAX_NS + US, &turns, true), "what arrives may wait so long at most");
-        assert!(!asleep(AWAKE_NS, &turns, true));
+        assert!(!asleep(100 * US, &turns, false), "a user waits for a response");
+        assert!(!asleep(LATE_READ_MAX_NS + US, &turns, true), "a response may wait no longer than this");
+        assert!(!asleep(SPIN_MAX_NS, &turns, true));
         turns.hold_arrivals(true);
-        assert!(!asleep(100 * US, &turns, true), "an arrival waits for the user whose response comes");
+        assert!(!asleep(100 * US, &turns, true), "an arrival waits for the user of that response");
         turns.hold_arrivals(false);
         assert!(asleep(100 * US, &turns, true));
     }

@@ -1,4 +1,4 @@
-//! Why a worker cannot go on, told by whichever of its tasks finds out.
+//! Why a worker cannot continue. Any of its tasks can report it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,22 +7,22 @@ use std::task::{Context, Poll};
 use crate::control::WorkerError;
 use crate::wakeup::Wakeup;
 
-/// The first failure of one worker. Clones are the same one.
+/// The first failure of one worker. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct WorkerFailure {
     error: Rc<RefCell<Option<WorkerError>>>,
-    told: Wakeup,
+    reported: Wakeup,
 }
 
 impl WorkerFailure {
-    pub(crate) fn tell(&self, error: WorkerError) {
+    pub(crate) fn report(&self, error: WorkerError) {
         self.error.borrow_mut().get_or_insert(error);
-        self.told.wake();
+        self.reported.wake();
     }
 
-    /// Ready, once, after [`WorkerFailure::tell`].
-    pub(crate) fn poll_told(&self, context: &mut Context<'_>) -> Poll<()> {
-        self.told.poll(context)
+    /// Ready, once, after [`WorkerFailure::report`].
+    pub(crate) fn poll_reported(&self, context: &mut Context<'_>) -> Poll<()> {
+        self.reported.poll(context)
     }
 
     pub(crate) fn take(&self) -> Option<WorkerError> {

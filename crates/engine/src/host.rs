@@ -1,4 +1,4 @@
-//! What the machine did to a worker: read once a second from /proc, put beside the worker's own counts.
+//! How the machine affected a worker: read once a second from /proc, and added to the worker's own counts.
 
 use loadstone_metrics::clock::{raw_ahead_ns, thread_cpu_ns};
 use loadstone_metrics::{GeneratorSlice, Nanos};
@@ -8,7 +8,7 @@ use crate::cgroup::CpuLimits;
 /// Reads the growth of the kernel's counters since the last reading. A file that cannot be read counts as zero.
 #[derive(Debug, Default)]
 pub(crate) struct HostMeter {
-    /// Also the counters of the whole machine; one worker does it for all.
+    /// Set on one worker, which also reads the counters of the whole machine for all workers.
     machine: Option<CpuLimits>,
     at: Nanos,
     cpu_ns: u64,
@@ -86,11 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn reading_late_is_no_drift_of_a_clock() {
+    fn a_late_reading_is_not_clock_drift() {
         let mut meter = HostMeter::start(true, 0);
         let mut slice = GeneratorSlice::default();
         meter.read_into(&mut slice, 5_000_000_000);
-        // The five seconds are said, not waited for: only what the clocks really differ by since the start is in the difference.
+        // The test passes the five seconds as an argument instead of waiting. The difference contains only how far the clocks diverged since the
+        // start.
         assert!(slice.wall_ns.abs_diff(slice.raw_ns) < 1_000_000, "{} and {}", slice.wall_ns, slice.raw_ns);
     }
 

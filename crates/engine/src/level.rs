@@ -1,4 +1,4 @@
-//! How many users a closed profile wants at an instant.
+//! How many users a closed profile has at an instant.
 
 use loadstone_metrics::Nanos;
 use loadstone_plan::ClosedStage;
@@ -9,7 +9,7 @@ pub struct UserLevel {
     stages: Vec<ClosedStage>,
 }
 
-/// What a level is now, and when to look again.
+/// The level at an instant, and when it next changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelReading {
     pub users: u64,
@@ -22,8 +22,8 @@ impl UserLevel {
         Self { stages: stages.to_vec() }
     }
 
-    /// The level at an offset. On a ramp up the first new user comes at once and the others evenly after; on a ramp down the
-    /// last to go leaves at the ramp's end.
+    /// The level at an offset. On a ramp up, the first new user starts at once and the others follow at even intervals. On a ramp down, the last user
+    /// leaves at the ramp's end.
     pub fn at(&self, offset_ns: Nanos) -> LevelReading {
         let mut start = 0;
         for stage in &self.stages {
@@ -44,7 +44,7 @@ fn ramp(stage: &ClosedStage, within_ns: Nanos, start: Nanos, end: Nanos) -> Leve
     }
     let duration = u128::from(stage.duration_ns);
     let done = (u128::from(within_ns) * u128::from(steps) / duration) as u64;
-    // The first offset at which `done` has grown by one; rounding up, so that looking then finds it grown.
+    // The first offset at which `done` has grown by one. Rounded up, so that a check at that offset finds the new value.
     let next = (u128::from(done + 1) * duration).div_ceil(u128::from(steps)) as Nanos;
     let users = if stage.to > stage.from { stage.from + (done + 1).min(steps) } else { stage.from - done };
     LevelReading { users, until_ns: Some((start + next).min(end)) }

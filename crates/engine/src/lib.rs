@@ -1,14 +1,15 @@
-//! Makes load happen when it was asked for: arrivals, virtual users, one worker per core.
+//! Generates load on schedule: arrivals, virtual users, one worker per core.
 //!
 //! Read [`VirtualUser`] and [`UserFactory`] first: they are all the engine knows of languages and protocols. Then:
 //!
-//! - [`Coordinator`] starts the workers' threads; `active_load` walks the load tree over them, `assembly` merges their snapshots.
-//! - On an agent of a fleet, [`AgentWorkers`] has its place, and the coordinator leads agents from elsewhere (`agent_messages`).
-//! - `worker` is one thread, driven by `event_loop` in `turns`. `messages` has what it and the coordinator send each other.
-//! - `active_leaf` is one leaf of the tree on one worker; `open` and `closed` dispatch its iterations, and `exchange`
-//!   lets the workers of an open leaf share its maximum of users.
-//! - `arrivals`, `level` and `stages` say what is due when, as pure functions; `handover` whose it is when an agent was lost.
-//! - `standing` holds what changes of a worker's right and duty to start it.
+//! - [`Coordinator`] starts the workers' threads. `active_load` walks the load tree over them, `assembly` merges their snapshots.
+//! - On an agent of a fleet, [`AgentWorkers`] replaces the coordinator, which leads the agents remotely (`agent_messages`).
+//! - `worker` is one thread, driven by `event_loop` in `turns`. `messages` has the messages between it and the coordinator.
+//! - `active_leaf` is one leaf of the tree on one worker. `open` and `closed` dispatch its iterations, and `exchange` lets the workers of an open
+//!   leaf share its maximum of users.
+//! - `user_growth` decides when an open leaf may create users; `pace` measures whether its backlog drains.
+//! - `arrivals`, `level` and `stages` compute what is due when, as pure functions. `handover` computes who takes over the load of a lost agent.
+//! - `worker_state` holds the worker's lease, its handovers, and whether it records events for all workers.
 //! - `host`, `cgroup`, `scheduling` and `descriptors` are about the machine underneath.
 //!
 //! Deliberately absent: HTTP, scripts, files, verdicts.
@@ -38,15 +39,16 @@ mod scheduling;
 mod series_bound;
 mod snapshots;
 mod stages;
-mod standing;
 mod stepped_load;
 mod tasks;
 mod threads;
 mod tree;
 mod turns;
 mod user;
+mod user_growth;
 mod wakeup;
 mod worker;
+mod worker_state;
 
 pub use agent_messages::{AgentCommand, AgentReport};
 pub use agent_workers::{AgentCommands, AgentWorkers, IterationsOfLeaf};

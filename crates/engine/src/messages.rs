@@ -1,7 +1,7 @@
-//! What the coordinator, its workers and those who steer the load send each other, and the channels for it.
+//! Messages between the coordinator, its workers and the threads that control the load, and their channels.
 //!
-//! Everything that crosses from one of these threads to another is declared here, so that neither side needs to know the other. Read
-//! [`WorkerCommand`] and [`WorkerReport`] first.
+//! Everything that crosses from one of these threads to another is declared here, so that neither side depends on the other. Read [`WorkerCommand`]
+//! and [`WorkerReport`] first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ use crate::control::{LoadControl, WorkerError};
 use crate::exchange::ArrivalExchange;
 use crate::handover::Handover;
 
-/// Length of the time that a snapshot covers.
+/// Length of one snapshot.
 pub(crate) const SNAPSHOT_NS: Nanos = 1_000_000_000;
 
-/// What the coordinator tells a worker.
+/// A command from the coordinator to a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkerCommand {
     /// All workers are ready: the run's time begins.
@@ -31,18 +31,18 @@ pub(crate) enum WorkerCommand {
     Halt,
     /// Scale the load relative to the plan, from an instant on.
     Scale { at: Nanos, factor: f64 },
-    /// Start nothing from this instant on, until a later one is told.
+    /// Start no iteration from this instant on, until another lease extends it.
     Lease { until: Nanos },
-    /// Others were lost.
+    /// Other workers were lost.
     HandOver(Handover),
-    /// Hand over what is left and end.
+    /// Send the remaining snapshots, and end.
     Finish,
 }
 
-/// What the workers of one leaf share, in one process.
+/// State that the workers of one leaf share, in one process.
 #[derive(Debug)]
 pub(crate) struct LeafShared {
-    /// Closed load: numbers of its iterations.
+    /// Closed load: the numbers of its iterations.
     pub(crate) numbers: IterationNumbers,
     /// Open load: how arrivals find a free user.
     pub(crate) exchange: Arc<ArrivalExchange>,
@@ -54,17 +54,17 @@ impl LeafShared {
     }
 }
 
-/// Numbers of iterations that several processes share: each once.
+/// Iteration numbers that several processes share. Each number is taken once.
 pub trait SharedIterations: Send + Sync {
-    /// The next one; waits for it. `None`: there are no more.
+    /// The next number. Blocks until it is known. `None`: there are no more.
     fn take(&self) -> Option<u64>;
 }
 
-/// Numbers the iterations of a closed leaf: every number from 0 once, whichever process takes it.
+/// Numbers the iterations of a closed leaf from 0. One process takes each number.
 pub(crate) enum IterationNumbers {
-    /// Of `of` processes that take numbers in turn, those of the one with this index.
+    /// `of` processes take numbers in turn, and this is the process `index`.
     InTurn { taken: AtomicU64, index: u64, of: u64 },
-    /// A count that all share: whoever is ahead takes more.
+    /// A count that all processes share: a faster process takes more.
     Shared(Box<dyn SharedIterations>),
 }
 
@@ -75,12 +75,12 @@ impl std::fmt::Debug for IterationNumbers {
 }
 
 impl IterationNumbers {
-    /// All of them.
+    /// All numbers.
     pub(crate) fn all() -> Self {
         Self::every(1, 0)
     }
 
-    /// Every `of`th, from `index` on.
+    /// Every `of`th number, from `index` on.
     pub(crate) fn every(of: u64, index: u64) -> Self {
         IterationNumbers::InTurn { taken: AtomicU64::new(0), index, of }
     }
@@ -88,29 +88,29 @@ impl IterationNumbers {
     /// `None`: there are no more.
     pub(crate) fn take(&self) -> Option<u64> {
         match self {
-            // Relaxed: the counter orders nothing but itself.
+            // Relaxed: the counter does not order any other memory access.
             IterationNumbers::InTurn { taken, index, of } => Some(taken.fetch_add(1, Ordering::Relaxed) * of + index),
             IterationNumbers::Shared(shared) => shared.take(),
         }
     }
 }
 
-/// What a worker tells the coordinator.
+/// A report from a worker to the coordinator.
 #[derive(Debug)]
 pub(crate) enum WorkerReport {
-    /// The worker has made what its users need, and waits for the start.
+    /// The worker has prepared for its users and waits for the start.
     Ready,
     Snapshot(Box<Snapshot>),
-    /// `threw`: an iteration of it was broken off by an error of its own.
+    /// `threw`: an iteration of the leaf ended with an error that its script did not handle.
     LeafEnded {
         leaf: u32,
         threw: bool,
     },
-    /// The worker has ended; its last snapshot came before.
+    /// The worker has ended. Its last snapshot was sent before this report.
     Done,
-    /// The worker could not go on.
+    /// The worker could not continue.
     Broke(WorkerError),
-    /// Of an agent, see [`AgentReport::Lost`].
+    /// From an agent: see [`AgentReport::Lost`].
     Lost {
         why: String,
         started_before: Option<Nanos>,
@@ -119,13 +119,13 @@ pub(crate) enum WorkerReport {
 
 /// What the coordinator receives.
 pub(crate) enum CoordinatorInput {
-    /// `from`: number of the worker among those that the coordinator has, or of the agent.
+    /// `from`: number of the worker among those of this coordinator, or number of the agent.
     Report {
         from: usize,
         report: WorkerReport,
     },
     Control(LoadControl),
-    /// Of an agent's controller, see [`AgentWorkers`](crate::AgentWorkers).
+    /// From an agent's controller: see [`AgentWorkers`](crate::AgentWorkers).
     Command(AgentCommand),
 }
 
@@ -143,11 +143,11 @@ impl WorkerLink {
 
     /// Waits while the coordinator's queue is full.
     pub(crate) fn send(&self, report: WorkerReport) {
-        // The coordinator outlives its workers; if it is gone, there is nobody to tell.
+        // The coordinator outlives its workers. If it has ended, nobody needs the report.
         let _ = self.inputs.send(CoordinatorInput::Report { from: self.from, report });
     }
 
-    /// Gives the snapshot back where the coordinator's queue is full.
+    /// Returns the snapshot if the coordinator's queue is full.
     pub(crate) fn try_send(&self, snapshot: Box<Snapshot>) -> Result<(), Box<Snapshot>> {
         let report = WorkerReport::Snapshot(snapshot);
         match self.inputs.try_send(CoordinatorInput::Report { from: self.from, report }) {
@@ -160,7 +160,7 @@ impl WorkerLink {
     }
 }
 
-/// A handle by which other threads steer the load.
+/// A handle with which other threads control the load.
 #[derive(Clone)]
 pub struct LoadHandle {
     inputs: SyncSender<CoordinatorInput>,
@@ -171,19 +171,19 @@ impl LoadHandle {
         Self { inputs }
     }
 
-    /// Ignored once the run has ended.
+    /// Has no effect after the run has ended.
     pub fn send(&self, control: LoadControl) {
         let _ = self.inputs.send(CoordinatorInput::Control(control));
     }
 
-    /// What an agent tells, by its number. Ignored once the run has ended.
+    /// Forwards an agent's report, by the agent's number. Has no effect after the run has ended.
     pub fn report(&self, agent: usize, report: AgentReport) {
         let _ = self.inputs.send(CoordinatorInput::Report { from: agent, report: report.into() });
     }
 }
 
 impl WorkerCommand {
-    /// The same for an agent. `None`: it is an agent's own to its workers.
+    /// The equivalent command for an agent. `None`: the command exists only between an agent and its workers.
     pub(crate) fn of_agent(&self) -> Option<AgentCommand> {
         Some(match *self {
             WorkerCommand::Start { zero } => AgentCommand::Start { zero },

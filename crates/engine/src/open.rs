@@ -1,11 +1,11 @@
-//! Open load: arrivals come when they are due, whatever the target does.
+//! Open load: arrivals start when they are due, whatever the target does.
 //!
-//! Two copies of the same arrival sequence are walked: one as arrivals come due, one as they start. Their distance is what
-//! waits for a user, so a backlog of any length costs no memory and no arrival is ever dropped.
+//! The dispatcher walks two copies of the same arrival sequence: one as arrivals come due, one as they start. The distance between them is the
+//! backlog that waits for a user. A backlog of any length therefore costs no memory, and no arrival is ever dropped.
 //!
-//! An arrival that finds no free user may make one, as the target's slowness must not hold up the load. The generator's own must not open
-//! connections, though: what has arrived is read first, and only when nothing of the leaf has ended then ([`UserPool::make_users`]) is it the
-//! target that holds all users up.
+//! An arrival that finds no free user may create one, as the target's slowness must not delay the load. The generator's own delay must not open
+//! connections, though. The dispatcher therefore first reads what has arrived. Only if no iteration of the leaf ended in that turn do the target's
+//! responses hold up all users, and [`crate::user_growth`] decides.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -24,51 +24,49 @@ use crate::pace::{Ceiling, LeafProgress, Pace};
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
+use crate::user_growth::{GrowthDecision, ON_TIME_LAG_MAX_NS, PoolState, decide};
 use crate::wakeup::Wakeup;
 
-/// Arrivals that are counted as due at once. More than the generator can start must not keep it from what it can.
-const COUNTED_MAX: u32 = 256;
-/// An arrival that starts later than this was held up.
-const ON_TIME_NS: Nanos = 1_000_000;
-/// Arrivals that come due within this time of the first start together, with the last of them: one wake-up costs more CPU time than a request.
-const TOGETHER_NS: Nanos = 70_000;
-/// Users that late arrivals make at once, at most. Where a turn is long since it serves other leaves, one would be too few.
-const LATE_MAX: u64 = 8;
+/// Arrivals counted as due in one turn. An excessive rate must not occupy the worker so long that it starts less than it can.
+const ARRIVALS_COUNTED_PER_TURN_MAX: u32 = 256;
+/// Arrivals that come due within this time of the first one start together, when the last of them is due. One wake-up costs more CPU time than a
+/// request.
+const STARTED_TOGETHER_MAX_NS: Nanos = 70_000;
 
 /// The virtual users of an open leaf on one worker.
 struct UserPool<C: UserFactory> {
     leaf: Rc<ActiveLeaf<C>>,
-    /// Free users, the last to finish on top: its connections are warm.
+    /// Free users, the last one to finish on top: its connections are warm.
     free: RefCell<Vec<Rc<PooledUser>>>,
     users: Cell<u64>,
     users_max: Cell<u64>,
-    /// Which arrivals are this worker's.
+    /// The arrivals that belong to this worker.
     share: ArrivalShare,
-    /// Handovers that the arrivals know of.
+    /// Number of handovers that the arrivals have applied.
     handed_over: Cell<usize>,
-    /// The arrivals as they start; the dispatcher walks the same ones as they come due.
+    /// The arrivals as they start. The dispatcher walks the same ones as they come due.
     starting: RefCell<Arrivals>,
     due: Cell<u64>,
     started: Cell<u64>,
     ended: Cell<u64>,
-    /// Arrivals handed to a user whose iteration has not ended: its task may not even have been polled yet.
+    /// Arrivals assigned to a user whose iteration has not ended. Its task may not even have been polled yet.
     under_way: Cell<u64>,
-    /// No arrival is ahead: the leaf ends with the last iteration under way.
+    /// No further arrival comes: the leaf ends when the last iteration in progress ends.
     ending: Cell<bool>,
-    /// Of the arrivals in their order, how many may each make a user.
-    may_make: Cell<u64>,
-    /// Of the arrivals in their order, how many came when the target held as many users up as there may be.
+    /// Of the arrivals in the order in which they start, each below this index may create a user.
+    users_allowed_below: Cell<u64>,
+    /// The arrivals below this index, in the order in which they start, came due while the pool was saturated.
     queued: Cell<u64>,
     pace: Cell<Pace>,
     ceiling: Cell<Ceiling>,
     turns: Turns,
     exchange: ExchangePlace,
-    /// Arrivals that waited on another worker, while users of this one were free.
+    /// Arrivals that waited on another worker while users of this one were free.
     adopted: RefCell<VecDeque<Due>>,
     spawner: Spawner,
 }
 
-/// What the pool holds of one user: the arrival it is handed, and how it is woken. The user itself lives in its task.
+/// What the pool holds of one user: the arrival assigned to it, and how to wake it. The user itself lives in its task.
 #[derive(Default)]
 struct PooledUser {
     assigned: Cell<Option<Assigned>>,
@@ -78,7 +76,7 @@ struct PooledUser {
 #[derive(Clone, Copy)]
 struct Assigned {
     due: Due,
-    /// It had to wait until a user became free.
+    /// The arrival waited because the pool was saturated.
     queued: bool,
 }
 
@@ -86,7 +84,7 @@ struct Assigned {
 pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenStage], exchange: Arc<ArrivalExchange>, turns: Turns) {
     let users_max = leaf.run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX).max(1);
     let share = leaf.context.share();
-    // Fewer users than workers: the first workers have one user each and share all arrivals; the others have none.
+    // With fewer users than workers, the first workers have one user each and share all arrivals. The others have none.
     let share = ArrivalShare { of: share.of.min(users_max), ..share };
     if share.index >= share.of {
         return;
@@ -105,7 +103,7 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
         ended: Cell::new(0),
         under_way: Cell::new(0),
         ending: Cell::new(false),
-        may_make: Cell::new(0),
+        users_allowed_below: Cell::new(0),
         queued: Cell::new(0),
         pace: Cell::default(),
         ceiling: Cell::default(),
@@ -117,7 +115,7 @@ pub(crate) async fn run<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, stages: &[OpenS
     });
     tasks.spawner().spawn(exchange_arrivals(Rc::clone(&pool)));
     let place = Rc::clone(&pool);
-    tasks.beside(dispatch(pool, arrivals)).await;
+    tasks.run_until(dispatch(pool, arrivals)).await;
     place.exchange.leave();
 }
 
@@ -130,13 +128,13 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
         if leaf.is_stopping() {
             stopped_at.get_or_insert(now);
         }
-        // What comes due while nothing may start is counted when it may again.
-        let may_start = leaf.standing.may_start(now);
+        // While no iteration may start, due arrivals are not counted. They are counted when iterations may start again.
+        let may_start = leaf.worker_state.may_start(now);
         let next = if stopped_at.is_none() && may_start { pool.count_due(&mut arrivals, now) } else { None };
         if may_start {
             pool.start_waiting();
         }
-        // Until the profile ends, the load may yet be scaled up.
+        // Until the profile ends, the load may still be scaled up.
         let is_over = stopped_at.is_some() || may_start && next.is_none() && now >= profile_end;
         pool.ending.set(is_over);
         let end = stopped_at.unwrap_or(profile_end) + leaf.graceful_stop_ns;
@@ -144,8 +142,8 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
         if is_over && is_idle || now >= end {
             return;
         }
-        let next_look = if is_over || !may_start { end } else { profile_end };
-        let mut until = next.map_or(next_look, |due| last_together(&arrivals, leaf.begin, due));
+        let next_check = if is_over || !may_start { end } else { profile_end };
+        let mut until = next.map_or(next_check, |due| last_together(&arrivals, leaf.begin, due));
         let is_held_up = stopped_at.is_none() && may_start && pool.waiting() > 0 && pool.queued.get() < pool.due.get();
         if is_held_up || until <= now {
             let ended = pool.ended.get();
@@ -153,8 +151,16 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
             if !is_held_up || pool.ended.get() != ended || leaf.is_stopping() {
                 continue;
             }
-            match pool.make_users(now, leaf.now()) {
-                Some(look_again) => until = until.min(look_again),
+            match pool.decide_growth(now, leaf.now()) {
+                Some(GrowthDecision::Wait(decide_again_at)) => until = until.min(decide_again_at),
+                Some(GrowthDecision::AllowUsersBelow(bound)) => {
+                    pool.users_allowed_below.set(bound);
+                    continue;
+                }
+                Some(GrowthDecision::Saturated) => {
+                    pool.queue_waiting();
+                    continue;
+                }
                 None => continue,
             }
         }
@@ -164,7 +170,7 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
     }
 }
 
-/// While it is there, the worker knows whether arrivals of this leaf wait for a user.
+/// While this value exists, the worker knows whether arrivals of this leaf wait for a user.
 struct HeldUp(Option<Turns>);
 
 impl HeldUp {
@@ -185,10 +191,10 @@ impl Drop for HeldUp {
     }
 }
 
-/// When the last of those arrivals is due that start together with the next one, which is due at `next`.
+/// When the last arrival is due that starts together with the next one. `next`: when the next one is due.
 fn last_together(arrivals: &Arrivals, begin: Nanos, next: Nanos) -> Nanos {
-    let instants = arrivals.clone().map(|due| begin + due.offset_ns).take(COUNTED_MAX as usize);
-    instants.take_while(|due| *due <= next + TOGETHER_NS).last().unwrap_or(next)
+    let instants = arrivals.clone().map(|due| begin + due.offset_ns).take(ARRIVALS_COUNTED_PER_TURN_MAX as usize);
+    instants.take_while(|due| *due <= next + STARTED_TOGETHER_MAX_NS).last().unwrap_or(next)
 }
 
 impl<C: UserFactory> UserPool<C> {
@@ -200,7 +206,7 @@ impl<C: UserFactory> UserPool<C> {
         self.waiting() > 0 || !self.adopted.borrow().is_empty()
     }
 
-    /// Counts arrivals that have come due. Returns when the next one is due, or was; `None`: no arrival is ahead.
+    /// Counts the arrivals that have come due. Returns when the next one is or was due. `None`: no further arrival comes.
     fn count_due(&self, arrivals: &mut Arrivals, now: Nanos) -> Option<Nanos> {
         let leaf = &self.leaf;
         for (instant, factor) in leaf.scales.borrow_mut().drain(..) {
@@ -215,21 +221,21 @@ impl<C: UserFactory> UserPool<C> {
             let mut ahead = arrivals.clone();
             let next = ahead.next()?;
             let deadline = leaf.begin + next.offset_ns;
-            if deadline > now || counted >= COUNTED_MAX && !next.at_once {
+            if deadline > now || counted >= ARRIVALS_COUNTED_PER_TURN_MAX && !next.at_once {
                 return Some(deadline);
             }
             *arrivals = ahead;
             counted += 1;
             self.due.set(self.due.get() + 1);
             if next.at_once {
-                self.may_make.set(self.due.get());
+                self.users_allowed_below.set(self.due.get());
             }
             recorder.generator().timer_lag.record(now - deadline);
             recorder.leaf(leaf.number).arrivals_due += u64::from(leaf.is_load());
         }
     }
 
-    /// Makes the part of others its own that were lost.
+    /// Takes over this worker's part of lost workers' arrivals.
     fn take_handovers(&self, arrivals: &mut Arrivals) {
         let count = self.leaf.handover_count();
         let known = self.handed_over.replace(count);
@@ -237,7 +243,7 @@ impl<C: UserFactory> UserPool<C> {
             return;
         }
         let handovers = self.leaf.handovers();
-        // Both walk the same arrivals, and one of them is ahead.
+        // Both copies walk the same arrivals, and `arrivals` is ahead.
         let from_sequence = arrivals.next_sequence();
         for handover in &handovers[known..] {
             arrivals.hand_over(handover, self.leaf.begin, from_sequence);
@@ -247,7 +253,7 @@ impl<C: UserFactory> UserPool<C> {
         self.users_max.set(users_of(users_max, self.share.index, self.share.of, &handovers));
     }
 
-    /// Hands arrivals that wait to free users, and to new ones where they may make them.
+    /// Assigns waiting arrivals to free users, and to new users where arrivals may create them.
     fn start_waiting(self: &Rc<Self>) {
         while self.has_waiting() {
             let free = self.free.borrow_mut().pop();
@@ -259,8 +265,8 @@ impl<C: UserFactory> UserPool<C> {
     }
 
     fn new_user(self: &Rc<Self>) -> Option<Rc<PooledUser>> {
-        let may_make = self.started.get() < self.may_make.get() || !self.adopted.borrow().is_empty();
-        if !may_make || self.users.get() >= self.users_max.get() {
+        let is_allowed = self.started.get() < self.users_allowed_below.get() || !self.adopted.borrow().is_empty();
+        if !is_allowed || self.users.get() >= self.users_max.get() {
             return None;
         }
         self.users.set(self.users.get() + 1);
@@ -269,38 +275,31 @@ impl<C: UserFactory> UserPool<C> {
         Some(user)
     }
 
-    /// Makes users for arrivals that wait, when the target holds up all there are: what had arrived was read, and nothing ended.
-    ///
-    /// Arrivals that are on time make as many as they are. Late ones, behind which the generator's own delay may stand, make one (one for each
-    /// millisecond of a long turn), and none while the backlog drains without: else a stall of the generator would become a burst of connections.
-    /// Where the rate is beyond the worker, there is a [`Ceiling`], too.
-    /// Returns when to look again.
-    fn make_users(&self, asked: Nanos, now: Nanos) -> Option<Nanos> {
-        if self.users.get() >= self.users_max.get() {
-            self.queued.set(self.due.get());
-            self.show_waiting();
-            self.exchange.set_queueing(true);
-            return None;
-        }
+    /// Decides what to do about arrivals that wait, after a turn that was requested at `turn_requested_at`. `None`: no arrival waits.
+    fn decide_growth(&self, turn_requested_at: Nanos, now: Nanos) -> Option<GrowthDecision> {
         let oldest = self.starting.borrow().clone().next()?;
-        if self.leaf.begin + oldest.offset_ns + ON_TIME_NS >= now {
-            self.may_make.set(self.due.get());
-            return None;
-        }
         let (due, started, ended) = (self.due.get(), self.started.get(), self.ended.get());
-        let pace = self.pace.get().at(LeafProgress { at: now, due, started, ended, worked_ns: self.turns.worked_ns() });
-        self.pace.set(pace);
-        if pace.drains() {
-            return Some(pace.next_look());
-        }
-        if pace.is_beyond() {
-            self.ceiling.set(self.ceiling.get().at(now, ended, self.users.get()));
-            if self.users.get() >= self.ceiling.get().users() {
-                return Some(pace.next_look());
-            }
-        }
-        self.may_make.set(started + ((now - asked) / ON_TIME_NS).clamp(1, LATE_MAX));
-        None
+        let state = PoolState {
+            users: self.users.get(),
+            users_max: self.users_max.get(),
+            oldest_due_at: self.leaf.begin + oldest.offset_ns,
+            turn_requested_at,
+            started,
+            due,
+            pace: self.pace.get(),
+            ceiling: self.ceiling.get(),
+        };
+        let state = state.measured(LeafProgress { at: now, due, started, ended, worked_ns: self.turns.worked_ns() });
+        self.pace.set(state.pace);
+        self.ceiling.set(state.ceiling);
+        Some(decide(&state, now))
+    }
+
+    /// Records all arrivals that wait as queued behind a saturated pool, and asks the other workers for their free users.
+    fn queue_waiting(&self) {
+        self.queued.set(self.due.get());
+        self.record_waiting();
+        self.exchange.set_queueing(true);
     }
 
     /// The next arrival for a user of this worker.
@@ -323,7 +322,7 @@ impl<C: UserFactory> UserPool<C> {
         let queued = self.started.get() < self.queued.get();
         self.started.set(self.started.get() + 1);
         if queued {
-            self.show_waiting();
+            self.record_waiting();
         }
         if self.waiting() == 0 {
             self.exchange.set_queueing(false);
@@ -331,25 +330,25 @@ impl<C: UserFactory> UserPool<C> {
         Some(Assigned { due, queued })
     }
 
-    /// Offers what is free to workers on which arrivals wait.
+    /// Offers a free user, or room for a new one, to workers on which arrivals wait.
     fn offer_free(&self) {
         if !self.has_waiting() && (!self.free.borrow().is_empty() || self.users.get() < self.users_max.get()) && !self.leaf.is_stopping() {
             self.exchange.offer();
         }
     }
 
-    /// Records how many arrivals wait for one of the users, as the target holds them all up.
-    fn show_waiting(&self) {
+    /// Records how many arrivals wait because the target holds up all users.
+    fn record_waiting(&self) {
         let waiting = self.queued.get().saturating_sub(self.started.get());
         self.leaf.context.recorder.borrow_mut().leaf(self.leaf.number).waiting = waiting;
     }
 }
 
-/// The task that hears of arrivals that wait on other workers, and of users that are free there.
+/// The task that exchanges messages with other workers: about arrivals that wait there, and users that are free there.
 async fn exchange_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>) {
     loop {
         match poll_fn(|context| pool.exchange.poll_message(context)).await {
-            Message::Look => {}
+            Message::Recheck => {}
             Message::Free { worker } => pool.exchange.answer(worker, || pool.take_oldest().map(|next| next.due)),
             Message::Arrival(arrival) => {
                 pool.adopted.borrow_mut().extend(arrival);
@@ -361,7 +360,7 @@ async fn exchange_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>) {
     }
 }
 
-/// The task of one user: iteration after iteration, as arrivals are handed to it.
+/// The task of one user: one iteration after another, as arrivals are assigned to it.
 async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<PooledUser>) {
     let leaf = Rc::clone(&pool.leaf);
     let Some(mut user) = leaf.new_user() else { return };
@@ -376,7 +375,7 @@ async fn serve_arrivals<C: UserFactory>(pool: Rc<UserPool<C>>, pooled: Rc<Pooled
             return;
         };
         let scheduled = leaf.begin + due.offset_ns;
-        if !queued && now > scheduled + ON_TIME_NS {
+        if !queued && now > scheduled + ON_TIME_LAG_MAX_NS {
             leaf.context.recorder.borrow_mut().leaf(leaf.number).held_back += 1;
         }
         if leaf.perform(&mut user, now, Some(scheduled), due.sequence).await.is_none() {

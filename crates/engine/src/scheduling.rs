@@ -1,21 +1,21 @@
-//! What a worker's thread asks of the scheduler: to run soon after it is woken.
+//! What a worker's thread requests from the scheduler: to run soon after it is woken.
 
 use std::num::NonZeroU64;
 
-/// The turn on a core that is asked for: longer than nearly all a worker does at once, much shorter than others' 3 ms. Nanoseconds.
+/// The requested time slice in nanoseconds: longer than nearly all of a worker's turns, much shorter than the 3 ms of other threads.
 const TIME_SLICE_NS: u64 = 500_000;
 
-/// Asks for wake-ups that are on time, and to come before threads with longer turns where a core is shared.
+/// Requests timely wake-ups, and precedence over threads with longer time slices where a core is shared.
 ///
-/// A worker does a little and sleeps again. Since Linux 6.12 a thread may ask for shorter turns, which come sooner (EEVDF;
-/// sched_setattr(2)): it does not wait until another's turn of some 3 ms is over, and gets no larger share of the core for it. Where
-/// the kernel does not know this, or another policy was chosen from outside, nothing changes.
+/// A worker does a little work and sleeps again. Since Linux 6.12 a thread may request shorter time slices, which are scheduled sooner (EEVDF;
+/// sched_setattr(2)). It then does not wait until another thread's slice of about 3 ms is over, and its share of the core does not grow. Where the
+/// kernel does not support this, or another policy was chosen from outside, nothing changes.
 pub(crate) fn request_prompt_wakeups() {
-    // Wake-ups of this thread may not be put off to save power (default slack: 50 µs).
+    // The kernel may not delay wake-ups of this thread to save power (default slack: 50 µs).
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     if let Some(mut attributes) = attributes().filter(|attributes| attributes.sched_policy == libc::SCHED_OTHER as u32) {
         attributes.sched_runtime = TIME_SLICE_NS;
-        // SAFETY: the attributes are as the kernel gave them, with their size; 0 is the calling thread.
+        // SAFETY: the attributes are as the kernel returned them, with their size. 0 is the calling thread.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     }
 }
@@ -32,7 +32,7 @@ fn attributes() -> Option<libc::sched_attr> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the place is valid for writes of the size given.
+    // SAFETY: the pointer is valid for writes of the size passed.
     let status = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size_of::<libc::sched_attr>(), 0) };
     (status == 0).then_some(attributes)
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asking_changes_neither_policy_nor_priority() {
+    fn the_request_changes_neither_policy_nor_priority() {
         let before = attributes().unwrap();
         request_prompt_wakeups();
         let after = attributes().unwrap();

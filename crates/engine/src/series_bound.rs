@@ -1,4 +1,4 @@
-//! The bound on series, held for the whole run: each worker keeps to it by itself, but together they may know more names.
+//! The bound on series over the whole run. Each worker enforces it alone, but together they may know more names.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl SeriesBound {
         Self { max: series_max as usize, kept: HashSet::new(), tagged: HashSet::new(), metrics: HashSet::new() }
     }
 
-    /// Counts what came after the bound under `(other)`. Call in the order of the slices.
+    /// Moves series beyond the bound into `(other)`. Call it in the order of the slices.
     pub(crate) fn hold(&mut self, snapshot: &mut Snapshot) {
         let (kept, beyond): (Vec<_>, Vec<_>) = std::mem::take(&mut snapshot.series).into_iter().partition(|series| self.keeps(&series.key));
         snapshot.series = kept;
@@ -35,7 +35,7 @@ impl SeriesBound {
         self.hold_tags(snapshot);
     }
 
-    /// Of parts by tags those beyond the bound are left out, and counted: the whole that they are parts of has them.
+    /// Removes tagged parts beyond the bound, and counts them. The untagged whole already contains them.
     fn hold_tags(&mut self, snapshot: &mut Snapshot) {
         let (max, mut beyond) = (self.max, 0);
         let tagged = &mut self.tagged;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn two_workers_together_keep_no_more_names_than_the_bound() {
+    fn two_workers_together_stay_within_the_bound_on_names() {
         let mut names = SeriesBound::new(2);
         let mut merged = second(0, &["a", "b"]);
         merged.merge(second(1, &["c", "d"]));
@@ -101,7 +101,7 @@ mod tests {
             assert_eq!(counts, [("a", 1), ("b", 1), (Recorder::OTHER, 2)]);
             assert_eq!(merged.series_overflow, 2);
         }
-        // A later second, in which the names come in another order.
+        // A later second, in which the names appear in another order.
         let mut later = second(1, &["d", "b"]);
         names.hold(&mut later);
         let kept: Vec<&str> = later.series.iter().map(|series| &*series.key.name).collect();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_beyond_the_bound_are_counted_and_left_out() {
+    fn tags_beyond_the_bound_are_counted_and_dropped() {
         let part = |tag: &str| {
             let mut series = SeriesSlice::new(SeriesKey::new(SeriesKind::Request, "s", "a"));
             series.count = 3;

@@ -1,4 +1,4 @@
-//! Drains a worker's recorder at the end of each second and hands the snapshot to the coordinator.
+//! Drains a worker's recorder at the end of each second and sends the snapshot to the coordinator.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use crate::host::HostMeter;
 use crate::messages::{SNAPSHOT_NS, WorkerLink, WorkerReport};
 use crate::user::UserFactory;
 
-/// Snapshots kept back while the coordinator is busy; older ones are then merged.
-const BACKLOG_MAX: usize = 60;
+/// Snapshots held back while the coordinator is busy. Beyond this, older ones are merged.
+const SNAPSHOTS_HELD_MAX: usize = 60;
 
 /// Takes one worker's snapshots.
 pub(crate) struct SnapshotTicker<C> {
@@ -20,7 +20,7 @@ pub(crate) struct SnapshotTicker<C> {
     factory: Rc<C>,
     link: WorkerLink,
     meter: RefCell<HostMeter>,
-    /// Number and begin of the snapshot under way.
+    /// Number and begin of the current snapshot.
     next: Cell<(u32, Nanos)>,
     backlog: RefCell<VecDeque<Box<Snapshot>>>,
 }
@@ -31,7 +31,7 @@ impl<C: UserFactory> SnapshotTicker<C> {
         Self { context, factory, link, meter: RefCell::new(meter), next: Cell::new((0, 0)), backlog: RefCell::default() }
     }
 
-    /// Takes a snapshot at the end of every second, for ever.
+    /// Takes a snapshot at the end of every second. Never returns.
     pub(crate) async fn tick(self: Rc<Self>) {
         loop {
             let (number, _) = self.next.get();
@@ -41,7 +41,7 @@ impl<C: UserFactory> SnapshotTicker<C> {
         }
     }
 
-    /// Ends the present snapshot now. A worker that overslept whole seconds has them in one, under the last one's number.
+    /// Ends the current snapshot now. A worker that overslept whole seconds puts them into one snapshot, under the last second's number.
     fn take(&self) {
         let now = self.context.clock.now();
         let (first, start) = self.next.get();
@@ -62,7 +62,7 @@ impl<C: UserFactory> SnapshotTicker<C> {
                 break;
             }
         }
-        if backlog.len() > BACKLOG_MAX
+        if backlog.len() > SNAPSHOTS_HELD_MAX
             && let Some(oldest) = backlog.pop_front()
             && let Some(next) = backlog.front_mut()
         {
@@ -70,7 +70,7 @@ impl<C: UserFactory> SnapshotTicker<C> {
         }
     }
 
-    /// The last, shorter snapshot, and all that were kept back.
+    /// The last, shorter snapshot, and all that were held back.
     pub(crate) fn finish(&self) {
         self.take();
         for snapshot in self.backlog.borrow_mut().drain(..) {

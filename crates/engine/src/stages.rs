@@ -3,7 +3,7 @@
 use loadstone_metrics::Nanos;
 use loadstone_plan::{LoadProfile, OpenStage};
 
-/// Where each stage but the first begins, and what it asks for, in words.
+/// Where each stage but the first begins, and a description of its load.
 pub(crate) fn boundaries(profile: &LoadProfile) -> Vec<(Nanos, String)> {
     let stages: Vec<(u64, String)> = match profile {
         LoadProfile::Open { stages } => stages
@@ -40,7 +40,7 @@ mod tests {
     use loadstone_plan::{ClosedStage, Timing};
 
     #[test]
-    fn every_stage_but_the_first_is_marked_where_it_begins() {
+    fn every_stage_but_the_first_is_marked_at_its_beginning() {
         let rate = |from, to, duration_ns| OpenStage::Rate { from, to, duration_ns, timing: Timing::Even };
         let open = LoadProfile::Open { stages: vec![rate(0.0, 10.5, 30), rate(10.5, 10.5, 60), OpenStage::Burst { count: 3 }] };
         assert_eq!(boundaries(&open), vec![(30, "10.5/s".to_owned()), (90, "3 at once".to_owned())]);

@@ -1,10 +1,10 @@
-//! A load over agents that goes forward step by step, on a clock of the caller's: for simulations of a fleet.
+//! A load over agents that the caller advances step by step, on its own clock: for simulations of a fleet.
 
 use loadstone_metrics::Nanos;
 use loadstone_metrics::clock::Clock;
 use loadstone_plan::TestPlan;
 
-use crate::active_load::{ActiveLoad, Pacing, Post};
+use crate::active_load::{ActiveLoad, CommandSink, Pacing};
 use crate::agent_messages::{AgentCommand, AgentReport};
 use crate::control::{LoadControl, LoadEnding, LoadEvent};
 use crate::messages::CoordinatorInput;
@@ -13,7 +13,7 @@ use crate::messages::CoordinatorInput;
 pub struct SteppedLoad<'a>(ActiveLoad<'a>);
 
 impl<'a> SteppedLoad<'a> {
-    /// `agents`: how each is told. `lead_ns`: time between telling them and what they are told to begin.
+    /// `agents`: the function that sends each agent its commands. `lead_ns`: time between a command and the instant at which it takes effect.
     pub fn new(
         plan: &TestPlan,
         agents: Vec<Box<dyn Fn(AgentCommand)>>,
@@ -21,8 +21,8 @@ impl<'a> SteppedLoad<'a> {
         lead_ns: Nanos,
         on_event: &'a mut dyn FnMut(LoadEvent) -> Option<LoadControl>,
     ) -> Self {
-        let posts = agents.into_iter().map(Post::Agent).collect();
-        Self(ActiveLoad::new(plan, posts, Pacing { clock, lead_ns }, false, on_event))
+        let senders = agents.into_iter().map(CommandSink::Agent).collect();
+        Self(ActiveLoad::new(plan, senders, Pacing { clock, lead_ns }, false, on_event))
     }
 
     pub fn report(&mut self, agent: usize, report: AgentReport) {
@@ -35,7 +35,7 @@ impl<'a> SteppedLoad<'a> {
 
     /// Call it about twice a second.
     pub fn tick(&mut self) {
-        self.0.look_for_late();
+        self.0.forward_late();
     }
 
     /// Every agent has ended or was lost.
@@ -78,7 +78,7 @@ mod tests {
             assert_eq!(*begun.borrow(), [0, 0]);
             stepped.report(lost, AgentReport::Lost { why: "gone".to_owned(), started_before: None });
             stepped.report(1 - lost, AgentReport::LeafEnded { leaf: 0, threw: false });
-            assert_eq!(begun.borrow().contains(&1), !is_failure, "what it prepares begins only behind it");
+            assert_eq!(begun.borrow().contains(&1), !is_failure, "the load begins only after a successful set-up");
             stepped.report(1 - lost, AgentReport::Done);
             let ending = stepped.end();
             assert_eq!(matches!(&ending, LoadEnding::Stopped(StopReason::SetUp(of)) if of == "up"), is_failure, "{ending:?}");

@@ -1,4 +1,4 @@
-//! Tasks of one thread, without a runtime: what the engine needs so that it runs alike on tokio and on virtual time.
+//! Tasks of one thread, without a runtime. They let the engine run the same code on tokio and on virtual time.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -39,7 +39,7 @@ impl Tasks {
         self.spawner.clone()
     }
 
-    /// Polls every task that was woken and every new one. Never completes; a set may be empty for a while.
+    /// Polls every task that was woken and every new one. Never completes: the set may be empty for a while.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
         loop {
             let new = std::mem::take(&mut *self.spawner.new.borrow_mut());
@@ -53,8 +53,8 @@ impl Tasks {
         }
     }
 
-    /// Runs `lead` with the tasks beside it, until `lead` completes. The tasks still running are then dropped.
-    pub(crate) async fn beside<T>(mut self, lead: impl Future<Output = T>) -> T {
+    /// Runs `lead` together with the tasks, until `lead` completes. Tasks that still run are then dropped.
+    pub(crate) async fn run_until<T>(mut self, lead: impl Future<Output = T>) -> T {
         let mut lead = std::pin::pin!(lead);
         std::future::poll_fn(move |context| {
             if let Poll::Ready(value) = lead.as_mut().poll(context) {

@@ -1,4 +1,4 @@
-//! The threads of a process's workers: made, told what to do, and heard by whoever leads them.
+//! Starts the threads of a process's workers, and creates the channels to and from them.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -14,7 +14,7 @@ use crate::messages::{CoordinatorInput, WorkerCommand, WorkerLink};
 use crate::user::UserFactory;
 use crate::worker::{self, WorkerSetup};
 
-/// What all workers of a process are made with.
+/// The settings that all workers of a process share.
 pub(crate) struct WorkerThreads {
     pub(crate) plan: Arc<TestPlan>,
     pub(crate) share: WorkerShare,
@@ -22,7 +22,7 @@ pub(crate) struct WorkerThreads {
 }
 
 impl WorkerThreads {
-    /// Starts them. What they report goes to `sender`; `make_factory` is called once on each.
+    /// Starts the workers. Their reports go to `sender`; `make_factory` is called once on each thread.
     pub(crate) fn start<'scope, C: UserFactory, E>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -33,7 +33,7 @@ impl WorkerThreads {
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let WorkerShare { first, here, .. } = self.share;
-        // All of them before any worker begins, see `descriptors`.
+        // All runtimes exist before any worker begins: see `descriptors`.
         let runtimes = (0..here).map(|_| worker::runtime()).collect::<Result<Vec<_>, _>>();
         let runtimes = runtimes.map_err(|source| WorkerError::Runtime { workers: here, source })?;
         let mut to_workers = Vec::new();

@@ -14,11 +14,11 @@ struct LoadNode {
     kind: NodeKind,
     parent: Option<usize>,
     children: Vec<usize>,
-    /// Sequence: the next child to begin. Parallel: children that have ended.
+    /// Sequence: the next child to begin. Parallel: the number of children that have ended.
     progress: usize,
 }
 
-/// The tree as a list of nodes, and how far each has come.
+/// The tree as a list of nodes, and the progress of each.
 #[derive(Debug)]
 pub(crate) struct LoadTree {
     nodes: Vec<LoadNode>,
@@ -48,14 +48,14 @@ impl LoadTree {
         index
     }
 
-    /// The leaves that begin first.
+    /// Returns the leaves that begin first.
     pub(crate) fn begin(&mut self) -> Vec<u32> {
         let mut begun = Vec::new();
         self.enter(0, &mut begun);
         begun
     }
 
-    /// The leaves that begin because `leaf` has ended.
+    /// Returns the leaves that begin because `leaf` has ended.
     pub(crate) fn ended(&mut self, leaf: u32) -> Vec<u32> {
         let mut begun = Vec::new();
         if let Some(index) = self.nodes.iter().position(|node| matches!(node.kind, NodeKind::Leaf(number) if number == leaf)) {
@@ -64,7 +64,7 @@ impl LoadTree {
         begun
     }
 
-    /// No further leaf begins.
+    /// Lets no further leaf begin.
     pub(crate) fn stop(&mut self) {
         self.stopped = true;
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_once_stopped() {
+    fn nothing_begins_after_a_stop() {
         let mut tree = LoadTree::new(&Load::Sequence(vec![leaf(), leaf()]));
         assert_eq!(tree.begin(), vec![0]);
         tree.stop();

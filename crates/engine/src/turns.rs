@@ -1,6 +1,6 @@
-//! Turns of a worker's event loop: in each, what has arrived is read first, and then all that was woken is polled.
+//! Turns of a worker's event loop. Each turn first reads what has arrived, and then polls everything that was woken.
 //!
-//! Whoever must know that what had arrived was also dealt with waits for [`Turns::whole`].
+//! A task that needs all arrived data to be processed first waits for [`Turns::whole`].
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 
 use loadstone_metrics::Nanos;
 
-/// Counts the turns of one worker. Clones count the same ones.
+/// Counts the turns of one worker. Clones share the count.
 #[derive(Clone, Default)]
 pub(crate) struct Turns {
     state: Rc<TurnState>,
@@ -24,7 +24,7 @@ struct TurnState {
 }
 
 impl Turns {
-    /// A turn begins: what has arrived was read, but nothing was polled yet.
+    /// Begins a turn: what has arrived was read, but nothing was polled yet.
     pub(crate) fn begin(&self, now: Nanos) {
         self.state.begun.set(self.state.begun.get() + 1);
         self.state.begun_at.set(now);
@@ -33,35 +33,35 @@ impl Turns {
         }
     }
 
-    /// A turn ends: all that was woken has been polled. Returns how long it took.
+    /// Ends a turn: everything that was woken has been polled. Returns how long it took.
     pub(crate) fn end(&self, now: Nanos) -> u64 {
         let lasted = now.saturating_sub(self.state.begun_at.get());
         self.state.worked_ns.set(self.state.worked_ns.get() + lasted);
         lasted
     }
 
-    /// How long all turns that have ended took. The rest of the time the worker waited, or read what had arrived.
+    /// Total time of all turns that have ended. The rest of the time the worker waited, or read what had arrived.
     pub(crate) fn worked_ns(&self) -> u64 {
         self.state.worked_ns.get()
     }
 
-    /// Whether the next turn is to begin at once, without waiting for anything to arrive.
+    /// Whether the next turn should begin at once, without waiting for data.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.state.waiting.borrow().is_empty()
     }
 
-    /// Whether arrivals wait for a user: then each response counts, as its user is who they wait for.
+    /// Whether arrivals wait for a user. If so, each response counts, since it may free the user.
     pub(crate) fn holds_arrivals(&self) -> bool {
         self.state.held_up.get() > 0
     }
 
-    /// One more leaf, or one less, has arrivals that wait for a user.
+    /// Registers or unregisters one leaf whose arrivals wait for a user.
     pub(crate) fn hold_arrivals(&self, holds: bool) {
         let held_up = self.state.held_up.get();
         self.state.held_up.set(if holds { held_up + 1 } else { held_up - 1 });
     }
 
-    /// Returns when a turn has begun after this call and has ended.
+    /// Returns when a turn that began after this call has ended.
     pub(crate) async fn whole(&self) {
         let ended = self.state.begun.get() + 2;
         std::future::poll_fn(|context| {

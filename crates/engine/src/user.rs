@@ -1,4 +1,4 @@
-//! What the engine asks of whoever performs iterations.
+//! The interface between the engine and the users that perform iterations.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,15 +10,15 @@ use loadstone_plan::ScenarioId;
 /// One iteration that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it is due, on the run's clock. In closed load: when its user became free for it.
+    /// When the arrival is due, on the run's clock. In closed load: when its user became free for it.
     pub scheduled: Nanos,
     pub scenario: ScenarioId,
-    /// Number of the iteration within its leaf, from 0, over all workers. Closed load: in the order in which they start, so that none is left
-    /// out. Open load: the arrival's; one that never starts, since the load was stopped, leaves its number unused.
+    /// Number of the iteration within its leaf, from 0, over all workers. Closed load: in the order in which iterations start, without gaps. Open
+    /// load: the arrival's number; an arrival that never starts, since the load was stopped, leaves its number unused.
     pub sequence: u64,
 }
 
-/// An arrival handed to a user.
+/// An arrival assigned to a user.
 #[derive(Debug, Clone)]
 pub struct Iteration {
     pub arrival: Arrival,
@@ -26,19 +26,19 @@ pub struct Iteration {
     pub leaf: u32,
     /// Open load: the first request's response time counts from `arrival.scheduled`. Closed load: from its own start.
     pub open: bool,
-    /// When the leaf stops asking for work: its profile's end, or earlier once the run is being stopped. A loop inside an
-    /// iteration ends then. `Nanos::MAX` where only a count bounds the leaf (bursts, iterations).
+    /// When the leaf's load ends: at its profile's end, or earlier if the run is stopped. A loop inside an iteration ends then. `Nanos::MAX` where
+    /// only a count bounds the leaf (bursts, iterations).
     pub load_end: Rc<Cell<Nanos>>,
 }
 
-/// How an iteration came to its end.
+/// How an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IterationEnd {
     /// `Passed`, or why it failed.
     Ended(Outcome),
-    /// It was broken off by an error that it did not handle; why it failed. A set-up that ends so ends the run.
+    /// The iteration ended with an error that its script did not handle, and failed with this outcome. A set-up that ends like this ends the run.
     Threw(Outcome),
-    /// There was nothing left to do (a feeder ran out). The iteration is not recorded, and its leaf starts no more.
+    /// There was nothing left to do (a feeder ran out). The iteration is not recorded, and its leaf starts no further iteration.
     Exhausted,
 }
 
@@ -46,61 +46,62 @@ pub enum IterationEnd {
 pub trait VirtualUser {
     /// Runs one iteration. The engine records the iteration itself, the user its requests.
     ///
-    /// Dropping the future interrupts the iteration: what it had in flight is closed and recorded as
-    /// [`Outcome::Interrupted`], by the user, from its drop.
+    /// Dropping the future interrupts the iteration. The user closes its requests in flight and records them as [`Outcome::Interrupted`] when the
+    /// future is dropped.
     fn iterate(&mut self, iteration: Iteration) -> impl Future<Output = IterationEnd>;
 
-    /// Closed load: what it does once, before its first iteration. It is no iteration, and nothing of it is counted. Returns whether the user can
-    /// go on.
-    fn begin(&mut self, aside: Iteration) -> impl Future<Output = bool> {
-        let _ = aside;
+    /// Closed load: work that the user does once, before its first iteration. It is not an iteration and is not counted. Returns whether the user can
+    /// continue.
+    fn begin(&mut self, context: Iteration) -> impl Future<Output = bool> {
+        let _ = context;
         std::future::ready(true)
     }
 
-    /// Closed load: what it does once, after its last iteration, within the time that iterations have to end.
-    fn finish(&mut self, aside: Iteration) -> impl Future<Output = ()> {
-        let _ = aside;
+    /// Closed load: work that the user does once, after its last iteration, within the time that iterations have to end.
+    fn finish(&mut self, context: Iteration) -> impl Future<Output = ()> {
+        let _ = context;
         std::future::ready(())
     }
 
-    /// When its latest iteration ended, if that was before it could go on and the user knows. `None`: when it went on.
+    /// When its latest iteration ended, if that was before the user could continue and the user knows the time. `None`: when it continued.
     fn ended(&self) -> Option<Nanos> {
         None
     }
 }
 
-/// Why there can be no further user.
+/// Why no further user can be created.
 pub type UserError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Supplies one worker with users. Lives on that worker's thread.
 pub trait UserFactory: 'static {
     type User: VirtualUser + 'static;
 
-    /// Does ahead of the load what its users will need. `users`: as many as this worker is certain to have at once, if not more. The load
-    /// begins when all workers have returned from here.
+    /// Prepares, before the load, what its users will need. `users`: how many users this worker will certainly have at once; it may have more. The
+    /// load begins when all workers have returned from this call.
     ///
     /// # Errors
-    /// Nothing can be loaded, and the run ends.
+    /// The script or its data cannot be loaded, and the run ends.
     fn prepare(&self, users: u64) -> Result<(), UserError> {
         let _ = users;
         Ok(())
     }
 
-    /// A new user. `number` counts the users of the leaf from 0 and is unique across workers.
+    /// Creates a user. `number` counts the users of the leaf from 0 and is unique across workers.
     ///
     /// # Errors
-    /// The run ends with it.
+    /// The user cannot be created, and the run ends.
     fn new_user(&self, leaf: u32, scenario: ScenarioId, number: u64) -> Result<Self::User, UserError>;
 
-    /// Writes down what the factory itself counts: its connections, and how late it read from them. Called at the end of each slice.
+    /// Records the factory's own counts: its connections, and how late it read from them. Called at the end of each slice.
     fn count_into(&self, slice: &mut GeneratorSlice);
 
-    /// Whether nothing that users wait for suffers if it is read late, by a fifth of a millisecond at most: the kernel notes when it arrived, and nothing
-    /// but the end of an iteration of open load follows from it. The worker then sleeps through arriving responses until something is due.
+    /// Whether responses may be read late, by a fifth of a millisecond at most, without affecting anything that users wait for. This holds if the
+    /// kernel notes when a response arrived, and only the end of an iteration of open load follows from it. The worker then sleeps through arriving
+    /// responses until a timer is due.
     fn reads_can_wait(&self) -> bool {
         false
     }
 
-    /// Work that must go on beside the users (a script engine's jobs and I/O). Polled on the worker's thread until the run ends.
+    /// Work in addition to the users (a script engine's jobs and I/O). Polled on the worker's thread until the run ends.
     fn drive(&self) -> impl Future<Output = ()> + 'static;
 }

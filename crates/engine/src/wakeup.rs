@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Wakes one waiting task of the same thread. A wake-up that nobody waits for is kept for the next to wait.
+/// Wakes one waiting task of the same thread. A wake-up without a waiting task is kept for the next task that waits.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Wakeup {
     state: Rc<WakeupState>,

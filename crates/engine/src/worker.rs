@@ -1,7 +1,7 @@
-//! One worker: the leaves given to it, its factory's own work, and a snapshot each second.
+//! One worker: its leaves, the factory's own work, and a snapshot each second.
 //!
-//! Read [`work`] first, the body of its thread, then [`carry_out`], which is the same on a real and on a virtual clock. Deliberately
-//! absent: when a leaf's iterations start (`open`, `closed`), and which leaf comes next (`active_load`).
+//! Read [`work`] first, the body of its thread, then [`carry_out`], which is the same on a real and on a virtual clock. Deliberately absent: when a
+//! leaf's iterations start (`open`, `closed`), and which leaf begins next (`active_load`).
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -25,17 +25,17 @@ use crate::event_loop::EventLoop;
 use crate::failure::WorkerFailure;
 use crate::messages::{LeafShared, WorkerCommand, WorkerLink, WorkerReport};
 use crate::snapshots::SnapshotTicker;
-use crate::standing::WorkerStanding;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
+use crate::worker_state::WorkerState;
 use crate::{closed, open, scheduling, stages};
 
-/// What a worker's thread is started with.
+/// The parameters of a worker's thread.
 pub(crate) struct WorkerSetup {
     /// From 0.
     pub(crate) index: u32,
-    /// Which workers there are.
+    /// The workers of this process and of the run.
     pub(crate) share: WorkerShare,
     /// From [`runtime`].
     pub(crate) runtime: Runtime,
@@ -44,18 +44,18 @@ pub(crate) struct WorkerSetup {
     pub(crate) link: WorkerLink,
 }
 
-/// What a worker runs on.
+/// The runtime of a worker.
 pub(crate) fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_io().build()
 }
 
-/// The body of a worker's thread. `make_factory` makes its factory.
+/// The body of a worker's thread. `make_factory` creates its factory.
 pub(crate) fn work<C: UserFactory, E>(plan: &Arc<TestPlan>, setup: WorkerSetup, make_factory: impl FnOnce(&WorkerContext) -> Result<C, E>)
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (link, worker) = (setup.link.clone(), setup.index);
-    // Unwind safe: nothing of what the thread owns is used after.
+    // Unwind safe: nothing that the thread owns is used afterwards.
     let ran = catch_unwind(AssertUnwindSafe(|| run(plan, setup, make_factory)));
     let ended = ran.unwrap_or_else(|panic| Err(WorkerError::Panicked { worker, message: message_of(&*panic) }));
     if let Err(error) = ended {
@@ -63,7 +63,7 @@ where
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
@@ -103,7 +103,7 @@ where
     Ok(())
 }
 
-/// Carries out the coordinator's commands until the last.
+/// Executes the coordinator's commands until the last.
 pub(crate) async fn carry_out<C: UserFactory>(
     plan: Arc<TestPlan>,
     context: WorkerContext,
@@ -118,14 +118,14 @@ pub(crate) async fn carry_out<C: UserFactory>(
     let snapshots = Rc::new(SnapshotTicker::new(context.clone(), Rc::clone(&factory), link.clone()));
     spawner.spawn(Rc::clone(&snapshots).tick());
     let failure = WorkerFailure::default();
-    let standing = Rc::new(WorkerStanding::of_worker(context.index));
+    let worker_state = Rc::new(WorkerState::of_worker(context.index));
     let lead = async {
         let mut leaves: Vec<Rc<ActiveLeaf<C>>> = Vec::new();
         while let Some(command) = next_command(&mut commands, &failure).await {
             match command {
                 WorkerCommand::Start { .. } => {}
                 WorkerCommand::Begin { leaf, at, shared } => {
-                    let common = (Rc::clone(&standing), failure.clone());
+                    let common = (Rc::clone(&worker_state), failure.clone());
                     if let Some(leaf) = ActiveLeaf::new(context.clone(), Rc::clone(&factory), common, &plan, leaf, at) {
                         let leaf = Rc::new(leaf);
                         leaves.push(Rc::clone(&leaf));
@@ -136,29 +136,29 @@ pub(crate) async fn carry_out<C: UserFactory>(
                 WorkerCommand::Halt => each(&leaves, |leaf| leaf.halted.set(true)),
                 WorkerCommand::Scale { at, factor } => each(&leaves, |leaf| leaf.scale(at, factor)),
                 WorkerCommand::Lease { until } => {
-                    standing.lease(until);
+                    worker_state.lease(until);
                     each(&leaves, |_| {});
                 }
                 WorkerCommand::HandOver(handover) => {
-                    if standing.hand_over(handover, context.index) {
+                    if worker_state.hand_over(handover, context.index) {
                         leaves.iter().for_each(|leaf| spawner.spawn(mark_stages(Rc::clone(leaf), context.clock.now())));
                     }
                     each(&leaves, |_| {});
                 }
                 WorkerCommand::Finish => break,
             }
-            standing.look_again();
+            worker_state.wake_waiting();
         }
         each(&leaves, |leaf| leaf.halted.set(true));
     };
-    tasks.beside(lead).await;
+    tasks.run_until(lead).await;
     snapshots.finish();
     link.send(failure.take().map_or(WorkerReport::Done, WorkerReport::Broke));
 }
 
-/// The coordinator's next command; `None` when there is none, or the worker cannot carry on.
+/// The coordinator's next command. `None`: there are no more, or the worker cannot continue.
 async fn next_command(commands: &mut Receiver<WorkerCommand>, failure: &WorkerFailure) -> Option<WorkerCommand> {
-    poll_fn(|context| match failure.poll_told(context) {
+    poll_fn(|context| match failure.poll_reported(context) {
         Poll::Ready(()) => Poll::Ready(None),
         Poll::Pending => commands.poll_recv(context),
     })
@@ -172,7 +172,7 @@ fn each<C: UserFactory>(leaves: &[Rc<ActiveLeaf<C>>], change: impl Fn(&ActiveLea
     }
 }
 
-/// Marks the stages of a leaf as they begin, from an instant on and for as long as it goes on.
+/// Marks the stages of a leaf as they begin, from an instant on, until the leaf ends.
 async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, from: Nanos) {
     let name = leaf.scenario_name();
     for (offset_ns, text) in stages::boundaries(&leaf.run.profile) {
@@ -188,12 +188,12 @@ async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, from: Nanos) {
     }
     if (from..Nanos::MAX).contains(&leaf.load_end.get()) {
         leaf.context.clock.sleep_until(leaf.load_end.get()).await;
-        leaf.tell_load_end();
+        leaf.record_load_end();
     }
 }
 
 fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc<LeafShared>, turns: Turns, link: WorkerLink) {
-    if leaf.standing.tells() {
+    if leaf.worker_state.records_for_all() {
         spawner.spawn(mark_stages(Rc::clone(&leaf), leaf.begin));
     }
     spawner.spawn(async move {
@@ -201,7 +201,7 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc
             leaf.wait_until(leaf.begin).await;
         }
         let is_called_off = leaf.now() < leaf.begin;
-        if leaf.standing.tells() && !is_called_off {
+        if leaf.worker_state.records_for_all() && !is_called_off {
             let scenario = leaf.scenario_name();
             let mut recorder = leaf.context.recorder.borrow_mut();
             recorder.mark(leaf.begin, MarkKind::LeafBegan, scenario.to_string());

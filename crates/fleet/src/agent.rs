@@ -1,4 +1,4 @@
-//! An agent's side of a fleet, without I/O and without a clock: packets and reports in, packets and what is to be done out.
+//! An agent's side of a fleet, without I/O and without a clock. Its inputs are packets and reports, its outputs packets and tasks.
 //!
 //! Read [`Agent::receive`] and [`Agent::tick`]. An agent serves one run at a time; between runs it announces itself.
 
@@ -14,42 +14,43 @@ use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 use crate::packet::{Header, PacketKind, version};
 use crate::subjects::{self, Outgoing};
 
-/// Whoever hears nothing of the other for so long gives it up.
+/// A peer that is silent for this long counts as lost.
 pub const SILENCE_MAX_NS: Nanos = 10_000_000_000;
-/// Where others make the part of an agent that is lost, it starts load for so long after the controller has last heard of it, by its own clock. So it has
-/// stopped before it is lost; should its clock go wrong, others still make only what is due after that instant, and it only what is due before.
+/// Duration of a lease, if other agents take over the load of a lost one. After the controller last received something from an agent, the agent
+/// starts load for this long by its own clock. It has therefore stopped before it counts as lost. If its clock is wrong, the others still generate
+/// only arrivals due after that instant, and this agent only those due before.
 pub const LEASE_NS: Nanos = 8_000_000_000;
-/// How often an agent without a run says that it is there.
-const ANNOUNCE_NS: Nanos = 500_000_000;
+/// Interval at which an agent without a run announces itself.
+const ANNOUNCE_INTERVAL_NS: Nanos = 500_000_000;
 
-/// What an agent is to do.
+/// A task for an agent.
 #[derive(Debug)]
 pub enum AgentTask {
     /// Get ready for this run.
     Prepare(Box<Assignment>),
     Command(AgentCommand),
-    /// Numbers that were asked for, and how many nobody has.
+    /// Numbers that the agent requested, and how many nobody has.
     Numbers {
         source: NumberSource,
         from: u64,
         to: u64,
         left: u64,
     },
-    /// Give back the numbers that are not used.
+    /// Return the unused numbers.
     Recall(NumberSource),
-    /// To a question, by its number.
+    /// The answer to the question with this number.
     Answer {
         id: u64,
         text: String,
     },
-    /// What the test's host tells its users.
-    Told(String),
-    /// Keep what the set-up returned.
+    /// A message from the test's host to its users.
+    HostMessage(String),
+    /// Store the value that the set-up returned.
     SetUp(String),
-    /// The run is over, or its controller has gone: end at once whatever still runs. Why.
+    /// The run is over, or its controller has gone: end everything that still runs. The string is the reason.
     Leave(String),
-    /// Say this to people.
-    Say(String),
+    /// Show this message to the user.
+    Show(String),
 }
 
 /// One agent.
@@ -61,15 +62,15 @@ pub struct Agent {
     serving: Option<ServedRun>,
     outgoing: Vec<Outgoing>,
     tasks: Vec<AgentTask>,
-    /// A controller of another version has been told of.
+    /// A controller of another version has already been reported.
     refused: bool,
-    /// The last run is not cleared away yet: no new one is taken.
+    /// The last run has not been cleaned up yet, so no new run is accepted.
     held: bool,
-    /// Of the run that it serves.
+    /// The seconds of the current run.
     keeping: Option<KeptSeconds>,
-    /// Of the last run whose controller has gone.
+    /// The seconds of the last run whose controller has gone.
     kept: Option<KeptSeconds>,
-    /// It is to end, and takes no run any more. Why.
+    /// The agent ends and accepts no further run. The string is the reason.
     departing: Option<String>,
 }
 
@@ -77,23 +78,23 @@ pub struct Agent {
 struct ServedRun {
     run: String,
     link: ReliableLink,
-    heard: Nanos,
-    /// The latest that it was granted; 0: none.
+    last_heard: Nanos,
+    /// The latest lease granted. 0: none.
     lease: Nanos,
-    /// Its last message is on its way.
+    /// The last message of its workers is being sent.
     is_done: bool,
-    /// So is its goodbye, behind which there is nothing.
-    said_goodbye: bool,
+    /// The final message is being sent. Nothing follows it.
+    is_bye_sent: bool,
 }
 
 impl ServedRun {
     fn new(run: String, now: Nanos) -> Self {
-        Self { run, link: ReliableLink::default(), heard: now, lease: 0, is_done: false, said_goodbye: false }
+        Self { run, link: ReliableLink::default(), last_heard: now, lease: 0, is_done: false, is_bye_sent: false }
     }
 }
 
 impl Agent {
-    /// `id`: like no other agent's.
+    /// `id`: unique among all agents.
     pub fn new(id: String, facts: AgentFacts) -> Self {
         Self {
             id,
@@ -110,42 +111,42 @@ impl Agent {
         }
     }
 
-    /// Where packets for it go to.
+    /// The subject that receives the agent's packets.
     pub fn subject(&self) -> String {
         subjects::agent(&self.id)
     }
 
-    /// It is part of a run.
+    /// Whether it is part of a run.
     pub fn is_serving(&self) -> bool {
         self.serving.is_some()
     }
 
-    /// Everything that it said has arrived, and the load is over.
+    /// Whether all its messages have arrived, and the load is over.
     pub fn has_delivered(&self) -> bool {
         self.serving.as_ref().is_none_or(|serving| serving.is_done && serving.link.is_settled())
     }
 
-    /// Lets it end in mid-run: its load stops, what it has measured goes to the controller, and then its goodbye. `why`: for people.
+    /// Ends the agent during a run: its load stops, its measurements go to the controller, and a final message follows. `why`: for users.
     pub fn depart(&mut self, why: &str) {
         if self.departing.is_some() {
             return;
         }
         self.departing = Some(why.to_owned());
         if self.held {
-            // Its workers hand over what is left, and end; the goodbye follows, see `hold`.
+            // Its workers send what is left, and end. The final message follows: see `hold`.
             self.tasks.extend([AgentTask::Command(AgentCommand::Halt), AgentTask::Command(AgentCommand::Finish)]);
         } else {
-            self.say_goodbye();
+            self.send_bye();
         }
     }
 
-    /// Nobody misses it any more: its goodbye has arrived, or there is nobody to say it to.
+    /// Whether the final message has arrived, or there is no controller to send it to.
     pub fn has_departed(&self) -> bool {
-        let is_over = |serving: &ServedRun| serving.said_goodbye && serving.link.is_settled();
+        let is_over = |serving: &ServedRun| serving.is_bye_sent && serving.link.is_settled();
         self.departing.is_some() && self.serving.as_ref().is_none_or(is_over)
     }
 
-    /// Takes a packet from the bus. What is no packet of ours is left alone.
+    /// Handles a packet from the bus. Foreign packets are ignored.
     pub fn receive(&mut self, bytes: &[u8], now: Nanos) {
         let Some(header) = Header::decode(bytes).filter(|header| header.agent == self.id) else { return };
         if header.version != version() {
@@ -154,7 +155,7 @@ impl Agent {
         }
         if let Some(kept) = self.kept.as_mut().filter(|kept| self.serving.is_none() && kept.run == header.run) {
             match header.kind {
-                PacketKind::Collect if !kept.is_given() => kept.give(now),
+                PacketKind::Collect if !kept.is_transferring() => kept.give(now),
                 PacketKind::Part(part) => kept.receive(part, now),
                 _ => {}
             }
@@ -163,24 +164,24 @@ impl Agent {
         match (&mut self.serving, header.kind) {
             (None, PacketKind::Claim) if !self.held && self.departing.is_none() => {
                 self.serving = Some(ServedRun::new(header.run.clone(), now));
-                self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 });
+                self.send_packet(&header.run, PacketKind::Pong { sent: 0, at: 0 });
             }
             (Some(serving), kind) if serving.run == header.run => {
-                serving.heard = now;
+                serving.last_heard = now;
                 match kind {
                     PacketKind::Ping { sent, written, lease } => {
                         self.keeping.iter_mut().for_each(|keeping| keeping.written(written));
-                        // Pings may come late, and in any order.
+                        // Pings may arrive late, and in any order.
                         if let Some(until) = lease.filter(|until| *until > serving.lease) {
                             serving.lease = until;
                             self.tasks.push(AgentTask::Command(AgentCommand::Lease { until }));
                         }
-                        self.say(&header.run, PacketKind::Pong { sent, at: now });
+                        self.send_packet(&header.run, PacketKind::Pong { sent, at: now });
                     }
                     PacketKind::Part(part) => {
                         let messages = serving.link.receive(part);
                         let mut tasks: Vec<AgentTask> = messages.iter().filter_map(|message| unpack(message)).map(task).collect();
-                        // It came after the goodbye.
+                        // The assignment arrived after the final message.
                         tasks.retain(|task| self.departing.is_none() || !matches!(task, AgentTask::Prepare(_)));
                         if let Some(AgentTask::Prepare(assignment)) = tasks.first() {
                             self.keeping = Some(KeptSeconds::new(header.run.clone(), assignment.agent));
@@ -191,17 +192,17 @@ impl Agent {
                         self.keeping = None;
                         self.leave(why);
                     }
-                    PacketKind::Claim => self.say(&header.run, PacketKind::Pong { sent: 0, at: 0 }),
+                    PacketKind::Claim => self.send_packet(&header.run, PacketKind::Pong { sent: 0, at: 0 }),
                     PacketKind::Announce(_) | PacketKind::Pong { .. } | PacketKind::Collect => {}
                 }
             }
-            // Of a run that it does not serve any more, or never did: whoever asks is to know.
+            // The packet belongs to a run that the agent does not serve, and its sender must learn that.
             (_, PacketKind::Claim | PacketKind::Collect | PacketKind::Bye { .. }) => {}
-            (_, _) => self.say(&header.run, PacketKind::Bye { why: "it is no part of this run any more".to_owned() }),
+            (_, _) => self.send_packet(&header.run, PacketKind::Bye { why: "it is no longer part of this run".to_owned() }),
         }
     }
 
-    /// A controller of another version must not give it work, and is told so; so is whoever looks after the agent.
+    /// A controller of another version must not assign work to it. Both the controller and the agent's user are informed.
     fn refuse(&mut self, header: &Header) {
         if header.kind != PacketKind::Claim {
             return;
@@ -209,47 +210,47 @@ impl Agent {
         let (mine, theirs) = (version(), &header.version);
         let why = format!("agent {} is Loadstone {mine}, the controller {theirs}: use one version for all", self.facts.name);
         if !std::mem::replace(&mut self.refused, true) {
-            self.tasks.push(AgentTask::Say(format!("refused a run: {why}")));
+            self.tasks.push(AgentTask::Show(format!("refused a run: {why}")));
         }
-        self.say(&header.run.clone(), PacketKind::Bye { why });
+        self.send_packet(&header.run.clone(), PacketKind::Bye { why });
     }
 
-    /// To be called some ten times a second, and after anything was given to it.
+    /// Call it about ten times a second, and after each input.
     pub fn tick(&mut self, now: Nanos) {
         if let Some(kept) = &mut self.kept {
             let (run, parts) = (kept.run.clone(), kept.due(now, SILENCE_MAX_NS));
-            parts.into_iter().for_each(|part| self.say(&run, PacketKind::Part(part)));
+            parts.into_iter().for_each(|part| self.send_packet(&run, PacketKind::Part(part)));
         }
         match &mut self.serving {
             None if now >= self.announce_at && !self.held && self.departing.is_none() => {
-                self.announce_at = now + ANNOUNCE_NS;
+                self.announce_at = now + ANNOUNCE_INTERVAL_NS;
                 let keeps = self.kept.as_ref().map(|kept| kept.run.clone());
                 let header = self.header("", PacketKind::Announce(AgentFacts { keeps, ..self.facts.clone() }));
                 self.outgoing.push(Outgoing { subject: subjects::ANNOUNCE.to_owned(), bytes: header.encode() });
             }
             None => {}
-            Some(serving) if now > serving.heard + SILENCE_MAX_NS => {
-                self.leave(format!("nothing was heard of the controller for {} s", SILENCE_MAX_NS / 1_000_000_000));
+            Some(serving) if now > serving.last_heard + SILENCE_MAX_NS => {
+                self.leave(format!("the controller sent nothing for {} s", SILENCE_MAX_NS / 1_000_000_000));
             }
             Some(serving) => {
                 let (run, parts) = (serving.run.clone(), serving.link.due(now));
-                parts.into_iter().for_each(|part| self.say(&run, PacketKind::Part(part)));
+                parts.into_iter().for_each(|part| self.send_packet(&run, PacketKind::Part(part)));
             }
         }
     }
 
-    /// Whether it takes no new run, though it serves none. What it kept of the last one is all there is, then.
+    /// Sets whether the agent accepts no new run although it serves none. When it is released, the seconds of the last run are complete.
     pub fn hold(&mut self, held: bool) {
         self.held = held;
-        self.keep_what_is_left();
+        self.keep_remaining();
         if !held && self.departing.is_some() {
-            self.say_goodbye();
+            self.send_bye();
         }
     }
 
-    /// What its workers tell the controller.
+    /// Handles a report of its workers to the controller.
     pub fn report(&mut self, report: AgentReport) {
-        // Of a load that was broken off, only what was measured counts.
+        // After the load was broken off, only measurements count.
         if self.departing.is_some() && !matches!(report, AgentReport::Snapshot(_)) {
             return;
         }
@@ -266,7 +267,7 @@ impl Agent {
         }
     }
 
-    /// It could not get ready.
+    /// Reports that the agent could not get ready.
     pub fn fail(&mut self, why: String) {
         self.report(AgentReport::Broke(why));
     }
@@ -275,8 +276,8 @@ impl Agent {
         self.send(ToController::Numbers(request));
     }
 
-    /// What it has of the numbers that it was lent, where that has changed.
-    pub fn tell_held(&mut self, held: Vec<HeldNumbers>) {
+    /// Reports which of the lent numbers it holds, if that has changed.
+    pub fn report_held(&mut self, held: Vec<HeldNumbers>) {
         if !held.is_empty() {
             self.send(ToController::Held(held));
         }
@@ -287,22 +288,22 @@ impl Agent {
         self.send(ToController::Back(back));
     }
 
-    /// Asks the test's host; the answer comes with this number.
+    /// Asks the test's host. The answer carries the same number.
     pub fn ask(&mut self, id: u64, text: String) {
         self.send(ToController::Ask { id, text });
     }
 
-    /// Tells the test's host.
-    pub fn tell(&mut self, text: String) {
-        self.send(ToController::Tell(text));
+    /// Sends a message to the test's host.
+    pub fn send_to_host(&mut self, text: String) {
+        self.send(ToController::HostMessage(text));
     }
 
-    /// What the set-up returned, which every other agent needs, too.
-    pub fn tell_set_up(&mut self, json: String) {
+    /// Sends the value that the set-up returned, which every other agent needs.
+    pub fn share_set_up(&mut self, json: String) {
         self.send(ToController::SetUp(json));
     }
 
-    /// A line that the test printed.
+    /// Sends a line that the test printed.
     pub fn line(&mut self, text: String) {
         self.send(ToController::Line(text));
     }
@@ -315,23 +316,23 @@ impl Agent {
         std::mem::take(&mut self.tasks)
     }
 
-    /// The seconds of a run that is over, and whose controller did not say so.
-    fn keep_what_is_left(&mut self) {
+    /// Keeps the seconds of a run that is over if its controller did not confirm them.
+    fn keep_remaining(&mut self) {
         if self.serving.is_none() && !self.held && self.keeping.is_some() {
             self.kept = self.keeping.take();
         }
     }
 
-    fn say_goodbye(&mut self) {
+    fn send_bye(&mut self) {
         let (Some(why), Some(serving)) = (&self.departing, &mut self.serving) else { return };
-        if !std::mem::replace(&mut serving.said_goodbye, true) {
+        if !std::mem::replace(&mut serving.is_bye_sent, true) {
             serving.link.send(ToController::Gone(why.clone()).pack());
         }
     }
 
     fn leave(&mut self, why: String) {
         self.serving = None;
-        self.keep_what_is_left();
+        self.keep_remaining();
         self.announce_at = 0;
         self.tasks.push(AgentTask::Leave(why));
     }
@@ -346,7 +347,7 @@ impl Agent {
         Header { version: version(), run: run.to_owned(), agent: self.id.clone(), kind }
     }
 
-    fn say(&mut self, run: &str, kind: PacketKind) {
+    fn send_packet(&mut self, run: &str, kind: PacketKind) {
         let bytes = self.header(run, kind).encode();
         self.outgoing.push(Outgoing { subject: subjects::run(run), bytes });
     }
@@ -359,7 +360,7 @@ fn task(message: ToAgent) -> AgentTask {
         ToAgent::Numbers { source, from, to, left } => AgentTask::Numbers { source, from, to, left },
         ToAgent::Recall(source) => AgentTask::Recall(source),
         ToAgent::Answer { id, text } => AgentTask::Answer { id, text },
-        ToAgent::Told(text) => AgentTask::Told(text),
+        ToAgent::HostMessage(text) => AgentTask::HostMessage(text),
         ToAgent::SetUp(json) => AgentTask::SetUp(json),
     }
 }

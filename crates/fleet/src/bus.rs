@@ -1,4 +1,4 @@
-//! The way between controllers and agents, whatever it is made of.
+//! The transport between controllers and agents, independent of its implementation.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::subjects::Outgoing;
 
-/// Brings packets to everybody who listens to their subject, or not: it may lose, double, delay and reorder them.
+/// Delivers packets to all subscribers of a subject. It may lose, duplicate, delay and reorder them.
 pub trait Bus {
     fn publish(&mut self, packet: Outgoing);
 
-    /// The next packet that has arrived; waits for one no longer than this.
+    /// The next packet that has arrived. Waits at most this long.
     fn take(&mut self, wait: Duration) -> Option<Vec<u8>>;
 }
 
@@ -21,27 +21,27 @@ pub trait Bus {
 pub enum BusError {
     #[error("{address}: cannot connect to the NATS server: {problem}: is it running, and is the address right?")]
     Connect { address: String, problem: String },
-    /// Nobody answered at its address.
+    /// No server responded at the address.
     #[error("{address}: cannot connect to the NATS server: {problem}: is it running, and is the address right?")]
     Absent { address: String, problem: String },
     #[error("cannot start the thread of the connection to NATS: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// Whoever takes part on a bus.
+/// A participant on a bus.
 pub trait Participant {
     fn receive(&mut self, packet: &[u8], now: Nanos);
     fn tick(&mut self, now: Nanos);
     fn take_outgoing(&mut self) -> Vec<Outgoing>;
 }
 
-/// Most packets that are taken before others have their turn.
-const PACKETS_MAX: u32 = 256;
+/// Limit on the packets handled before other work has its turn.
+const PACKETS_PER_TURN_MAX: u32 = 256;
 
-/// Takes what has arrived, lets time pass, and publishes what comes of it. `now`: this machine's CLOCK_MONOTONIC, or virtual time.
+/// Handles the packets that have arrived, advances time, and publishes the resulting packets. `now`: this machine's CLOCK_MONOTONIC, or virtual time.
 pub fn exchange(participant: &mut impl Participant, bus: &mut impl Bus, wait: Duration, now: impl Fn() -> Nanos) {
     let mut packet = bus.take(wait);
-    for _ in 0..PACKETS_MAX {
+    for _ in 0..PACKETS_PER_TURN_MAX {
         let Some(taken) = packet else { break };
         participant.receive(&taken, now());
         packet = bus.take(Duration::ZERO);

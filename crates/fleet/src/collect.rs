@@ -1,6 +1,6 @@
-//! What agents have kept of a run whose controller was killed, collected afterwards.
+//! Collects the seconds that agents have kept of a run whose controller was killed.
 //!
-//! Read [`Collector`]: plain state, as controllers and agents are. [`collect`] is the thread on the real bus.
+//! Read [`Collector`]: plain state, like controllers and agents. [`collect`] runs it on the real bus.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use loadstone_metrics::{AgentSlice, Nanos, Snapshot};
 use crate::bus::{BusError, Participant, exchange};
 use crate::controller::{add_part, parts_by_label};
 use crate::facts::AgentFacts;
-use crate::lead::{TURN, now};
+use crate::lead::{TURN_WAIT_MAX, now};
 use crate::link::ReliableLink;
 use crate::message::ToController;
 use crate::nats::{NatsBus, NatsServer};
 use crate::packet::{Header, PacketKind, version};
 use crate::subjects::{self, Outgoing};
 
-/// How often an agent is asked that says nothing.
-const ASK_NS: Nanos = 1_000_000_000;
+/// Interval at which a silent agent is asked again.
+const ASK_INTERVAL_NS: Nanos = 1_000_000_000;
 
-/// Takes what is left of one run.
+/// Collects the remaining seconds of one run.
 #[derive(Debug)]
 pub struct Collector {
     run: String,
-    /// Of the run, in their order.
+    /// The agents of the run, in their order.
     agents: Vec<AgentFacts>,
-    /// By agent: its seconds before this one are in the run already.
-    told: BTreeMap<u32, u32>,
+    /// By agent: the run already contains its seconds before this one.
+    received: BTreeMap<u32, u32>,
     sources: BTreeMap<String, KeptSource>,
     outgoing: Vec<Outgoing>,
 }
 
-/// An agent that has kept something.
+/// An agent that has kept seconds.
 #[derive(Debug, Default)]
 struct KeptSource {
     link: ReliableLink,
@@ -42,38 +42,38 @@ struct KeptSource {
     is_done: bool,
 }
 
-/// What was collected.
+/// The collected seconds.
 #[derive(Debug, Default)]
 pub struct CollectedSeconds {
-    /// Numbers of the agents that had kept something and gave all of it.
+    /// Numbers of the agents that had kept seconds and sent all of them.
     pub agents: Vec<u32>,
-    /// Merged, in order; all of them after those that the run has.
+    /// Merged and in order. All of them follow the seconds that the run has.
     pub seconds: Vec<Snapshot>,
 }
 
-/// Nothing can be collected.
+/// Why nothing can be collected.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptError {
+pub enum CollectError {
     #[error(transparent)]
     Bus(#[from] BusError),
 }
 
 impl Collector {
-    /// `told`: by agent, how many of its first seconds the run has, see [`AgentSlice::told`].
-    pub fn new(run: String, agents: Vec<AgentFacts>, told: BTreeMap<u32, u32>) -> Self {
-        Self { run, agents, told, sources: BTreeMap::new(), outgoing: Vec::new() }
+    /// `received`: by agent, how many of its first seconds the run has. See [`AgentSlice::seconds_received`].
+    pub fn new(run: String, agents: Vec<AgentFacts>, received: BTreeMap<u32, u32>) -> Self {
+        Self { run, agents, received, sources: BTreeMap::new(), outgoing: Vec::new() }
     }
 
     pub fn subjects(&self) -> [String; 2] {
         [subjects::ANNOUNCE.to_owned(), subjects::run(&self.run)]
     }
 
-    /// So many agents have given all.
+    /// Number of agents that have sent everything.
     pub fn done(&self) -> usize {
         self.sources.values().filter(|source| source.is_done).count()
     }
 
-    /// Agents that are giving.
+    /// Whether agents are still sending.
     pub fn is_busy(&self) -> bool {
         self.sources.values().any(|source| !source.is_done)
     }
@@ -102,7 +102,7 @@ impl Collector {
     pub fn tick(&mut self, now: Nanos) {
         for (agent, source) in &mut self.sources {
             let mut kinds: Vec<PacketKind> = source.link.due(now).into_iter().map(PacketKind::Part).collect();
-            if source.agent.is_none() && source.asked.is_none_or(|asked| now > asked + ASK_NS) {
+            if source.agent.is_none() && source.asked.is_none_or(|asked| now > asked + ASK_INTERVAL_NS) {
                 source.asked = Some(now);
                 kinds.push(PacketKind::Collect);
             }
@@ -117,16 +117,17 @@ impl Collector {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Merges what the run does not have yet. `next`: the number of the first second that it has not; what belongs to one before is counted there.
+    /// Merges the seconds that the run does not have yet. `next`: the number of the run's first missing second. Parts of earlier seconds are counted
+    /// there.
     pub fn finish(self, next: u32) -> CollectedSeconds {
         let mut collected = CollectedSeconds::default();
         let mut merged: BTreeMap<u32, Snapshot> = BTreeMap::new();
         for source in self.sources.into_values().filter(|source| source.is_done) {
             let Some(agent) = source.agent.filter(|agent| (*agent as usize) < self.agents.len()) else { continue };
             collected.agents.push(agent);
-            let (told, tags) = (self.told.get(&agent).copied().unwrap_or(0), parts_by_label(&self.agents, agent as usize));
-            for mut second in source.seconds.into_iter().filter(|second| second.slice >= told) {
-                second.agents.push(AgentSlice { agent, told: second.slice + 1, ..AgentSlice::default() });
+            let (received, tags) = (self.received.get(&agent).copied().unwrap_or(0), parts_by_label(&self.agents, agent as usize));
+            for mut second in source.seconds.into_iter().filter(|second| second.slice >= received) {
+                second.agents.push(AgentSlice { agent, seconds_received: second.slice + 1, ..AgentSlice::default() });
                 tags.iter().for_each(|tags| add_part(&mut second, tags));
                 let number = second.slice.max(next);
                 let late = second.slice < number;
@@ -162,26 +163,26 @@ impl Participant for Collector {
     }
 }
 
-/// Collects from the agents at a server until `wanted` have given all, or nobody new has begun for so long.
+/// Collects from the agents at a server until `wanted` of them have sent everything, or no further agent has begun for this long.
 ///
 /// # Errors
-/// [`KeptError`]: the server cannot be reached.
+/// [`CollectError`]: the server cannot be reached.
 pub fn collect(
     server: &NatsServer,
     mut collector: Collector,
     wanted: usize,
     wait: Duration,
     next: u32,
-) -> Result<CollectedSeconds, KeptError> {
+) -> Result<CollectedSeconds, CollectError> {
     let mut bus = NatsBus::connect(server, collector.subjects().to_vec())?;
     let mut deadline = now() + wait.as_nanos() as Nanos;
     while collector.done() < wanted && now() < deadline {
-        exchange(&mut collector, &mut bus, TURN, now);
+        exchange(&mut collector, &mut bus, TURN_WAIT_MAX, now);
         if collector.is_busy() {
             deadline = deadline.max(now() + wait.as_nanos() as Nanos / 2);
         }
     }
-    // What was received last is to be known there.
+    // The agents must learn that the last part was received.
     exchange(&mut collector, &mut bus, Duration::ZERO, now);
     Ok(collector.finish(next))
 }

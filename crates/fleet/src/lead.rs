@@ -1,4 +1,4 @@
-//! The controller's thread: between the engine's coordinator and the bus.
+//! The controller's thread, between the engine's coordinator and the bus.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -14,36 +14,36 @@ use crate::facts::AgentFacts;
 use crate::nats::{NatsBus, NatsServer, Nudge};
 use crate::share::{LabelShare, ShareError, workers_by_share};
 
-/// How long a turn waits for packets.
-pub(crate) const TURN: Duration = Duration::from_millis(50);
+/// How long one turn waits for packets.
+pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_millis(50);
 
-/// What becomes of a run when one of its agents is lost.
+/// What happens to a run when it loses an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossPolicy {
-    /// The others go on, and the run says what is missing.
+    /// The others continue, and the run reports what is missing.
     Continue,
-    /// It ends as failed.
+    /// The run ends as failed.
     Stop,
-    /// The others make its part, too.
+    /// The others take over its load.
     Replace,
 }
 
-/// Whoever runs the test: keeps what its users on all agents have in common. Called on the thread that leads the fleet, in the order in which what
-/// they say arrived.
+/// The process that runs the test. It holds the state that the test's users on all agents share. Its methods are called on the thread that leads the
+/// fleet, in the order in which messages arrived.
 pub trait TestHost: Send {
-    /// A line that the test printed.
+    /// Handles a line that the test printed.
     fn line(&mut self, text: String);
 
-    /// A question of a user on this agent. The answer.
+    /// Answers a question of a user on this agent.
     fn ask(&mut self, agent: usize, question: &str) -> String;
 
-    fn tell(&mut self, agent: usize, text: &str);
+    fn receive(&mut self, agent: usize, text: &str);
 
-    /// What agents are to know by now. It reaches them before the answer to any later question.
+    /// Returns new messages for agents. They arrive before the answer to any later question.
     fn news(&mut self) -> Vec<(usize, String)>;
 }
 
-/// Agents that wait for their part of a run.
+/// Agents that wait for their share of a run.
 pub struct GatheredFleet {
     controller: Controller,
     bus: NatsBus,
@@ -51,17 +51,17 @@ pub struct GatheredFleet {
     orders: (SyncSender<Order>, Receiver<Order>),
 }
 
-/// The agents did not come together.
+/// Why the fleet could not be gathered.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
     #[error(transparent)]
     Bus(#[from] BusError),
-    #[error("{found} of {wanted} agents came within {waited_s} s{refused}: start more with `loadstone agent --join ADDRESS`")]
+    #[error("{found} of {wanted} agents joined within {waited_s} s{refused}: start more with `loadstone agent --join ADDRESS`")]
     TooFew {
         found: usize,
         wanted: usize,
         waited_s: u64,
-        /// Why one that came was not taken, in brackets; or nothing.
+        /// Why an agent was refused, in brackets. May be empty.
         refused: String,
     },
 }
@@ -72,7 +72,7 @@ pub(crate) fn now() -> Nanos {
 }
 
 impl GatheredFleet {
-    /// Waits until so many agents have come. `run`: an id like no other run's.
+    /// Waits until this many agents have joined. `run`: a unique id.
     ///
     /// # Errors
     /// [`GatherError`]
@@ -81,16 +81,16 @@ impl GatheredFleet {
         let mut bus = NatsBus::connect(server, controller.subjects().to_vec())?;
         let (deadline, mut refused) = (now() + wait.as_nanos() as u64, String::new());
         loop {
-            exchange(&mut controller, &mut bus, TURN, now);
+            exchange(&mut controller, &mut bus, TURN_WAIT_MAX, now);
             for news in controller.take_news() {
                 match news {
                     FleetNews::Gathered(agents) => return Ok(Self { controller, bus, agents, orders: sync_channel(1024) }),
                     FleetNews::Refused(why) => refused = format!(" ({why})"),
-                    FleetNews::Report { .. } | FleetNews::Line(_) | FleetNews::Asked { .. } | FleetNews::Told { .. } => {}
+                    FleetNews::Report { .. } | FleetNews::Line(_) | FleetNews::Asked { .. } | FleetNews::HostMessage { .. } => {}
                 }
             }
             if now() > deadline {
-                controller.dismiss("too few agents came together");
+                controller.dismiss("too few agents joined");
                 controller.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
                 return Err(GatherError::TooFew { found: controller.joined(), wanted, waited_s: wait.as_secs(), refused });
             }
@@ -100,10 +100,10 @@ impl GatheredFleet {
     /// Divides the load by the agents' labels.
     ///
     /// # Errors
-    /// [`ShareError`]: the agents have not the workers, or the labels, for it.
+    /// [`ShareError`]: the agents lack the required workers or labels.
     pub fn divide(&mut self, shares: &[LabelShare]) -> Result<(), ShareError> {
         let workers = workers_by_share(&self.agents, shares).inspect_err(|_| {
-            self.controller.dismiss("its load cannot be shared as it was asked for");
+            self.controller.dismiss("its load cannot be divided by the requested shares");
             self.controller.take_outgoing().into_iter().for_each(|packet| self.bus.publish(packet));
         })?;
         self.controller.use_workers(&workers);
@@ -111,25 +111,26 @@ impl GatheredFleet {
         Ok(())
     }
 
-    /// By which agents are told what they need not keep any more.
+    /// Informs the agents which seconds they need not keep any more.
     pub fn on_disk(&self) -> WrittenSeconds {
         WrittenSeconds(self.orders.0.clone())
     }
 
-    /// In their order.
+    /// The agents, in their order.
     pub fn agents(&self) -> &[AgentFacts] {
         &self.agents
     }
 
-    /// Threads of all agents.
+    /// Number of threads on all agents.
     pub fn workers(&self) -> u32 {
         self.agents.iter().map(|agent| agent.workers).sum()
     }
 
-    /// Hands out the test, and carries from now on what the load and the agents tell each other. Returns how each agent is told. The fleet is
-    /// led until the second value is dropped.
+    /// Sends the test to the agents, and from now on forwards messages between the load and the agents. Returns the senders of commands, one per
+    /// agent. The fleet is led until the second value is dropped.
     ///
     /// # Errors
+    /// The thread cannot be started.
     /// There can be no thread.
     pub fn lead(
         mut self,
@@ -137,49 +138,49 @@ impl GatheredFleet {
         load: LoadHandle,
         policy: LossPolicy,
         mut host: impl TestHost + 'static,
-    ) -> std::io::Result<(Vec<AgentPost>, LedFleet)> {
+    ) -> std::io::Result<(Vec<AgentCommandSender>, LedFleet)> {
         if policy == LossPolicy::Replace {
             self.controller.replace_lost();
         }
         self.controller.assign(test);
         let (sender, orders) = self.orders;
         let nudge = self.bus.nudge();
-        let posts = (0..self.agents.len()).map(|agent| post(agent, sender.clone(), nudge.clone())).collect();
+        let senders = (0..self.agents.len()).map(|agent| command_sender(agent, sender.clone(), nudge.clone())).collect();
         let thread = std::thread::Builder::new().name("fleet".to_owned());
         let thread = thread.spawn(move || lead(&mut self.controller, &mut self.bus, &orders, &load, policy, &mut host))?;
-        Ok((posts, LedFleet { orders: sender, nudge, thread: Some(thread) }))
+        Ok((senders, LedFleet { orders: sender, nudge, thread: Some(thread) }))
     }
 }
 
-/// Tells the fleet what is on disk.
+/// Informs the fleet which seconds are on disk.
 pub struct WrittenSeconds(SyncSender<Order>);
 
 impl WrittenSeconds {
-    /// All seconds of an agent before this one.
+    /// All seconds of an agent before this one are on disk.
     pub fn written(&self, agent: u32, before: u32) {
-        // It may be told later, or not at all: the agent keeps them for longer then.
+        // The message may be late or dropped; the agent then keeps the seconds longer.
         let _ = self.0.try_send(Order::Written { agent: agent as usize, before });
     }
 }
 
-/// Tells one agent.
-pub type AgentPost = Box<dyn Fn(AgentCommand)>;
+/// Sends commands to one agent.
+pub type AgentCommandSender = Box<dyn Fn(AgentCommand)>;
 
-fn post(agent: usize, orders: SyncSender<Order>, nudge: Nudge) -> AgentPost {
+fn command_sender(agent: usize, orders: SyncSender<Order>, nudge: Nudge) -> AgentCommandSender {
     Box::new(move |command| {
-        // The thread outlives the load; should it be gone, its agents were dismissed.
-        let _ = orders.send(Order::Tell { agent, command });
+        // The thread outlives the load. If it has ended, its agents were dismissed.
+        let _ = orders.send(Order::Command { agent, command });
         nudge.nudge();
     })
 }
 
 enum Order {
-    Tell { agent: usize, command: AgentCommand },
+    Command { agent: usize, command: AgentCommand },
     Written { agent: usize, before: u32 },
     End,
 }
 
-/// A fleet at work.
+/// A fleet during a run.
 pub struct LedFleet {
     orders: SyncSender<Order>,
     nudge: Nudge,
@@ -190,7 +191,7 @@ impl Drop for LedFleet {
     fn drop(&mut self) {
         let _ = self.orders.send(Order::End);
         self.nudge.nudge();
-        // One that panicked has said so.
+        // A panic of the thread has already been printed.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -206,7 +207,7 @@ fn lead(
     loop {
         for order in orders.try_iter() {
             match order {
-                Order::Tell { agent, command } => controller.tell(agent, &command),
+                Order::Command { agent, command } => controller.send_command(agent, &command),
                 Order::Written { agent, before } => controller.written(agent, before),
                 Order::End => {
                     controller.dismiss("the run is over");
@@ -215,7 +216,7 @@ fn lead(
                 }
             }
         }
-        exchange(controller, bus, TURN, now);
+        exchange(controller, bus, TURN_WAIT_MAX, now);
         for news in controller.take_news() {
             match news {
                 FleetNews::Report { agent, report } => {
@@ -225,7 +226,7 @@ fn lead(
                     load.report(agent, report);
                 }
                 FleetNews::Line(text) => host.line(text),
-                FleetNews::Told { agent, text } => host.tell(agent, &text),
+                FleetNews::HostMessage { agent, text } => host.receive(agent, &text),
                 FleetNews::Asked { agent, id, text } => {
                     let answer = host.ask(agent, &text);
                     host.news().into_iter().for_each(|(agent, text)| controller.inform(agent, text));
@@ -235,7 +236,7 @@ fn lead(
             }
         }
         host.news().into_iter().for_each(|(agent, text)| controller.inform(agent, text));
-        // Answers need not wait for the next turn.
+        // Answers are sent at once, and do not wait for the next turn.
         controller.tick(now());
         controller.take_outgoing().into_iter().for_each(|packet| bus.publish(packet));
     }

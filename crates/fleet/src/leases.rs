@@ -1,8 +1,8 @@
-//! Which numbers of a feeder, or of iterations that all share, go to which agent: blocks, each number once.
+//! Assigns the numbers of a feeder, or of iterations that all agents share, to agents: in blocks, each number once.
 //!
-//! An agent asks for about what it uses in a second, so that little is in doubt when it dies. Of numbers that end it is lent no more than a part of
-//! what is left (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987). Where nothing is left and one of them needs
-//! a number, the others give back what they have not used: numbers are at an end only when all are used.
+//! An agent requests about as many as it uses in a second, so that few are uncertain if it dies. If the numbers are finite, a block is at most a
+//! fraction of the rest (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987). If nothing is left and an agent needs
+//! a number, the others return what they have not used. Numbers are therefore exhausted only when all are used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -10,11 +10,11 @@ use std::ops::Range;
 use crate::message::ToAgent;
 use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 
-/// Everything that was lent in a run.
+/// All numbers that were lent in a run.
 #[derive(Debug, Default)]
 pub(crate) struct NumberLeases(BTreeMap<NumberSource, LentNumbers>);
 
-/// To whom what is said.
+/// A message, and the agent that receives it.
 pub(crate) type LeaseAnswer = (usize, ToAgent);
 
 #[derive(Debug, Default)]
@@ -23,18 +23,18 @@ struct LentNumbers {
     next: u64,
     returned: VecDeque<Range<u64>>,
     by_agent: BTreeMap<usize, LoansOfAgent>,
-    /// Agents that have none and need some, in the order in which they asked, with what they want.
+    /// Agents that have no number and need some, in the order of their requests, with the number they want.
     waiting: VecDeque<(usize, u64)>,
-    /// Agents that were asked for what they do not use, and have not answered yet.
+    /// Agents that were asked to return unused numbers, and have not answered yet.
     recalled: BTreeSet<usize>,
 }
 
-/// What one agent may not have used.
+/// The numbers that one agent may not have used.
 #[derive(Debug, Default)]
 struct LoansOfAgent {
-    /// Loans so far.
+    /// Number of loans so far.
     loans: u64,
-    /// Each with the number of its loan; 0: it was told to be held.
+    /// Ranges, each with the number of its loan. 0: the agent has reported that it holds the range.
     held: Vec<(u64, Range<u64>)>,
 }
 
@@ -48,14 +48,14 @@ impl LoansOfAgent {
         self.held.iter().map(|(_, numbers)| numbers.end - numbers.start).sum()
     }
 
-    /// All that came until then is known.
+    /// Forgets the loans up to this number, since the agent has reported what remains of them.
     fn forget(&mut self, loans: u64) {
         self.held.retain(|(number, _)| *number > loans);
     }
 }
 
 impl NumberLeases {
-    /// `agents`: how many share the numbers.
+    /// `agents`: the number of agents that share the numbers.
     pub(crate) fn ask(&mut self, agent: usize, agents: usize, request: NumberRequest) -> Vec<LeaseAnswer> {
         let lent = self.0.entry(request.source).or_insert_with(|| LentNumbers { end: request.end, ..LentNumbers::default() });
         let mut answers = Vec::new();
@@ -70,15 +70,15 @@ impl NumberLeases {
         answers
     }
 
-    /// An agent tells what it has.
-    pub(crate) fn told(&mut self, agent: usize, held: HeldNumbers) {
+    /// Records which numbers an agent holds, as it reported.
+    pub(crate) fn record_held(&mut self, agent: usize, held: HeldNumbers) {
         if let Some(loans) = self.0.get_mut(&held.source).and_then(|lent| lent.by_agent.get_mut(&agent)) {
             loans.forget(held.loans);
             loans.held.extend(held.ranges.into_iter().map(|range| (0, range)));
         }
     }
 
-    /// An agent gives back what it has, as it was asked to.
+    /// Takes the numbers that an agent returns on request.
     pub(crate) fn give_back(&mut self, agent: usize, agents: usize, back: HeldNumbers) -> Vec<LeaseAnswer> {
         let (mut answers, source) = (Vec::new(), back.source);
         if let Some(lent) = self.0.get_mut(&source) {
@@ -90,7 +90,7 @@ impl NumberLeases {
         answers
     }
 
-    /// An agent ends, and has told what it has. Nobody there uses any of it now: it goes to others.
+    /// Takes the numbers of an agent that ends and has reported what it holds. Nobody there uses them any more, so they go to others.
     pub(crate) fn take_back(&mut self, agent: usize, agents: usize) -> Vec<LeaseAnswer> {
         let mut answers = Vec::new();
         for (source, lent) in &mut self.0 {
@@ -102,37 +102,38 @@ impl NumberLeases {
         answers
     }
 
-    /// An agent is gone. Returns rows and iterations that it may have used or not; they are given to nobody, as none is to be used twice.
-    pub(crate) fn lose(&mut self, agent: usize, agents: usize) -> (NumbersInDoubt, Vec<LeaseAnswer>) {
-        let (mut doubt, mut answers) = (NumbersInDoubt::default(), Vec::new());
+    /// Forgets a lost agent. Returns how many rows and iterations it may or may not have used. They are assigned to nobody, as none may be used
+    /// twice.
+    pub(crate) fn lose(&mut self, agent: usize, agents: usize) -> (UncertainNumbers, Vec<LeaseAnswer>) {
+        let (mut uncertain, mut answers) = (UncertainNumbers::default(), Vec::new());
         for (source, lent) in &mut self.0 {
             let held = lent.by_agent.remove(&agent).map_or(0, |loans| loans.holds());
             match source {
-                NumberSource::Feeder(_) => doubt.rows += held,
-                NumberSource::Leaf(_) => doubt.iterations += held,
+                NumberSource::Feeder(_) => uncertain.rows += held,
+                NumberSource::Leaf(_) => uncertain.iterations += held,
             }
             lent.forget(agent);
             lent.serve_waiting(*source, agents, &mut answers);
         }
-        (doubt, answers)
+        (uncertain, answers)
     }
 }
 
-/// What an agent that is lost may have used or not.
+/// Numbers that a lost agent may or may not have used.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct NumbersInDoubt {
+pub(crate) struct UncertainNumbers {
     pub(crate) rows: u64,
     pub(crate) iterations: u64,
 }
 
 impl LentNumbers {
-    /// An agent neither waits nor is waited for any more.
+    /// Removes an agent that neither waits nor is waited for any more.
     fn forget(&mut self, agent: usize) {
         self.waiting.retain(|(of, _)| *of != agent);
         self.recalled.remove(&agent);
     }
 
-    /// Numbers that nobody has; `None`: without end.
+    /// Numbers that no agent has. `None`: unlimited.
     fn left(&self) -> Option<u64> {
         let returned: u64 = self.returned.iter().map(|range| range.end - range.start).sum();
         self.end.map(|end| end.saturating_sub(self.next) + returned)
@@ -156,8 +157,8 @@ impl LentNumbers {
         (agent, ToAgent::Numbers { source, from: numbers.start, to: numbers.end, left: self.left().unwrap_or(u64::MAX) })
     }
 
-    /// Gives those who wait what there is. Where that is not enough, the others are asked for what they do not use; where they have nothing, all
-    /// numbers are used.
+    /// Serves waiting agents from the available numbers. If these do not suffice, it asks the other agents to return unused ones. If no agent has
+    /// any, all numbers are used.
     fn serve_waiting(&mut self, source: NumberSource, agents: usize, answers: &mut Vec<LeaseAnswer>) {
         while self.left() != Some(0)
             && let Some((agent, wanted)) = self.waiting.pop_front()
@@ -178,7 +179,7 @@ impl LentNumbers {
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "one range of several that there may be")]
+#[expect(clippy::single_range_in_vec_init, reason = "the list may contain several ranges")]
 mod tests {
     use super::*;
 
@@ -205,88 +206,88 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_what_is_wanted_and_no_more_than_a_part_of_what_is_left() {
+    fn a_block_is_limited_to_a_fraction_of_the_rest() {
         let mut leases = NumberLeases::default();
         assert_eq!(lent(&leases.ask(0, 2, request(Some(100), 10, true))), [(0, 0..10)]);
         assert_eq!(lent(&leases.ask(1, 2, request(Some(100), 1_000, false))), [(1, 10..33)]);
-        assert_eq!(lent(&leases.ask(0, 2, request(None, 7, true))), [(0, 33..40)], "its end is known already");
+        assert_eq!(lent(&leases.ask(0, 2, request(None, 7, true))), [(0, 33..40)], "the end of the source is already known");
     }
 
     #[test]
-    fn numbers_without_end_never_end() {
+    fn unlimited_numbers_never_end() {
         let mut leases = NumberLeases::default();
-        let given: Vec<_> = (0..3).flat_map(|agent| lent(&leases.ask(agent % 2, 2, request(None, 3, true)))).collect();
-        assert_eq!(given, [(0, 0..3), (1, 3..6), (0, 6..9)]);
+        let received: Vec<_> = (0..3).flat_map(|agent| lent(&leases.ask(agent % 2, 2, request(None, 3, true)))).collect();
+        assert_eq!(received, [(0, 0..3), (1, 3..6), (0, 6..9)]);
     }
 
     #[test]
-    fn what_others_do_not_use_is_given_back_to_whoever_needs_it() {
+    fn unused_numbers_return_to_agents_that_need_them() {
         let mut leases = NumberLeases::default();
         assert_eq!(lent(&leases.ask(0, 1, request(Some(4), 2, true))), [(0, 0..2)]);
         assert_eq!(lent(&leases.ask(1, 1, request(Some(4), 9, true))), [(1, 2..3)]);
         assert_eq!(lent(&leases.ask(1, 1, request(Some(4), 9, true))), [(1, 3..4)]);
         let ahead = leases.ask(1, 1, request(Some(4), 9, false));
-        assert_eq!((lent(&ahead), recalled(&ahead)), (vec![(1, 0..0)], vec![]), "who asks ahead takes nothing from others");
-        let asked = leases.ask(1, 2, request(Some(4), 9, true));
-        assert_eq!((lent(&asked), recalled(&asked)), (vec![], vec![0]));
-        assert!(leases.ask(2, 2, request(Some(4), 9, true)).iter().all(|(agent, _)| *agent != 0), "asked once");
+        assert_eq!((lent(&ahead), recalled(&ahead)), (vec![(1, 0..0)], vec![]), "a request ahead takes nothing from others");
+        let answers = leases.ask(1, 2, request(Some(4), 9, true));
+        assert_eq!((lent(&answers), recalled(&answers)), (vec![], vec![0]));
+        assert!(leases.ask(2, 2, request(Some(4), 9, true)).iter().all(|(agent, _)| *agent != 0), "agent 0 was asked once");
         let back = leases.give_back(0, 2, held(1, &[1..2]));
-        assert_eq!((lent(&back), recalled(&back)), (vec![(1, 1..2)], vec![1]), "agent 2 waits on");
+        assert_eq!((lent(&back), recalled(&back)), (vec![(1, 1..2)], vec![1]), "agent 2 still waits");
         assert_eq!(lent(&leases.give_back(1, 2, held(3, &[]))), [(2, 0..0)], "all are used");
     }
 
     #[test]
-    fn a_loan_on_its_way_is_not_given_back() {
+    fn a_loan_in_transit_is_not_returned() {
         let mut leases = NumberLeases::default();
         leases.ask(0, 1, request(Some(2), 1, true));
         leases.ask(0, 1, request(Some(2), 1, true));
         leases.ask(1, 2, request(Some(2), 1, true));
-        // It had received the first of its two loans when it answered.
+        // The agent had received the first of its two loans when it answered.
         let back = leases.give_back(0, 2, held(1, &[0..1]));
         assert_eq!(lent(&back), [(1, 0..1)]);
         assert_eq!(leases.lose(0, 2).0.rows, 1);
     }
 
     #[test]
-    fn what_an_agent_that_ends_has_not_used_goes_to_others() {
+    fn unused_numbers_of_an_agent_that_ends_go_to_others() {
         let mut leases = NumberLeases::default();
         leases.ask(0, 2, request(Some(6), 6, true));
         leases.ask(0, 2, request(Some(6), 6, true));
-        let mut given: Vec<u64> = Vec::new();
+        let mut received: Vec<u64> = Vec::new();
         loop {
             let answers = leases.ask(1, 2, request(Some(6), 6, true));
-            given.extend(lent(&answers).into_iter().flat_map(|(_, range)| range));
+            received.extend(lent(&answers).into_iter().flat_map(|(_, range)| range));
             if lent(&answers).is_empty() {
                 break;
             }
         }
-        assert_eq!(given, [3, 4, 5], "agent 1 waits now");
-        // Of its first loan it has used one number, the second is on its way to it.
-        leases.told(0, held(1, &[1..2]));
+        assert_eq!(received, [3, 4, 5], "agent 1 waits now");
+        // It has used one number of its first loan; the second loan has not arrived yet.
+        leases.record_held(0, held(1, &[1..2]));
         assert_eq!(lent(&leases.take_back(0, 2)), [(1, 2..3)]);
         assert_eq!(lent(&leases.ask(1, 1, request(Some(6), 6, true))), [(1, 1..2)]);
-        assert_eq!(leases.lose(0, 1).0, NumbersInDoubt::default(), "nothing of it is in doubt");
+        assert_eq!(leases.lose(0, 1).0, UncertainNumbers::default(), "no number is uncertain");
     }
 
     #[test]
-    fn what_a_lost_agent_held_is_in_doubt_and_stays_away() {
+    fn numbers_of_a_lost_agent_are_uncertain_and_not_reused() {
         let mut leases = NumberLeases::default();
         leases.ask(0, 2, request(Some(40), 10, true));
         leases.ask(0, 2, request(Some(40), 5, false));
-        leases.told(0, held(1, &[8..10]));
+        leases.record_held(0, held(1, &[8..10]));
         let waits = |leases: &mut NumberLeases| leases.ask(1, 2, request(Some(40), 1_000, true));
-        let mut given: Vec<u64> = Vec::new();
+        let mut received: Vec<u64> = Vec::new();
         loop {
             let answers = waits(&mut leases);
             if lent(&answers).is_empty() {
                 assert_eq!(recalled(&answers), [0]);
                 break;
             }
-            given.extend(lent(&answers).into_iter().flat_map(|(_, range)| range));
+            received.extend(lent(&answers).into_iter().flat_map(|(_, range)| range));
         }
-        assert!(given.into_iter().eq(15..40));
-        let (doubt, answers) = leases.lose(0, 2);
-        assert_eq!((doubt.rows, doubt.iterations), (7, 0));
-        assert_eq!(lent(&answers), [(1, 0..0)], "who waited is told that nothing is left");
+        assert!(received.into_iter().eq(15..40));
+        let (uncertain, answers) = leases.lose(0, 2);
+        assert_eq!((uncertain.rows, uncertain.iterations), (7, 0));
+        assert_eq!(lent(&answers), [(1, 0..0)], "the waiting agent learns that nothing is left");
     }
 }

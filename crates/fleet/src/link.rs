@@ -1,32 +1,32 @@
-//! Messages between a controller and one agent, each once and in order, over a bus that may lose, double, delay and reorder.
+//! Messages between a controller and one agent, each delivered once and in order, over a bus that may lose, duplicate, delay and reorder.
 //!
-//! A message is cut into numbered parts; whoever receives says up to which number it has all, and what is not acknowledged in time is sent again
-//! (selective repeat, as in Tanenbaum and Wetherall, Computer Networks, 5th ed. 2011, 3.4.3). No I/O and no clock: what is to be sent comes out
-//! of [`ReliableLink::due`].
+//! A message is split into numbered parts. The receiver acknowledges the number up to which it has all parts, and parts without a timely
+//! acknowledgement are sent again (selective repeat, as in Tanenbaum and Wetherall, Computer Networks, 5th ed. 2011, 3.4.3). No I/O and no clock:
+//! [`ReliableLink::due`] returns the parts to send.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use loadstone_metrics::Nanos;
 
-use crate::packet::{MessagePart, PART_MAX};
+use crate::packet::{MessagePart, PART_BYTES_MAX};
 
-/// Parts on their way at once, in one direction.
-const WINDOW: usize = 32;
-/// A part that is not acknowledged for so long is sent again.
+/// Limit on unacknowledged parts, in one direction.
+const PARTS_IN_FLIGHT_MAX: usize = 32;
+/// A part that is not acknowledged within this time is sent again.
 pub(crate) const RESEND_NS: Nanos = 200_000_000;
 
-/// One end of the way between two.
+/// One end of a link.
 #[derive(Debug, Default)]
 pub(crate) struct ReliableLink {
-    /// Not acknowledged yet, from number `first` on.
+    /// Parts that are not acknowledged yet, from number `first` on.
     outgoing: VecDeque<OutgoingPart>,
     first: u64,
-    /// All parts below this have arrived here.
+    /// All parts below this number have arrived.
     received: u64,
-    /// Parts that came before one below them.
+    /// Parts that arrived before a part with a lower number.
     early: BTreeMap<u64, MessagePart>,
-    /// What has arrived of a message that goes on.
+    /// The beginning of an incomplete message.
     begun: Vec<u8>,
     acknowledge: bool,
 }
@@ -42,7 +42,7 @@ impl ReliableLink {
     pub(crate) fn send(&mut self, message: impl Into<Bytes>) {
         let mut rest: Bytes = message.into();
         loop {
-            let bytes = rest.split_to(rest.len().min(PART_MAX));
+            let bytes = rest.split_to(rest.len().min(PART_BYTES_MAX));
             let goes_on = !rest.is_empty();
             self.outgoing.push_back(OutgoingPart { bytes, goes_on, sent: None });
             if !goes_on {
@@ -51,14 +51,14 @@ impl ReliableLink {
         }
     }
 
-    /// Takes a part, and returns the messages that it completes.
+    /// Handles a part, and returns the messages that it completes.
     pub(crate) fn receive(&mut self, part: MessagePart) -> Vec<Vec<u8>> {
         while self.first < part.received && self.outgoing.pop_front().is_some() {
             self.first += 1;
         }
         let Some(number) = part.number else { return Vec::new() };
         self.acknowledge = true;
-        if number >= self.received && number < self.received + WINDOW as u64 {
+        if number >= self.received && number < self.received + PARTS_IN_FLIGHT_MAX as u64 {
             self.early.insert(number, part);
         }
         let mut messages = Vec::new();
@@ -72,12 +72,12 @@ impl ReliableLink {
         messages
     }
 
-    /// What is to be sent now.
+    /// The parts to send now.
     pub(crate) fn due(&mut self, now: Nanos) -> Vec<MessagePart> {
         let (first, received) = (self.first, self.received);
         let is_due = |part: &&mut OutgoingPart| part.sent.is_none_or(|sent| now >= sent + RESEND_NS);
         let mut parts = Vec::new();
-        for (number, part) in (first..).zip(self.outgoing.iter_mut().take(WINDOW)).filter(|(_, part)| is_due(part)) {
+        for (number, part) in (first..).zip(self.outgoing.iter_mut().take(PARTS_IN_FLIGHT_MAX)).filter(|(_, part)| is_due(part)) {
             part.sent = Some(now);
             parts.push(MessagePart { number: Some(number), received, goes_on: part.goes_on, bytes: part.bytes.clone() });
         }
@@ -87,7 +87,7 @@ impl ReliableLink {
         parts
     }
 
-    /// Everything that was sent has arrived.
+    /// Whether everything that was sent has been acknowledged.
     pub(crate) fn is_settled(&self) -> bool {
         self.outgoing.is_empty()
     }
@@ -99,7 +99,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-    /// Carries what two ends have to send over a way that loses a third, doubles a third, and delivers in any order.
+    /// Transfers two ends' messages over a bus that loses a third, duplicates a third, and delivers in any order.
     fn carried(seed: u64, messages: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (mut near, mut far) = (ReliableLink::default(), ReliableLink::default());
@@ -124,12 +124,12 @@ mod tests {
                 break;
             }
         }
-        assert!(near.is_settled(), "seed {seed}: all is acknowledged in the end");
+        assert!(near.is_settled(), "seed {seed}: everything is acknowledged in the end");
         arrived
     }
 
     #[test]
-    fn every_message_arrives_once_and_in_order_whatever_the_bus_does() {
+    fn every_message_arrives_once_and_in_order_over_a_faulty_bus() {
         let messages: Vec<Vec<u8>> = (0u8..60).map(|number| vec![number; usize::from(number)]).collect();
         for seed in 0..50 {
             assert_eq!(carried(seed, &messages), messages, "seed {seed}");
@@ -137,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn a_message_beyond_one_part_is_put_together() {
-        let message: Vec<u8> = (0..3 * PART_MAX + 5).map(|index| (index % 251) as u8).collect();
+    fn a_long_message_is_reassembled() {
+        let message: Vec<u8> = (0..3 * PART_BYTES_MAX + 5).map(|index| (index % 251) as u8).collect();
         assert!(carried(1, &[message.clone(), vec![], vec![1]]) == [message, vec![], vec![1]]);
     }
 }

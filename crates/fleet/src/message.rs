@@ -1,4 +1,4 @@
-//! What a controller and its agents say to each other once they have met. `link` brings it across, once and in order.
+//! The messages between a controller and its agents. `link` delivers them once and in order.
 
 use std::io::{Read, Write};
 
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::numbers::{HeldNumbers, NumberRequest, NumberSource};
 
-/// What an agent is to do in a run.
+/// An agent's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Its number among the run's agents.
     pub agent: u32,
     pub first_worker: u32,
     pub workers: u32,
-    /// Of all agents.
+    /// Number of workers of all agents.
     pub workers_of_all: u32,
     /// The first worker of each agent.
     pub firsts: Vec<u32>,
-    /// The test, as whoever loads it understands it. It holds secrets: it is never written to disk as it is.
+    /// The test, in the form that the agent's process can load. It contains secrets and must never be written to disk unmasked.
     pub test: String,
 }
 
@@ -39,23 +39,23 @@ impl Assignment {
 pub(crate) enum ToAgent {
     Assignment(Box<Assignment>),
     Command(WireCommand),
-    /// Numbers that were asked for; none where there are no more. `left`: so many nobody has.
+    /// Numbers that the agent requested. Empty if there are no more. `left`: how many nobody has.
     Numbers {
         source: NumberSource,
         from: u64,
         to: u64,
         left: u64,
     },
-    /// Give back what is not used.
+    /// Return unused numbers.
     Recall(NumberSource),
-    /// To a question, by its number.
+    /// The answer to the question with this number.
     Answer {
         id: u64,
         text: String,
     },
-    /// What the test's host tells its users.
-    Told(String),
-    /// What the set-up returned, as JSON.
+    /// A message from the test's host to its users.
+    HostMessage(String),
+    /// The value that the set-up returned, as JSON.
     SetUp(String),
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum ToAgent {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToController {
     Ready,
-    /// A second, and what is on its way to the book of journeys.
+    /// A second, and its events of journeys.
     Snapshot(Box<Snapshot>, Vec<FlowEvent>),
     LeafEnded {
         leaf: u32,
@@ -74,7 +74,7 @@ pub(crate) enum ToController {
     Numbers(NumberRequest),
     Held(Vec<HeldNumbers>),
     Back(HeldNumbers),
-    /// To whoever collects what was kept: it comes from this agent of the run.
+    /// For a collector: the following seconds are those of this agent of the run.
     Kept {
         agent: u32,
     },
@@ -82,17 +82,17 @@ pub(crate) enum ToController {
         id: u64,
         text: String,
     },
-    Tell(String),
+    HostMessage(String),
     SetUp(String),
     Line(String),
-    /// It ends in mid-run. Everything that it measured, and all numbers that it has not used, were told before. Why.
+    /// The agent ends during the run, for this reason. It has already sent all its measurements and returned all unused numbers.
     Gone(String),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WireCommand {
-    /// The run's zero on the agent's own clock.
+    /// The run's zero on the agent's clock.
     Start {
         zero: Nanos,
     },
@@ -152,7 +152,7 @@ impl From<WireCommand> for AgentCommand {
 }
 
 impl ToController {
-    /// `None`: it is for the controller's own ears, and not the load's.
+    /// `None`: the report is for the controller and not for the load.
     pub(crate) fn of_report(report: AgentReport) -> Option<Self> {
         Some(match report {
             AgentReport::Ready => ToController::Ready,
@@ -168,7 +168,7 @@ impl ToController {
     }
 }
 
-/// JSON, compressed. The fastest level would save a millisecond a second and send a quarter more.
+/// Compressed JSON. The fastest level would save a millisecond per second and send a quarter more.
 pub(crate) fn pack(message: &impl Serialize) -> Vec<u8> {
     // Cannot fail: the message is plain data.
     let json = serde_json::to_vec(message);
@@ -178,13 +178,13 @@ pub(crate) fn pack(message: &impl Serialize) -> Vec<u8> {
     packed
 }
 
-/// `None`: it is no such message.
+/// `None`: the bytes are not such a message.
 pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(&take_decompressed(&mut &*bytes)?).ok()
 }
 
 impl ToController {
-    /// The histograms of a second follow its JSON, as columns that are compressed one by one: as text, they would be a third larger.
+    /// The histograms of a second follow its JSON, as columns that are compressed one by one. As text they would be a third larger.
     pub(crate) fn pack(mut self) -> Vec<u8> {
         let columns = match &mut self {
             ToController::Snapshot(second, _) => Some(second.take_histograms()),
@@ -197,7 +197,7 @@ impl ToController {
         packed
     }
 
-    /// `None`: it is no such message.
+    /// `None`: the bytes are not such a message.
     pub(crate) fn unpack(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let mut message: Self = serde_json::from_slice(&take_decompressed(&mut rest)?).ok()?;
@@ -211,15 +211,15 @@ impl ToController {
 
 fn append_compressed(packed: &mut Vec<u8>, bytes: &[u8]) {
     let mut encoder = ZlibEncoder::new(packed, Compression::default());
-    // Cannot fail: memory takes all that is written.
+    // Cannot fail: writing to memory always succeeds.
     let written = encoder.write_all(bytes).and_then(|()| encoder.try_finish());
     debug_assert!(written.is_ok(), "{written:?}");
 }
 
-/// Takes what was appended first from the front.
+/// Takes the block that was appended first from the front.
 fn take_decompressed(packed: &mut &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    // Over a buffer it reads to its own end, and no further.
+    // The decoder stops at the end of its own block.
     ZlibDecoder::new(packed).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
@@ -230,7 +230,7 @@ mod tests {
     use loadstone_metrics::{SeriesKey, SeriesKind, SeriesSlice};
 
     #[test]
-    fn a_second_arrives_as_it_was() {
+    fn a_second_round_trips() {
         let mut series = SeriesSlice::new(SeriesKey::new(SeriesKind::Request, "s", "r"));
         (0..1_000u64).for_each(|number| series.response.record(number * number * 977));
         let second = Snapshot { slice: 7, series: vec![series], ..Snapshot::default() };
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_second_is_json_alone() {
+    fn other_messages_are_plain_json() {
         let packed = ToController::Line("text".to_owned()).pack();
         assert!(matches!(ToController::unpack(&packed), Some(ToController::Line(text)) if text == "text"));
         assert!(matches!(unpack(&packed), Some(ToController::Line(_))));

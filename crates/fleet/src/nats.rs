@@ -1,4 +1,4 @@
-//! The real bus: a NATS server. A thread of its own keeps the connection, and makes it again when it breaks.
+//! The real bus: a NATS server. A separate thread maintains the connection and reconnects when it breaks.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,18 +14,18 @@ use tokio::sync::mpsc;
 use crate::bus::{Bus, BusError};
 use crate::subjects::Outgoing;
 
-/// Packets that wait on either side. One that finds no room is lost, and comes again.
-const QUEUE: usize = 4_096;
+/// Limit on the packets that wait on either side. Further packets are lost, and sent again later.
+const QUEUED_PACKETS_MAX: usize = 4_096;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// How long the last packets may take to leave.
+/// Limit on the time for sending the last packets.
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
-/// Where a NATS server is.
+/// The address of a NATS server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NatsServer {
-    /// `nats://` or `tls://`, with `user:password@` where it asks for it.
+    /// `nats://` or `tls://`, with `user:password@` if the server requires it.
     pub address: String,
-    /// A file with the authorities that it is trusted by, as PEM; `None`: those of this machine.
+    /// A PEM file with the authorities that sign its certificate. `None`: the trusted authorities of this machine.
     pub authorities: Option<PathBuf>,
 }
 
@@ -34,52 +34,52 @@ impl NatsServer {
         Self { address: address.into(), authorities }
     }
 
-    /// Its address as it may be shown.
+    /// The address without its password.
     pub(crate) fn shown(&self) -> String {
         without_password(&self.address)
     }
 }
 
-/// Why there is no connection.
+/// Why the connection failed.
 struct NoConnection {
     problem: String,
-    /// Nobody answered: there may be a server a little later.
+    /// No server responded. One may respond later.
     is_absence: bool,
 }
 
 impl From<ConnectError> for NoConnection {
     fn from(error: ConnectError) -> Self {
-        // A certificate that is not trusted comes as an input error of invalid data.
+        // An untrusted certificate is reported as an input error with invalid data.
         let io = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>());
         let is_absence = match error.kind() {
             ConnectErrorKind::Dns | ConnectErrorKind::TimedOut => true,
             ConnectErrorKind::Io => io.is_none_or(|io| !matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)),
             _ => false,
         };
-        Self { problem: sentence(&error), is_absence }
+        Self { problem: with_causes(&error), is_absence }
     }
 }
 
 impl NoConnection {
-    /// It will not be better later.
+    /// An error that a retry cannot resolve.
     fn for_good(error: &dyn std::error::Error) -> Self {
-        Self { problem: sentence(error), is_absence: false }
+        Self { problem: with_causes(error), is_absence: false }
     }
 }
 
 /// A connection to a NATS server.
 pub struct NatsBus {
-    /// `None` while it is dropped.
+    /// `None` while the bus is being dropped.
     outgoing: Option<mpsc::Sender<Outgoing>>,
     arrived: Receiver<Incoming>,
     nudge: SyncSender<Incoming>,
-    /// Closed when all has been sent and its thread has ended.
+    /// Closed when everything has been sent and the thread has ended.
     ended: Receiver<()>,
 }
 
 enum Incoming {
     Packet(Bytes),
-    /// There is something to do beside the bus.
+    /// There is other work than the bus.
     Nudge,
 }
 
@@ -89,32 +89,32 @@ pub struct Nudge(SyncSender<Incoming>);
 
 impl Nudge {
     pub fn nudge(&self) {
-        // Whoever is to be woken has something to do already where there is no room.
+        // If there is no room, the receiver already has something to do.
         let _ = self.0.try_send(Incoming::Nudge);
     }
 }
 
 impl NatsBus {
-    /// Connects, and listens to these subjects.
+    /// Connects, and subscribes to these subjects.
     ///
     /// # Errors
     /// [`BusError`]: there is no server, or it refuses.
     pub fn connect(server: &NatsServer, subjects: Vec<String>) -> Result<Self, BusError> {
-        let (outgoing, to_publish) = mpsc::channel(QUEUE);
-        let (nudge, arrived) = sync_channel(QUEUE);
-        let (told, connected) = sync_channel(1);
+        let (outgoing, to_publish) = mpsc::channel(QUEUED_PACKETS_MAX);
+        let (nudge, arrived) = sync_channel(QUEUED_PACKETS_MAX);
+        let (result_sender, connected) = sync_channel(1);
         let (ending, ended) = sync_channel(0);
-        let (asked, packets) = (server.clone(), nudge.clone());
+        let (thread_server, packets) = (server.clone(), nudge.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         std::thread::Builder::new().name("nats".to_owned()).spawn(move || {
             let _ending = ending;
             runtime.block_on(async move {
-                match open(asked, subjects).await {
+                match open(thread_server, subjects).await {
                     Ok((client, subscriptions)) => {
-                        let _ = told.send(Ok(()));
+                        let _ = result_sender.send(Ok(()));
                         carry(client, subscriptions, to_publish, packets).await;
                     }
-                    Err(problem) => _ = told.send(Err(problem)),
+                    Err(problem) => _ = result_sender.send(Err(problem)),
                 }
             });
         })?;
@@ -134,7 +134,7 @@ impl NatsBus {
 
 impl Bus for NatsBus {
     fn publish(&mut self, packet: Outgoing) {
-        // Full while the server is away: the packet is lost, as any may be.
+        // The queue is full while the server is away. The packet is lost, which every receiver must tolerate.
         let _ = self.outgoing.as_ref().map(|outgoing| outgoing.try_send(packet));
     }
 
@@ -146,11 +146,12 @@ impl Bus for NatsBus {
     }
 }
 
-/// What was published last is mostly a farewell, and the process may end at once: without it, agents would wait for a controller that is gone.
+/// The packets published last are usually dismissals, and the process may end at once. Without them, agents would wait for a controller that has
+/// gone.
 impl Drop for NatsBus {
     fn drop(&mut self) {
         drop(self.outgoing.take());
-        // Closed or too late, it makes no difference any more.
+        // Whether it closed or timed out makes no difference here.
         let _: Result<(), RecvTimeoutError> = self.ended.recv_timeout(LINGER_MAX);
     }
 }
@@ -159,7 +160,7 @@ async fn open(server: NatsServer, subjects: Vec<String>) -> Result<(Client, Vec<
     let options = ConnectOptions::new().name("loadstone").connection_timeout(CONNECT_MAX).max_reconnects(None);
     let options = options.reconnect_delay_callback(|tries| Duration::from_millis((tries as u64 * 50).min(500)));
     let address: ServerAddr = server.address.parse().map_err(|error| NoConnection::for_good(&error))?;
-    let options = introduce(options, &address);
+    let options = with_credentials(options, &address);
     let options = match server.authorities {
         Some(file) => options.add_root_certificates(file).require_tls(true),
         None => options,
@@ -173,8 +174,8 @@ async fn open(server: NatsServer, subjects: Vec<String>) -> Result<(Client, Vec<
     Ok((client, subscriptions))
 }
 
-/// Who it is, which the client library does not read from the address: a user with a password, or a token alone, as NATS writes them.
-fn introduce(options: ConnectOptions, address: &ServerAddr) -> ConnectOptions {
+/// Sets the credentials, which the client library does not read from the address: a user with a password, or a token alone, in NATS notation.
+fn with_credentials(options: ConnectOptions, address: &ServerAddr) -> ConnectOptions {
     let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     match (address.username(), address.password()) {
         (Some(user), Some(password)) => options.user_and_password(plain(user), plain(password)),
@@ -183,11 +184,11 @@ fn introduce(options: ConnectOptions, address: &ServerAddr) -> ConnectOptions {
     }
 }
 
-/// Until the bus is dropped.
+/// Runs until the bus is dropped.
 async fn carry(client: Client, subscriptions: Vec<Subscriber>, mut to_publish: mpsc::Receiver<Outgoing>, packets: SyncSender<Incoming>) {
     let publish = async {
         while let Some(Outgoing { subject, bytes }) = to_publish.recv().await {
-            // What is lost comes again.
+            // A lost packet is sent again.
             let _ = client.publish(subject, bytes.into()).await;
         }
         let _ = client.flush().await;
@@ -203,20 +204,20 @@ async fn carry(client: Client, subscriptions: Vec<Subscriber>, mut to_publish: m
 }
 
 /// The error and its causes.
-fn sentence(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text_so_far = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let text = error.to_string();
-        if !said.contains(&text) {
-            said += &format!(": {text}");
+        if !text_so_far.contains(&text) {
+            text_so_far += &format!(": {text}");
         }
         cause = error.source();
     }
-    said
+    text_so_far
 }
 
-/// An address as it may be shown.
+/// An address without its password.
 pub fn without_password(address: &str) -> String {
     match (address.find("://"), address.rfind('@')) {
         (Some(scheme), Some(at)) if scheme + 3 < at => format!("{}{}", &address[..scheme + 3], &address[at + 1..]),
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_named() {
+    fn an_absent_server_is_named() {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("nats://{}", socket.local_addr().unwrap());
         drop(socket);

@@ -1,11 +1,11 @@
-//! An agent's part of what is numbered over all agents: it takes number after number from what it was lent, and asks for more in time.
+//! An agent's part of numbers that all agents share. It takes numbers from its loans, and requests more ahead of time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// What is numbered.
+/// The sequence to which numbers belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NumberSource {
@@ -15,74 +15,74 @@ pub enum NumberSource {
     Leaf(u32),
 }
 
-/// What an agent asks for.
+/// An agent's request for numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumberRequest {
     pub source: NumberSource,
-    /// How many numbers there are; `None`: without end.
+    /// How many numbers there are in total. `None`: unlimited.
     pub end: Option<u64>,
-    /// Numbers that it would like to have.
+    /// How many numbers it requests.
     pub wanted: u64,
-    /// Somebody waits, and it has none left. Otherwise it asks ahead.
+    /// A user waits, and the agent has no number left. Otherwise it requests ahead.
     pub urgent: bool,
 }
 
-/// What an agent has of the numbers that it was lent.
+/// The lent numbers that an agent holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldNumbers {
     pub source: NumberSource,
-    /// Loans that it has received so far; later ones are still on their way to it.
+    /// Number of loans received so far. Later loans have not arrived yet.
     pub loans: u64,
-    /// Not used.
+    /// Unused numbers.
     pub ranges: Vec<Range<u64>>,
 }
 
-/// Fewest numbers that are asked for at once.
+/// Smallest number of numbers to request at once.
 const WANTED_MIN: u64 = 4;
 const WANTED_MAX: u64 = 1 << 20;
 
-/// The numbers of one source on one agent. Plain state: whoever has it sends what it asks, and waits where it has to.
+/// The numbers of one source on one agent. Plain state: its owner sends the requests, and waits if necessary.
 #[derive(Debug)]
-pub struct LentHere {
+pub struct LocalNumbers {
     source: NumberSource,
     end: Option<u64>,
     ranges: VecDeque<Range<u64>>,
     loans: u64,
-    /// A request is on its way, or waits for its answer; and whether it is urgent.
-    asked: Option<bool>,
-    /// Nothing was left to ask ahead for.
+    /// A request is pending. The value is whether it is urgent.
+    pending: Option<bool>,
+    /// A request ahead returned nothing.
     scarce: bool,
-    /// All numbers are used, or nobody can be asked any more.
+    /// All numbers are used, or the controller can no longer be asked.
     is_over: bool,
     wanted: u64,
     used: u64,
     /// Requests since the last second.
     requests: u32,
-    /// That nobody had, when it was last told.
+    /// Numbers that no agent had, as of the last answer.
     left: u64,
-    /// Something has changed since the controller was told.
+    /// Something has changed since the last report to the controller.
     is_news: bool,
 }
 
-/// What comes of taking a number.
+/// The result of taking a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TakenNumber {
     Number(u64),
-    /// One has to wait for what was asked for.
+    /// Wait for the pending request.
     Wait,
     /// There are no more.
     None,
 }
 
-impl LentHere {
-    /// `end`: how many numbers there are; `None`: without end.
+impl LocalNumbers {
+    /// `end`: how many numbers there are. `None`: unlimited.
     pub fn new(source: NumberSource, end: Option<u64>) -> Self {
         Self {
             source,
             end,
             ranges: VecDeque::new(),
             loans: 0,
-            asked: None,
+            pending: None,
             scarce: false,
             is_over: false,
             wanted: WANTED_MIN,
@@ -93,7 +93,7 @@ impl LentHere {
         }
     }
 
-    /// Takes a number, where there is one, and says what is to be asked for.
+    /// Takes a number, if there is one, and returns the request to send.
     pub fn take(&mut self) -> (TakenNumber, Option<NumberRequest>) {
         let number = self.ranges.front_mut().and_then(Iterator::next);
         while self.ranges.front().is_some_and(Range::is_empty) {
@@ -106,7 +106,7 @@ impl LentHere {
         self.found(number)
     }
 
-    /// The same without taking it.
+    /// Like [`Self::take`], but leaves the number in place.
     pub fn look(&mut self) -> (TakenNumber, Option<NumberRequest>) {
         self.found(self.ranges.front().map(|range| range.start))
     }
@@ -123,34 +123,34 @@ impl LentHere {
 
     fn request(&mut self, urgent: bool) -> Option<NumberRequest> {
         let is_short = urgent || (!self.scarce && self.holds() < self.wanted.div_ceil(2));
-        if self.is_over || self.asked.is_some() || !is_short {
+        if self.is_over || self.pending.is_some() || !is_short {
             return None;
         }
         self.requests += 1;
-        // More often than once a second: it uses more than it thought.
+        // More than one request per second: the agent uses more than it expected.
         if self.requests > 1 {
             self.wanted = (2 * self.wanted).min(WANTED_MAX);
         }
-        self.asked = Some(urgent);
+        self.pending = Some(urgent);
         Some(NumberRequest { source: self.source, end: self.end, wanted: self.wanted, urgent })
     }
 
-    /// An answer of the controller.
+    /// Handles an answer of the controller.
     pub fn give(&mut self, from: u64, to: u64, left: u64) {
-        let asked = self.asked.take();
+        let pending = self.pending.take();
         self.left = left;
         if from < to {
             self.loans += 1;
             self.is_news = true;
             self.ranges.push_back(from..to);
-        } else if asked == Some(false) {
+        } else if pending == Some(false) {
             self.scarce = true;
         } else {
             self.is_over = true;
         }
     }
 
-    /// Takes all that is not used, but what those who wait here are about to take.
+    /// Removes and returns all unused numbers, except those that waiting users are about to take.
     pub fn give_back(&mut self, waiting: u64) -> HeldNumbers {
         let mut kept = VecDeque::new();
         let mut missing = waiting;
@@ -169,7 +169,7 @@ impl LentHere {
         HeldNumbers { source: self.source, loans: self.loans, ranges }
     }
 
-    /// To be called every second. What the controller is to know.
+    /// Call it every second. Returns the report for the controller.
     pub fn second(&mut self) -> Option<HeldNumbers> {
         self.wanted = self.used.clamp(WANTED_MIN, WANTED_MAX);
         (self.used, self.requests) = (0, 0);
@@ -180,43 +180,43 @@ impl LentHere {
         })
     }
 
-    /// Nobody answers any more.
+    /// Ends the source: the controller no longer answers.
     pub fn close(&mut self) {
         self.is_over = true;
         self.ranges.clear();
     }
 
-    /// Whether [`Self::take`] would not wait.
+    /// Whether [`Self::take`] would return without waiting.
     pub(crate) fn has_some(&self) -> bool {
-        self.is_over || !self.ranges.is_empty() || self.asked.is_none()
+        self.is_over || !self.ranges.is_empty() || self.pending.is_none()
     }
 
-    /// Numbers that are here.
+    /// Numbers that this agent holds.
     fn holds(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Numbers that may still be taken, as far as it is known here: those that others hold are not among them. `None`: without end.
+    /// Numbers that may still be taken, as far as this agent knows: it does not count those that others hold. `None`: unlimited.
     pub fn remaining(&self) -> Option<u64> {
         self.end.map(|_| self.holds() + if self.is_over { 0 } else { self.left })
     }
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "one range of several that there may be")]
+#[expect(clippy::single_range_in_vec_init, reason = "the list may contain several ranges")]
 mod tests {
     use super::*;
 
-    fn here(end: Option<u64>) -> LentHere {
-        LentHere::new(NumberSource::Leaf(0), end)
+    fn here(end: Option<u64>) -> LocalNumbers {
+        LocalNumbers::new(NumberSource::Leaf(0), end)
     }
 
     #[test]
-    fn it_asks_ahead_and_for_more_the_faster_it_uses_them() {
+    fn requests_are_made_ahead_and_grow_with_the_usage() {
         let mut here = here(None);
         let (taken, request) = here.take();
         assert_eq!((taken, request.unwrap().wanted, request.unwrap().urgent), (TakenNumber::Wait, 4, true));
-        assert_eq!(here.take(), (TakenNumber::Wait, None), "asked once");
+        assert_eq!(here.take(), (TakenNumber::Wait, None), "only one request");
         here.give(0, 4, u64::MAX);
         assert_eq!(here.take(), (TakenNumber::Number(0), None));
         assert_eq!(here.take(), (TakenNumber::Number(1), None));
@@ -225,11 +225,11 @@ mod tests {
         here.give(10, 18, u64::MAX);
         assert_eq!([here.take().0, here.take().0], [TakenNumber::Number(3), TakenNumber::Number(10)]);
         assert_eq!(here.second().unwrap().ranges, [11..18]);
-        assert_eq!(here.second(), None, "no news");
+        assert_eq!(here.second(), None, "nothing has changed");
     }
 
     #[test]
-    fn numbers_are_at_an_end_only_when_somebody_needed_one_and_nobody_had_any() {
+    fn numbers_end_only_when_an_urgent_request_returns_none() {
         let mut here = here(Some(1));
         here.take();
         here.give(0, 1, 0);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_not_used_here() {
+    fn returned_numbers_are_not_used_locally() {
         let mut here = here(Some(100));
         here.take();
         here.give(10, 20, 50);

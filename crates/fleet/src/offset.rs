@@ -1,16 +1,16 @@
-//! How far an agent's clock is from the controller's, and how far that may be wrong.
+//! How far an agent's clock is ahead of the controller's, and the maximum error of that value.
 //!
-//! A question and its answer bound the offset: the agent's clock was read between the two (Cristian, Probabilistic clock synchronization, 1989).
-//! Of the last few the one with the shortest way is taken, as NTP's clock filter does (Mills, RFC 5905, 10).
+//! A question and its answer bound the offset: the agent's clock was read between the two (Cristian, Probabilistic clock synchronization, 1989). Of
+//! the last few readings, the one with the shortest round trip is used, like in NTP's clock filter (Mills, RFC 5905, 10).
 
 use std::collections::VecDeque;
 
 use loadstone_metrics::Nanos;
 
-/// Answers that are looked at. Younger ones tell of drift, more of them of a shorter way.
-const KEPT: usize = 16;
+/// Number of readings considered. Newer ones follow drift; more of them contain shorter round trips.
+const READINGS_MAX: usize = 16;
 
-/// What is known of one clock.
+/// The readings of one clock.
 #[derive(Debug, Default)]
 pub(crate) struct ClockOffset {
     readings: VecDeque<OffsetReading>,
@@ -25,21 +25,21 @@ pub(crate) struct OffsetReading {
 }
 
 impl ClockOffset {
-    /// `sent` and `received` on this clock, `at` on the other.
+    /// `sent` and `received` are on this clock, `at` on the other.
     pub(crate) fn add(&mut self, sent: Nanos, at: Nanos, received: Nanos) {
         let Some(way) = received.checked_sub(sent) else { return };
         self.readings.push_back(OffsetReading { ahead_ns: at as i64 - (sent + way / 2) as i64, bound_ns: way.div_ceil(2) });
-        if self.readings.len() > KEPT {
+        if self.readings.len() > READINGS_MAX {
             self.readings.pop_front();
         }
     }
 
-    /// It was read often enough to begin with.
+    /// Whether the clock was read often enough to begin.
     pub(crate) fn is_known(&self) -> bool {
-        self.readings.len() >= KEPT / 2
+        self.readings.len() >= READINGS_MAX / 2
     }
 
-    /// The one that is known best.
+    /// The most precise reading.
     pub(crate) fn best(&self) -> Option<OffsetReading> {
         self.readings.iter().min_by_key(|reading| reading.bound_ns).copied()
     }
@@ -50,10 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_truth_lies_within_the_bound_of_the_shortest_way() {
+    fn the_truth_lies_within_the_bound_of_the_shortest_round_trip() {
         let (truth, mut clock) = (-3_000i64, ClockOffset::default());
         assert_eq!(clock.best(), None);
-        // Ways there and back that differ.
+        // Delays that differ between the two directions.
         for (sent, there, back) in [(10_000, 500, 100), (20_000, 10, 70), (30_000, 900, 900)] {
             clock.add(sent, (sent + there).saturating_add_signed(truth), sent + there + back);
             let best = clock.best().unwrap();
@@ -63,10 +63,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_ago_counts_no_more() {
+    fn old_readings_are_dropped() {
         let mut clock = ClockOffset::default();
         clock.add(0, 1_000, 2);
-        (0..KEPT as u64).for_each(|step| clock.add(10 * step, 10 * step + 7_000, 10 * step + 8));
+        (0..READINGS_MAX as u64).for_each(|step| clock.add(10 * step, 10 * step + 7_000, 10 * step + 8));
         assert_eq!(clock.best().unwrap().bound_ns, 4);
     }
 }

@@ -1,4 +1,4 @@
-//! An agent's thread: between the bus and the workers of whatever test it is given.
+//! An agent's thread, between the bus and the workers of the assigned test.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,45 +15,45 @@ use crate::facts::AgentFacts;
 use crate::lead::now;
 use crate::message::Assignment;
 use crate::nats::{NatsBus, NatsServer, Nudge};
-use crate::numbers::{HeldNumbers, LentHere, NumberRequest, NumberSource, TakenNumber};
+use crate::numbers::{HeldNumbers, LocalNumbers, NumberRequest, NumberSource, TakenNumber};
 
-const TURN: Duration = Duration::from_millis(50);
-/// How long a worker waits for an answer at most; by then, an agent that has no controller any more has stopped.
+const TURN_WAIT_MAX: Duration = Duration::from_millis(50);
+/// Limit on a worker's wait for an answer. By then, an agent without a controller has stopped.
 const ANSWER_WAIT: Duration = Duration::from_secs(15);
-/// How long an agent that is to end may take to hand over what it has. Kubernetes kills it 10 s after it has asked it to end.
-const GOODBYE_MAX_NS: Nanos = 5_000_000_000;
-/// How long an agent waits for a server that is not there when it starts, and how often it tries. Servers and agents are started together.
+/// Limit on the time in which an agent that ends sends what it has. Kubernetes kills it 10 s after the request to end.
+const BYE_MAX_NS: Nanos = 5_000_000_000;
+/// How long a starting agent waits for a server, and how often it tries. Servers and agents are started together.
 const SERVER_WAIT_NS: Nanos = 60_000_000_000;
-const SERVER_TRY: Duration = Duration::from_millis(500);
+const SERVER_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What an agent does with a test. It is called on a thread of its own for each run, and returns when the run is over.
+/// Runs a test on an agent. It is called on a separate thread for each run, and returns when the run is over.
 pub type RunTest = dyn Fn(Assignment, AgentLink) + Send + Sync;
 
-/// A run's way to its controller.
+/// A run's connection to its controller.
 #[derive(Clone)]
 pub struct AgentLink {
     inputs: SyncSender<LocalInput>,
     nudge: Nudge,
-    numbers: Arc<Mutex<BTreeMap<NumberSource, Arc<NumberDesk>>>>,
+    numbers: Arc<Mutex<BTreeMap<NumberSource, Arc<NumberPool>>>>,
     questions: Arc<AtomicU64>,
 }
 
-/// What several agents number together, on one of them. Each call of [`Self::take`] gets a number of its own.
+/// Numbers that several agents share, on one of them. Each call of [`Self::take`] returns a different number.
 pub struct AgentNumbers {
-    desk: Arc<NumberDesk>,
+    pool: Arc<NumberPool>,
     link: AgentLink,
     is_endless: bool,
 }
 
-struct NumberDesk {
-    here: Mutex<LentHere>,
+struct NumberPool {
+    here: Mutex<LocalNumbers>,
     came: Condvar,
-    /// Workers that wait.
+    /// Number of workers that wait.
     waiting: AtomicU64,
 }
 
-impl NumberDesk {
-    fn with<T>(&self, change: impl FnOnce(&mut LentHere) -> T) -> T {
+impl NumberPool {
+    fn with<T>(&self, change: impl FnOnce(&mut LocalNumbers) -> T) -> T {
         // No code panics while it holds this lock.
         let changed = change(&mut self.here.lock().unwrap_or_else(PoisonError::into_inner));
         self.came.notify_all();
@@ -62,30 +62,30 @@ impl NumberDesk {
 }
 
 impl AgentNumbers {
-    /// The next number; waits for the controller where there is none here. `None`: there are no more, or nobody can be asked.
+    /// The next number. Waits for the controller if there is none here. `None`: there are no more, or the controller can no longer be asked.
     pub fn take(&self) -> Option<u64> {
-        self.wait_for(LentHere::take)
+        self.wait_for(LocalNumbers::take)
     }
 
-    fn wait_for(&self, mut find: impl FnMut(&mut LentHere) -> (TakenNumber, Option<NumberRequest>)) -> Option<u64> {
-        let desk = &self.desk;
-        let mut here = desk.here.lock().unwrap_or_else(PoisonError::into_inner);
+    fn wait_for(&self, mut find: impl FnMut(&mut LocalNumbers) -> (TakenNumber, Option<NumberRequest>)) -> Option<u64> {
+        let pool = &self.pool;
+        let mut here = pool.here.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let (taken, request) = find(&mut here);
             if let Some(request) = request {
                 drop(here);
                 self.link.send(LocalInput::Numbers(request));
-                here = desk.here.lock().unwrap_or_else(PoisonError::into_inner);
+                here = pool.here.lock().unwrap_or_else(PoisonError::into_inner);
             }
             match taken {
                 TakenNumber::Number(number) => return Some(number),
                 TakenNumber::None => return None,
-                // Between the request and here the answer may have come.
+                // The answer may have arrived between the request and here.
                 TakenNumber::Wait if here.has_some() => {}
                 TakenNumber::Wait => {
-                    desk.waiting.fetch_add(1, Ordering::Relaxed);
-                    let (woken, late) = desk.came.wait_timeout(here, ANSWER_WAIT).unwrap_or_else(PoisonError::into_inner);
-                    desk.waiting.fetch_sub(1, Ordering::Relaxed);
+                    pool.waiting.fetch_add(1, Ordering::Relaxed);
+                    let (woken, late) = pool.came.wait_timeout(here, ANSWER_WAIT).unwrap_or_else(PoisonError::into_inner);
+                    pool.waiting.fetch_sub(1, Ordering::Relaxed);
                     here = woken;
                     if late.timed_out() {
                         return None;
@@ -95,21 +95,21 @@ impl AgentNumbers {
         }
     }
 
-    /// Numbers that may still be taken, without those that other agents hold; more than none as long as one can be had at all. `None`: without end.
+    /// Numbers that may still be taken, without those that other agents hold. Greater than zero as long as one can be taken. `None`: unlimited.
     pub fn remaining(&self) -> Option<u64> {
         if self.is_endless {
             return None;
         }
-        let _: Option<u64> = self.wait_for(LentHere::look);
-        self.desk.here.lock().unwrap_or_else(PoisonError::into_inner).remaining()
+        let _: Option<u64> = self.wait_for(LocalNumbers::look);
+        self.pool.here.lock().unwrap_or_else(PoisonError::into_inner).remaining()
     }
 }
 
-/// Who hears what the test's host tells.
+/// Handlers of messages from the test's host.
 pub struct HostListeners {
-    /// Gets what the set-up returned on another agent, as JSON.
+    /// Receives the value that the set-up returned on another agent, as JSON.
     pub on_set_up: Box<dyn Fn(String) + Send>,
-    pub on_told: Box<dyn Fn(String) + Send>,
+    pub on_host_message: Box<dyn Fn(String) + Send>,
 }
 
 enum LocalInput {
@@ -119,12 +119,12 @@ enum LocalInput {
     SetUp(String),
     Numbers(NumberRequest),
     Ask { id: u64, text: String, reply: SyncSender<String> },
-    Tell(String),
+    HostMessage(String),
     Ended,
 }
 
 impl AgentLink {
-    /// Where the controller's commands go, and what the test's host tells.
+    /// Sets the receiver of the controller's commands, and the handlers of the host's messages.
     pub fn attach(&self, commands: AgentCommands, listeners: HostListeners) {
         self.send(LocalInput::Attach { commands, listeners });
     }
@@ -141,15 +141,15 @@ impl AgentLink {
         self.send(LocalInput::SetUp(json));
     }
 
-    /// What is numbered over all agents. `end`: how many numbers there are; `None`: without end.
+    /// Numbers that all agents share. `end`: how many there are. `None`: unlimited.
     pub fn numbers(&self, source: NumberSource, end: Option<u64>) -> AgentNumbers {
-        let new = || NumberDesk { here: Mutex::new(LentHere::new(source, end)), came: Condvar::new(), waiting: AtomicU64::new(0) };
-        let mut desks = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        let desk = Arc::clone(desks.entry(source).or_insert_with(|| Arc::new(new())));
-        AgentNumbers { desk, link: self.clone(), is_endless: end.is_none() }
+        let new = || NumberPool { here: Mutex::new(LocalNumbers::new(source, end)), came: Condvar::new(), waiting: AtomicU64::new(0) };
+        let mut pools = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = Arc::clone(pools.entry(source).or_insert_with(|| Arc::new(new())));
+        AgentNumbers { pool, link: self.clone(), is_endless: end.is_none() }
     }
 
-    /// Asks the test's host, and waits for its answer; `None`: nobody answers.
+    /// Asks the test's host, and waits for its answer. `None`: there was no answer.
     pub fn ask(&self, text: String) -> Option<String> {
         let (reply, answer) = sync_channel(1);
         let id = self.questions.fetch_add(1, Ordering::Relaxed);
@@ -157,16 +157,16 @@ impl AgentLink {
         answer.recv_timeout(ANSWER_WAIT).ok()
     }
 
-    /// Tells the test's host.
-    pub fn tell(&self, text: String) {
-        self.send(LocalInput::Tell(text));
+    /// Sends a message to the test's host.
+    pub fn send_to_host(&self, text: String) {
+        self.send(LocalInput::HostMessage(text));
     }
 
-    fn desks(&self) -> Vec<Arc<NumberDesk>> {
+    fn pools(&self) -> Vec<Arc<NumberPool>> {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    fn desk(&self, source: NumberSource) -> Option<Arc<NumberDesk>> {
+    fn pool(&self, source: NumberSource) -> Option<Arc<NumberPool>> {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
     }
 
@@ -177,7 +177,7 @@ impl AgentLink {
     }
 }
 
-/// By which other threads ask an agent to end.
+/// Lets other threads request the end of an agent.
 #[derive(Debug, Clone, Default)]
 pub struct EndRequest(Arc<AtomicBool>);
 
@@ -191,38 +191,38 @@ impl EndRequest {
     }
 }
 
-/// Joins the fleet at a server and serves one run after another, until it is asked to end. `say` gets what people should know.
+/// Joins the fleet at a server and serves one run after another, until it is asked to end. `show` receives messages for the user.
 ///
 /// # Errors
-/// [`BusError`]: the server refuses, or was not there for a minute. Once it was reached, its absence is waited for.
+/// [`BusError`]: the server refuses, or did not respond for a minute. After the first connection, the agent waits for an absent server.
 pub fn serve(
     server: &NatsServer,
     id: String,
     facts: AgentFacts,
     run_test: Arc<RunTest>,
     end: &EndRequest,
-    say: &dyn Fn(&str),
+    show: &dyn Fn(&str),
 ) -> Result<(), BusError> {
     let agent = Agent::new(id, facts);
-    let Some(bus) = connect_when_there(server, &agent, end, say)? else { return Ok(()) };
+    let Some(bus) = connect_when_there(server, &agent, end, show)? else { return Ok(()) };
     let (sender, inputs) = sync_channel(1024);
     let link = AgentLink { inputs: sender, nudge: bus.nudge(), numbers: Arc::default(), questions: Arc::default() };
-    say("waiting for a run");
-    Serving { agent, bus, inputs, link, job: None, run_test, say }.run(end);
+    show("waiting for a run");
+    Serving { agent, bus, inputs, link, job: None, run_test, show }.run(end);
     Ok(())
 }
 
-/// `None`: the agent was asked to end meanwhile.
-fn connect_when_there(server: &NatsServer, agent: &Agent, end: &EndRequest, say: &dyn Fn(&str)) -> Result<Option<NatsBus>, BusError> {
-    let (deadline, mut is_told) = (now() + SERVER_WAIT_NS, false);
+/// `None`: the agent was asked to end in the meantime.
+fn connect_when_there(server: &NatsServer, agent: &Agent, end: &EndRequest, show: &dyn Fn(&str)) -> Result<Option<NatsBus>, BusError> {
+    let (deadline, mut is_reported) = (now() + SERVER_WAIT_NS, false);
     loop {
         match NatsBus::connect(server, vec![agent.subject()]) {
             Err(BusError::Absent { problem, .. }) if now() < deadline => {
-                if !std::mem::replace(&mut is_told, true) {
+                if !std::mem::replace(&mut is_reported, true) {
                     let seconds = SERVER_WAIT_NS / 1_000_000_000;
-                    say(&format!("no NATS server at {} yet ({problem}): waiting for it, {seconds} s at most", server.shown()));
+                    show(&format!("no NATS server at {} yet ({problem}): waiting up to {seconds} s for it", server.shown()));
                 }
-                std::thread::sleep(SERVER_TRY);
+                std::thread::sleep(SERVER_RETRY_INTERVAL);
             }
             other => return other.map(Some),
         }
@@ -239,7 +239,7 @@ struct Serving<'a> {
     link: AgentLink,
     job: Option<Job>,
     run_test: Arc<RunTest>,
-    say: &'a dyn Fn(&str),
+    show: &'a dyn Fn(&str),
 }
 
 /// A run on this agent.
@@ -247,7 +247,7 @@ struct Serving<'a> {
 struct Job {
     commands: Option<AgentCommands>,
     listeners: Option<HostListeners>,
-    /// Commands that came before there was anybody to carry them out.
+    /// Commands that arrived before the workers existed.
     early: Vec<AgentCommand>,
     asking: HashMap<u64, SyncSender<String>>,
 }
@@ -266,7 +266,7 @@ impl Serving<'_> {
         let mut deadline = None;
         loop {
             if end.is_asked() && deadline.is_none() {
-                deadline = Some(now() + GOODBYE_MAX_NS);
+                deadline = Some(now() + BYE_MAX_NS);
                 self.depart();
             }
             if deadline.is_some_and(|deadline| self.agent.has_departed() || now() > deadline) {
@@ -275,7 +275,7 @@ impl Serving<'_> {
             while let Ok(input) = self.inputs.try_recv() {
                 self.input(input);
             }
-            exchange(&mut self.agent, &mut self.bus, TURN, now);
+            exchange(&mut self.agent, &mut self.bus, TURN_WAIT_MAX, now);
             for task in self.agent.take_tasks() {
                 self.task(task);
             }
@@ -284,13 +284,13 @@ impl Serving<'_> {
 
     fn depart(&mut self) {
         if self.agent.is_serving() {
-            (self.say)("asked to end: handing over what was measured");
+            (self.show)("asked to end: sending the remaining measurements");
         }
         self.agent.depart("it was asked to end");
     }
 
-    fn tell_held(&mut self) {
-        self.agent.tell_held(self.link.desks().iter().filter_map(|desk| desk.with(LentHere::second)).collect());
+    fn report_held(&mut self) {
+        self.agent.report_held(self.link.pools().iter().filter_map(|pool| pool.with(LocalNumbers::second)).collect());
     }
 
     fn input(&mut self, input: LocalInput) {
@@ -302,25 +302,25 @@ impl Serving<'_> {
             }
             LocalInput::Report(report) => {
                 if matches!(report, AgentReport::Snapshot(_)) {
-                    self.tell_held();
+                    self.report_held();
                 }
                 self.agent.report(report);
             }
             LocalInput::Line(text) => self.agent.line(text),
-            LocalInput::SetUp(json) => self.agent.tell_set_up(json),
+            LocalInput::SetUp(json) => self.agent.share_set_up(json),
             LocalInput::Numbers(request) if self.agent.is_serving() => self.agent.ask_numbers(request),
-            // Whoever waits is not to wait for ever.
-            LocalInput::Numbers(request) => self.link.desk(request.source).into_iter().for_each(|desk| desk.with(LentHere::close)),
+            // A waiting worker must not wait forever.
+            LocalInput::Numbers(request) => self.link.pool(request.source).into_iter().for_each(|pool| pool.with(LocalNumbers::close)),
             LocalInput::Ask { id, text, reply } => {
                 let Some(job) = self.job.as_mut().filter(|_| self.agent.is_serving()) else { return };
                 job.asking.insert(id, reply);
                 self.agent.ask(id, text);
             }
-            LocalInput::Tell(text) => self.agent.tell(text),
+            LocalInput::HostMessage(text) => self.agent.send_to_host(text),
             LocalInput::Ended => {
                 self.job = None;
-                // Its workers have ended: what is not used now never is.
-                self.tell_held();
+                // Its workers have ended: numbers that are unused now remain unused.
+                self.report_held();
                 self.agent.hold(false);
             }
         }
@@ -329,10 +329,10 @@ impl Serving<'_> {
     fn task(&mut self, task: AgentTask) {
         match task {
             AgentTask::Prepare(assignment) => self.begin(*assignment),
-            AgentTask::Say(text) => (self.say)(&text),
+            AgentTask::Show(text) => (self.show)(&text),
             AgentTask::Leave(why) => {
-                (self.say)(&format!("the run has ended: {why}"));
-                self.link.desks().iter().for_each(|desk| desk.with(LentHere::close));
+                (self.show)(&format!("the run has ended: {why}"));
+                self.link.pools().iter().for_each(|pool| pool.with(LocalNumbers::close));
                 if let Some(job) = &mut self.job {
                     job.asking.clear();
                     job.command(AgentCommand::Halt);
@@ -345,35 +345,35 @@ impl Serving<'_> {
                 }
             }
             AgentTask::Numbers { source, from, to, left } => {
-                self.link.desk(source).into_iter().for_each(|desk| desk.with(|here| here.give(from, to, left)));
+                self.link.pool(source).into_iter().for_each(|pool| pool.with(|here| here.give(from, to, left)));
             }
             AgentTask::Recall(source) => {
                 let nothing = HeldNumbers { source, loans: u64::MAX, ranges: Vec::new() };
-                let back = self.link.desk(source).map(|desk| {
-                    let waiting = desk.waiting.load(Ordering::Relaxed);
-                    desk.with(|here| here.give_back(waiting))
+                let back = self.link.pool(source).map(|pool| {
+                    let waiting = pool.waiting.load(Ordering::Relaxed);
+                    pool.with(|here| here.give_back(waiting))
                 });
                 self.agent.give_back(back.unwrap_or(nothing));
             }
             AgentTask::Answer { id, text } => {
                 if let Some(reply) = self.job.as_mut().and_then(|job| job.asking.remove(&id)) {
-                    // Nobody waits any more only where the run is over.
+                    // The receiver has gone only if the run is over.
                     let _ = reply.try_send(text);
                 }
             }
             AgentTask::SetUp(json) => self.listen(|listeners| (listeners.on_set_up)(json)),
-            AgentTask::Told(text) => self.listen(|listeners| (listeners.on_told)(text)),
+            AgentTask::HostMessage(text) => self.listen(|listeners| (listeners.on_host_message)(text)),
         }
     }
 
-    fn listen(&self, hear: impl FnOnce(&HostListeners)) {
+    fn listen(&self, handle: impl FnOnce(&HostListeners)) {
         if let Some(listeners) = self.job.as_ref().and_then(|job| job.listeners.as_ref()) {
-            hear(listeners);
+            handle(listeners);
         }
     }
 
     fn begin(&mut self, assignment: Assignment) {
-        (self.say)(&format!("serving as agent {} of {}", assignment.agent + 1, assignment.firsts.len()));
+        (self.show)(&format!("serving as agent {} of {}", assignment.agent + 1, assignment.firsts.len()));
         self.job = Some(Job::default());
         self.link.numbers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.agent.hold(true);
@@ -391,7 +391,7 @@ impl Serving<'_> {
     }
 }
 
-/// Tells that the run is over here, also where it panicked.
+/// Reports that the run is over on this agent, also if it panicked.
 struct EndsJob(AgentLink);
 
 impl Drop for EndsJob {

@@ -1,12 +1,12 @@
-//! Which part of the load agents with a label make.
+//! Divides the load among agents by their labels.
 //!
-//! Workers make arrivals and have users in turn, so a part of the workers makes that part of the load, exactly: of *w* arrivals in a row each
-//! worker makes one. A share is therefore a number of workers, and nothing else of a fleet changes by it. Numbers of iterations that all share go
-//! to agents in turn, and so not by share.
+//! Workers take arrivals and users in turn, so a fraction of the workers generates exactly that fraction of the load: of *w* consecutive arrivals,
+//! each worker generates one. A share is therefore a number of workers, and affects nothing else in a fleet. The numbers of shared iterations go to
+//! agents in turn, and therefore not by share.
 
 use crate::facts::AgentFacts;
 
-/// Agents with this label, and their weight beside the others'.
+/// Agents with this label, and their weight relative to the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelShare {
     pub label: String,
@@ -20,24 +20,24 @@ impl std::fmt::Display for LabelShare {
     }
 }
 
-/// The agents cannot have these shares.
+/// Why the agents cannot have these shares.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ShareError {
-    #[error("agent {agent} has {found} of the labels that have a share ({labels}), and must have one: `loadstone agent --label` gives it")]
+    #[error(
+        "agent {agent} has {found} of the labels with a share ({labels}), but needs exactly one: set it with `loadstone agent --label`"
+    )]
     Labels { agent: String, found: usize, labels: String },
     #[error("no agent has the label {share}, which has a share of the load")]
     Nobody { share: String },
     #[error(
-        "the agents with {share} have {here} workers together and need {needed}: give them more (`loadstone agent --workers`), or write rounder shares"
+        "the agents with {share} have {here} workers together and need {needed}: raise `loadstone agent --workers`, or use rounder shares"
     )]
     TooFew { share: String, here: u32, needed: u32 },
-    #[error(
-        "the agents with {share} would have {workers} workers, fewer than they are ({agents}): take fewer agents, or give the others more workers"
-    )]
+    #[error("the share of {share} is {workers} workers, fewer than its {agents} agents: use fewer agents, or give the others more workers")]
     Idle { share: String, workers: u32, agents: usize },
 }
 
-/// How many workers of each agent make load, so that the shares are exact: as many as the agents have for it.
+/// How many workers of each agent generate load, so that the shares are exact. Uses as many workers as possible.
 ///
 /// # Errors
 /// [`ShareError`]
@@ -82,7 +82,7 @@ fn groups(agents: &[AgentFacts], shares: &[LabelShare]) -> Result<Vec<Vec<usize>
     }
 }
 
-/// One by one, to whoever of the group has fewest and more to give.
+/// Assigns workers one by one, each to the agent of the group with the fewest assigned and a free worker.
 fn deal(wanted: u32, group: &[usize], agents: &[AgentFacts], workers: &mut [u32]) {
     for _ in 0..wanted {
         let free = group.iter().copied().filter(|agent| workers[*agent] < agents[*agent].workers);
@@ -109,28 +109,32 @@ mod tests {
         weights.iter().map(share).collect()
     }
 
-    fn said(agents: &[AgentFacts], weights: &[(&str, u32)]) -> String {
+    fn refusal(agents: &[AgentFacts], weights: &[(&str, u32)]) -> String {
         workers_by_share(agents, &shares(weights)).unwrap_err().to_string()
     }
 
     #[test]
-    fn shares_are_exact_and_use_all_workers_that_they_can() {
+    fn shares_are_exact_and_use_as_many_workers_as_possible() {
         let agents = [agent("a", "eu", 4), agent("b", "us", 4), agent("c", "eu", 4)];
         assert_eq!(workers_by_share(&agents, &shares(&[("eu", 700), ("us", 300)])), Ok(vec![4, 3, 3]));
         assert_eq!(workers_by_share(&agents, &shares(&[("eu", 2), ("us", 1)])), Ok(vec![4, 4, 4]));
         assert_eq!(workers_by_share(&agents, &shares(&[("us", 500), ("eu", 500)])), Ok(vec![2, 4, 2]));
         let uneven = [agent("a", "eu", 1), agent("b", "eu", 5), agent("c", "us", 2)];
-        assert_eq!(workers_by_share(&uneven, &shares(&[("eu", 3), ("us", 1)])), Ok(vec![1, 5, 2]), "whoever has more gives more");
+        assert_eq!(
+            workers_by_share(&uneven, &shares(&[("eu", 3), ("us", 1)])),
+            Ok(vec![1, 5, 2]),
+            "an agent with more workers contributes more"
+        );
     }
 
     #[test]
-    fn what_cannot_be_exact_is_refused_with_what_it_needs() {
+    fn inexact_shares_are_refused_with_their_requirements() {
         let agents = [agent("a", "eu", 4), agent("b", "us", 4)];
-        assert!(said(&agents, &[("eu", 7), ("us", 3)]).contains("region=eu have 4 workers together and need 7"));
-        assert!(said(&agents, &[("eu", 1)]).contains("agent b has 0 of the labels"));
-        assert!(said(&agents, &[("eu", 1), ("us", 1), ("moon", 1)]).contains("no agent has the label region=moon"));
-        assert!(said(&agents, &[("eu", 1), ("eu", 1), ("us", 1)]).contains("agent a has 2 of the labels"));
+        assert!(refusal(&agents, &[("eu", 7), ("us", 3)]).contains("region=eu have 4 workers together and need 7"));
+        assert!(refusal(&agents, &[("eu", 1)]).contains("agent b has 0 of the labels"));
+        assert!(refusal(&agents, &[("eu", 1), ("us", 1), ("moon", 1)]).contains("no agent has the label region=moon"));
+        assert!(refusal(&agents, &[("eu", 1), ("eu", 1), ("us", 1)]).contains("agent a has 2 of the labels"));
         let many = [agent("a", "eu", 9), agent("b", "us", 1), agent("c", "us", 1)];
-        assert!(said(&many, &[("eu", 9), ("us", 1)]).contains("region=us would have 1 workers, fewer than they are (2)"));
+        assert!(refusal(&many, &[("eu", 9), ("us", 1)]).contains("the share of region=us is 1 workers, fewer than its 2 agents"));
     }
 }

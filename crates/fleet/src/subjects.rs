@@ -1,6 +1,6 @@
-//! Where packets go on the bus.
+//! The subjects of packets on the bus.
 
-/// Agents without a run, to whoever looks for some.
+/// From agents without a run to controllers that look for agents.
 pub(crate) const ANNOUNCE: &str = "loadstone.announce";
 
 /// To one agent.
@@ -13,7 +13,7 @@ pub(crate) fn run(id: &str) -> String {
     format!("loadstone.run.{id}")
 }
 
-/// A packet to be published.
+/// A packet to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
     pub subject: String,

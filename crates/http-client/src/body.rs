@@ -1,4 +1,4 @@
-//! A request's body, and a response's as it comes, with the connection under it.
+//! The body of a request, and the streamed body of a response with its connection.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +13,7 @@ use crate::error::HttpError;
 /// The body of a request.
 pub type RequestBody = Full<Bytes>;
 
-/// Ends the task that moves a connection's bytes when it is dropped, and with it the connection.
+/// Aborts the task that drives a connection when dropped, which closes the connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionTask(pub(crate) AbortHandle);
 
@@ -35,13 +35,13 @@ impl StreamedBody {
     /// The whole body.
     ///
     /// # Errors
-    /// When it is longer than `bytes_max`, or breaks off.
+    /// The body is longer than `bytes_max`, or the connection breaks.
     pub async fn bytes(mut self, bytes_max: usize) -> Result<Bytes, HttpError> {
         let collected = Limited::new(&mut self.incoming, bytes_max).collect().await;
         let authority = self.authority;
         collected.map(http_body_util::Collected::to_bytes).map_err(|error| match error.downcast::<hyper::Error>() {
             Ok(source) => HttpError::Exchange { authority, source: *source },
-            // `Limited` has two kinds of errors, the body's and its own.
+            // `Limited` has two kinds of errors: the body's, and its own.
             Err(other) => {
                 debug_assert!(other.is::<LengthLimitError>(), "{other}");
                 HttpError::TooLong { authority, bytes_max }

@@ -1,8 +1,8 @@
-//! The tool's own HTTP calls: to exporters that it reads, to outputs that it feeds, to the live page of a run.
+//! HTTP calls of Loadstone itself: to exporters that it reads, to outputs that it writes, to the live page of a run.
 //!
-//! Read [`HttpTarget`] first. One connection for each call, HTTP/1.1, with TLS where the URL says so; every wait and every size has a
-//! bound that the caller names ([`within`], [`StreamedBody::bytes`]). Deliberately absent: the load itself, whose clients measure
-//! (`protocol`), and so kept-alive connections, redirects, cookies, retries.
+//! Read [`HttpTarget`] first. Each call uses one connection, HTTP/1.1, with TLS if the URL requires it. The caller sets a limit on every wait and
+//! every size ([`within`], [`StreamedBody::bytes`]). Deliberately absent: the load itself, whose clients measure (`protocol`), and therefore
+//! kept-alive connections, redirects, cookies, retries.
 
 mod body;
 mod error;
@@ -16,7 +16,7 @@ pub use error::{HttpError, HttpTargetError};
 pub use hyper::{HeaderMap, Method, Request, Response, StatusCode, header};
 pub use target::HttpTarget;
 
-/// The call's result, or [`HttpError::Timeout`] once it has taken `limit`. Needs a tokio runtime with timers.
+/// The call's result, or [`HttpError::Timeout`] after `limit`. Needs a tokio runtime with timers.
 ///
 /// # Errors
 /// Those of the call, and the timeout.

@@ -1,4 +1,4 @@
-//! One URL to call, with everything that does not change from call to call.
+//! One URL to call, with everything that stays the same from call to call.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct HttpTarget {
     /// Without brackets.
     host: String,
     port: u16,
-    /// As the `Host` header and messages name it.
+    /// As in the `Host` header and in messages.
     authority: String,
     path: String,
     tls: Option<(TlsConnector, ServerName<'static>)>,
@@ -34,11 +34,11 @@ pub struct HttpTarget {
 }
 
 impl HttpTarget {
-    /// A user name and password in the URL become basic authentication. For https, reads the machine's trusted roots, which takes
-    /// milliseconds: make a target once.
+    /// A user name and password in the URL become basic authentication. For https, this reads the machine's trusted roots, which takes milliseconds:
+    /// create a target once.
     ///
     /// # Errors
-    /// What is wrong with the URL, or with this machine's TLS.
+    /// The URL is invalid, or TLS cannot be set up on this machine.
     pub fn of(url: &Url) -> Result<Self, HttpTargetError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(HttpTargetError::Scheme { scheme: url.scheme().to_owned() });
@@ -63,7 +63,7 @@ impl HttpTarget {
         })
     }
 
-    /// Host, and port where it is not the scheme's own: for messages.
+    /// The host, and the port if it is not the default of the scheme. For messages.
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -73,11 +73,11 @@ impl HttpTarget {
         &self.path
     }
 
-    /// A request for the URL itself, which the caller may add headers to.
+    /// A request for the URL itself, to which the caller may add headers.
     pub fn request(&self, method: Method, body: impl Into<Bytes>) -> Request<RequestBody> {
         let mut request = Request::new(Full::new(body.into()));
         *request.method_mut() = method;
-        // The path comes from a parsed URL, whose characters a URI allows.
+        // The path comes from a parsed URL, whose characters are valid in a URI.
         *request.uri_mut() = self.path.parse().unwrap_or_default();
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("loadstone/", env!("CARGO_PKG_VERSION"))));
@@ -88,13 +88,13 @@ impl HttpTarget {
         request
     }
 
-    /// Sends a request on a connection of its own; the response's body is handed over as it comes. The request's path may be another
-    /// one of the same server; `Host` is added.
+    /// Sends a request on a new connection and streams the response's body. The request's path may be another one of the same server. `Host` is
+    /// added.
     ///
     /// Must be called within a tokio runtime. Dropping the future closes the connection.
     ///
     /// # Errors
-    /// When there is no response. One of any status is no error.
+    /// There is no response. A response with any status is not an error.
     pub async fn send(&self, mut request: Request<RequestBody>) -> Result<Response<StreamedBody>, HttpError> {
         if let Ok(host) = HeaderValue::from_str(&self.authority) {
             request.headers_mut().insert(HOST, host);
@@ -118,7 +118,7 @@ impl HttpTarget {
     ) -> Result<Response<StreamedBody>, HttpError> {
         let broken = |source| HttpError::Exchange { authority: self.authority.clone(), source };
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        // Its error is also that of the request or of the body.
+        // The request or the body returns the same error.
         let task = ConnectionTask(tokio::spawn(connection).abort_handle());
         let response = sender.send_request(request).await.map_err(broken)?;
         Ok(response.map(|incoming| StreamedBody { incoming, authority: self.authority.clone(), _connection: task }))
@@ -127,12 +127,12 @@ impl HttpTarget {
 
 impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Neither the credentials nor the query, which may hold some.
+        // Shows neither the credentials nor the query, which may contain some.
         f.debug_struct("HttpTarget").field("authority", &self.authority).field("tls", &self.tls.is_some()).finish_non_exhaustive()
     }
 }
 
-/// RFC 7617. `None` where the URL has no password.
+/// RFC 7617. `None` if the URL has no password.
 fn basic_authorization(url: &Url) -> Result<Option<HeaderValue>, HttpTargetError> {
     let Some(password) = url.password() else { return Ok(None) };
     let login = [percent_decoded(url.username()), vec![b':'], percent_decoded(password)].concat();
@@ -153,7 +153,7 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     out
 }
 
-/// Trusts what the machine trusts.
+/// Trusts the certificates that the machine trusts.
 fn connector() -> Result<TlsConnector, rustls::Error> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_authority_names_a_port_that_is_not_the_schemes_own() {
+    fn the_authority_contains_a_port_that_is_not_the_default() {
         for (url, authority, path) in
             [("http://h/metrics?a=1#x", "h", "/metrics?a=1"), ("http://h:80/", "h", "/"), ("http://[::1]:9090/api", "[::1]:9090", "/api")]
         {

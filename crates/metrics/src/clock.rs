@@ -1,8 +1,8 @@
 //! Time, and waiting for it.
 //!
-//! A [`Clock`] belongs to one thread. It answers `now` and lets tasks sleep; it does not know what drives it. The engine
-//! fires it from a timerfd in a real run and by stepping in a test on virtual time, so nothing else in the project
-//! reads a clock of its own. [`Monotonic`] is the part that may cross threads.
+//! A [`Clock`] belongs to one thread. It returns `now` and lets tasks sleep, but does not know what drives it. The engine fires it from a timerfd in
+//! a real run, and by stepping in a test on virtual time. Nothing else in the project reads a clock. [`Monotonic`] is the part that may cross
+//! threads.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -15,17 +15,17 @@ use std::task::{Context, Poll, Waker};
 /// Nanoseconds since the run's clock began.
 pub type Nanos = u64;
 
-/// By how much a worker reads a response late at most, where its time does not suffer from that. Nanoseconds.
+/// The longest delay with which a worker may read a response whose time does not suffer from it. Nanoseconds.
 pub const LATE_READ_MAX_NS: Nanos = 200_000;
 
-/// CLOCK_MONOTONIC relative to a run's origin. Copies read the same time.
+/// CLOCK_MONOTONIC relative to a run's origin. All copies read the same time.
 #[derive(Debug, Clone, Copy)]
 pub struct Monotonic {
     origin_ns: u64,
 }
 
 impl Monotonic {
-    /// A clock whose zero is this instant.
+    /// A clock whose zero is now.
     pub fn start() -> Self {
         Self { origin_ns: monotonic_ns() }
     }
@@ -50,7 +50,7 @@ fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// How far CLOCK_MONOTONIC_RAW, the hardware's time that NTP does not correct, is ahead of CLOCK_MONOTONIC. Nanoseconds.
+/// How far CLOCK_MONOTONIC_RAW, which NTP does not correct, is ahead of CLOCK_MONOTONIC. Nanoseconds.
 pub fn raw_ahead_ns() -> i64 {
     let reading = |_| {
         let before = monotonic_ns();
@@ -58,11 +58,11 @@ pub fn raw_ahead_ns() -> i64 {
         let after = monotonic_ns();
         (after - before, time.tv_sec * 1_000_000_000 + time.tv_nsec - before.midpoint(after) as i64)
     };
-    // The thread may lose its core between two clocks: the closest of a few readings is taken.
+    // The thread may lose its core between the two clock reads. Of a few readings, the one with the closest reads is used.
     (0..5).map(reading).min_by_key(|(apart, _)| *apart).map_or(0, |(_, ahead)| ahead)
 }
 
-/// CLOCK_REALTIME: the time of day, since 1970. It may be set. Nanoseconds.
+/// CLOCK_REALTIME: the time since 1970 in nanoseconds. It may be set.
 pub fn wall_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -82,7 +82,7 @@ enum TimeSource {
 
 #[derive(Debug, Default)]
 struct Timers {
-    /// `(deadline, slot, generation)`; entries whose generation is not the slot's are dead.
+    /// `(deadline, slot, generation)`. An entry is dead if its generation is not the slot's.
     heap: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -92,7 +92,7 @@ struct Timers {
 #[derive(Debug, Default)]
 struct Slot {
     generation: u32,
-    /// The deadline now wanted; the heap entry may be earlier, and is then pushed again when it comes up.
+    /// The current deadline. The heap entry may be earlier; when it comes up, it is pushed again.
     deadline: Nanos,
     queued: bool,
     fired: bool,
@@ -109,7 +109,7 @@ pub struct Clock {
 struct ClockState {
     source: TimeSource,
     timers: RefCell<Timers>,
-    /// Set when an earlier deadline than the driver knows of was queued.
+    /// Set when a deadline was queued that is earlier than the driver knows of.
     rearm: Cell<bool>,
 }
 
@@ -118,7 +118,7 @@ impl Clock {
         Self::new(TimeSource::Real(Cell::new(monotonic)))
     }
 
-    /// A clock that stands at zero until [`Clock::advance_to`] moves it.
+    /// A clock that stays at zero until [`Clock::advance_to`] moves it.
     pub fn virtual_time() -> Self {
         Self::new(TimeSource::Virtual(Cell::new(0)))
     }
@@ -134,7 +134,8 @@ impl Clock {
         }
     }
 
-    /// Time counts from another zero from now on; instants from before mean nothing afterwards, so there may be no timers yet. A virtual clock goes on.
+    /// Counts time from another zero from now on. Earlier instants lose their meaning, so there must be no timers yet. A virtual clock is not
+    /// affected.
     pub fn begin(&self, zero: Monotonic) {
         debug_assert!(self.inner.timers.borrow().heap.is_empty(), "a timer was set before the clock began");
         if let TimeSource::Real(monotonic) = &self.inner.source {
@@ -146,7 +147,7 @@ impl Clock {
         matches!(self.inner.source, TimeSource::Virtual(_))
     }
 
-    /// Moves a virtual clock forward and fires what came due. A real clock only fires.
+    /// Moves a virtual clock forward and fires the timers that came due. A real clock only fires.
     pub fn advance_to(&self, to: Nanos) {
         if let TimeSource::Virtual(now) = &self.inner.source {
             now.set(now.get().max(to));
@@ -154,7 +155,7 @@ impl Clock {
         self.fire();
     }
 
-    /// Sleeps until `deadline`; ready at once when it has passed.
+    /// Sleeps until `deadline`. Ready at once if it has passed.
     pub fn sleep_until(&self, deadline: Nanos) -> Timer {
         let timer = self.timer();
         timer.reset(deadline);
@@ -165,8 +166,8 @@ impl Clock {
         self.sleep_until(self.now().saturating_add(ns))
     }
 
-    /// An unarmed timer. Resetting one that is already queued to a later deadline costs one store, so a connection keeps
-    /// a single timer for the time limits of all its requests.
+    /// An unarmed timer. Resetting a queued timer to a later deadline costs one store, so a connection can use a single timer for the time limits of
+    /// all its requests.
     pub fn timer(&self) -> Timer {
         let mut timers = self.inner.timers.borrow_mut();
         let slot = timers.free.pop().unwrap_or_else(|| {
@@ -180,13 +181,13 @@ impl Clock {
         Timer { clock: self.clone(), slot }
     }
 
-    /// The next instant at which [`Clock::fire`] has work. Clears the re-arm mark.
+    /// The next instant at which [`Clock::fire`] has work. Clears the re-arm flag.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.inner.rearm.set(false);
         self.inner.timers.borrow().heap.peek().map(|Reverse((deadline, ..))| *deadline)
     }
 
-    /// True when a deadline earlier than the one last handed to the driver has been queued.
+    /// Whether a deadline was queued that is earlier than the last one returned to the driver.
     pub fn needs_rearm(&self) -> bool {
         self.inner.rearm.get()
     }
@@ -227,7 +228,7 @@ impl Clock {
         }
     }
 
-    /// Timers that are waiting; for tests and bounds.
+    /// Number of pending timers. For tests and bounds.
     pub fn pending(&self) -> usize {
         let timers = self.inner.timers.borrow();
         timers.heap.len() - timers.dead
@@ -242,7 +243,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Wants the timer at `deadline`. `Nanos::MAX` disarms it.
+    /// Sets the timer to `deadline`. `Nanos::MAX` disarms it.
     pub fn reset(&self, deadline: Nanos) {
         let inner = &self.clock.inner;
         let mut timers = inner.timers.borrow_mut();
@@ -268,7 +269,7 @@ impl Timer {
         timers.compact();
     }
 
-    /// True once the deadline has passed and the timer was not reset since.
+    /// Whether the deadline has passed since the last reset.
     pub fn is_due(&self) -> bool {
         let timers = self.clock.inner.timers.borrow();
         let slot = &timers.slots[self.slot as usize];
@@ -282,7 +283,7 @@ impl Timer {
         self.poll_fired(context)
     }
 
-    /// Like [`Timer::poll_due`] without a look at the clock: a deadline that has passed is seen once the clock was fired.
+    /// Like [`Timer::poll_due`], but does not read the clock. A deadline that has passed is noticed after the clock was fired.
     pub fn poll_fired(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut timers = self.clock.inner.timers.borrow_mut();
         let slot = &mut timers.slots[self.slot as usize];
@@ -322,7 +323,7 @@ impl Drop for Timer {
 }
 
 impl Timers {
-    /// Drops dead heap entries once they outnumber the living, so that cancelled long time limits cannot pile up.
+    /// Drops dead heap entries when they outnumber the live ones, so that cancelled long time limits cannot accumulate.
     fn compact(&mut self) {
         if self.dead < 64 || self.dead * 2 < self.heap.len() {
             return;
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn pushing_a_deadline_back_keeps_one_entry() {
+    fn postponing_a_deadline_keeps_one_entry() {
         let clock = Clock::virtual_time();
         let timer = clock.timer();
         for deadline in 1..1000 {
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_timers_do_not_pile_up() {
+    fn cancelled_timers_do_not_accumulate() {
         let clock = Clock::virtual_time();
         for _ in 0..100_000 {
             drop(clock.sleep_until(1_000_000_000));
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_deadline_asks_for_a_rearm() {
+    fn an_earlier_deadline_requests_a_rearm() {
         let clock = Clock::virtual_time();
         let _a = clock.sleep_until(100);
         assert!(clock.needs_rearm());

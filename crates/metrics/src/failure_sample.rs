@@ -1,4 +1,4 @@
-//! What failed requests were answered with: kept of the first few failures of each kind, so that they can be understood afterwards.
+//! Responses to failed requests. The first few of each kind of failure are kept, so that users can investigate them afterwards.
 
 use loadstone_secrets::exchange as mask;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Nanos;
 use crate::outcome::Outcome;
 
-/// The answer to one request that failed. What its name tells to be a credential is masked from the start.
+/// The response to one failed request. Values are masked from the start if their name marks them as a credential.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FailureSample {
     /// When the request ended.
     pub at: Nanos,
     pub status: u16,
-    /// The first of them.
+    /// The first headers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
-    /// The beginning of the body as text; empty where it is none.
+    /// The beginning of the body as text. Empty if the body is not text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     /// Bytes of the whole body, decompressed.
@@ -23,14 +23,14 @@ pub struct FailureSample {
 }
 
 impl FailureSample {
-    /// Samples of one kind of failure in one run.
-    pub const OF_KIND_MAX: usize = 3;
-    /// Kinds of failure that one worker keeps samples of: requests by outcome and message.
-    pub(crate) const KINDS_MAX: usize = 30;
+    /// Samples per kind of failure in one run.
+    pub const SAMPLES_PER_KIND_MAX: usize = 3;
+    /// Kinds of failure of which one worker keeps samples. A kind is a series, an outcome and a message.
+    pub(crate) const SAMPLED_KINDS_MAX: usize = 30;
     const HEADERS_MAX: usize = 20;
     const HEADER_BYTES_MAX: usize = 200;
     const BODY_BYTES_MAX: usize = 2_048;
-    /// Larger bodies are not searched for fields with passwords: their beginning is no JSON.
+    /// Larger bodies are not searched for password fields, since their beginning is not valid JSON.
     const PARSED_BYTES_MAX: usize = 64 * 1024;
 
     pub fn new<'a>(status: u16, headers: impl Iterator<Item = (&'a str, &'a str)>, body: &[u8]) -> Self {
@@ -45,7 +45,7 @@ impl FailureSample {
     }
 }
 
-/// The beginning of a body without passwords; empty where it is no text.
+/// The beginning of a body without passwords. Empty if the body is not text.
 fn text(body: &[u8]) -> String {
     if body.len() <= FailureSample::PARSED_BYTES_MAX
         && let Ok(given) = serde_json::from_slice::<serde_json::Value>(body)
@@ -64,7 +64,7 @@ fn text(body: &[u8]) -> String {
     cut(&text, FailureSample::BODY_BYTES_MAX)
 }
 
-/// The ellipsis tells whoever looks for secrets that one may be cut in two here.
+/// The ellipsis informs the search for secrets that one may be cut off here.
 fn cut(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
@@ -73,13 +73,13 @@ fn cut(text: &str, bytes_max: usize) -> String {
     format!("{}…", &text[..end])
 }
 
-/// Which kinds of failure have had their samples. Bounded over the whole run.
+/// The kinds of failure that have had their samples. Bounded over the whole run.
 #[derive(Debug, Default)]
 pub(crate) struct SampledKinds(Vec<SampledKind>);
 
 #[derive(Debug)]
 struct SampledKind {
-    /// Its index in the recorder.
+    /// The series' index in the recorder.
     series: u32,
     outcome: Outcome,
     message: String,
@@ -87,15 +87,15 @@ struct SampledKind {
 }
 
 impl SampledKinds {
-    /// Whether a sample of this kind is still wanted, which then counts as taken.
+    /// Whether another sample of this kind is needed. If so, it counts as taken.
     pub(crate) fn take(&mut self, series: u32, outcome: Outcome, message: &str) -> bool {
         let same = |kind: &&mut SampledKind| kind.series == series && kind.outcome == outcome && kind.message == message;
         if let Some(kind) = self.0.iter_mut().find(same) {
-            let is_wanted = kind.samples < FailureSample::OF_KIND_MAX;
+            let is_wanted = kind.samples < FailureSample::SAMPLES_PER_KIND_MAX;
             kind.samples += usize::from(is_wanted);
             return is_wanted;
         }
-        let is_wanted = self.0.len() < FailureSample::KINDS_MAX;
+        let is_wanted = self.0.len() < FailureSample::SAMPLED_KINDS_MAX;
         if is_wanted {
             self.0.push(SampledKind { series, outcome, message: message.to_owned(), samples: 1 });
         }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_tell_to_be_secret_is_never_kept() {
+    fn values_under_credential_names_are_never_kept() {
         let headers = [("authorization", "Bearer abc"), ("set-cookie", "session=abc; Path=/"), ("content-type", "application/json")];
         let sample = FailureSample::new(401, headers.into_iter(), br#"{"user":"ann","password":"abc"}"#);
         assert!(!format!("{sample:?}").contains("abc"), "{sample:?}");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_kept_in_part_and_pictures_not_at_all() {
+    fn text_bodies_are_cut_and_binary_bodies_dropped() {
         let long = "é".repeat(2_000);
         let sample = FailureSample::new(500, std::iter::empty(), long.as_bytes());
         assert_eq!((sample.body.len(), sample.body_bytes), (2_048 + "…".len(), 4_000));

@@ -1,23 +1,23 @@
-//! Several seconds as one: what long runs keep of their older seconds, and what is read of them.
+//! Folds several seconds into one: the form in which long runs keep their older seconds, and in which they are read.
 //!
-//! Nothing that was counted or timed is lost: counts add up and histograms merge, so that every percentile of the whole stays what it was. What is
-//! lost is which second it was.
+//! No count or time is lost: counts add up and histograms merge, so every percentile of the whole stays the same. Only the assignment to single
+//! seconds is lost.
 
 use crate::snapshot::{ErrorGroup, GeneratorSlice, LeafSlice, MarkKind, Snapshot};
 
 impl Snapshot {
-    /// Seconds that it holds.
+    /// Number of seconds it holds.
     pub fn seconds(&self) -> u32 {
         self.folded + 1
     }
 
-    /// Something of the load began or ended in it, or was changed: rates and windows depend on when.
+    /// Whether the load began, ended or changed in it. Rates and windows depend on the exact time of these events.
     pub fn is_edge(&self) -> bool {
         let is_edge = |kind| matches!(kind, MarkKind::LeafBegan | MarkKind::LeafEnded | MarkKind::LoadEnded | MarkKind::Drained);
         self.leaves.iter().any(|leaf| !leaf.changes.is_empty() || leaf.exhausted) || self.marks.iter().any(|mark| is_edge(mark.kind))
     }
 
-    /// Adds a later slice of the same run: counts and times are added, levels are the later ones.
+    /// Adds a later slice of the same run. Counts and times add up; levels are those of the later slice.
     pub fn extend(&mut self, later: Snapshot) {
         self.folded += later.seconds();
         for theirs in &later.leaves {
@@ -36,14 +36,14 @@ impl Snapshot {
         self.bound_errors();
     }
 
-    /// Errors past the bound are counted together.
+    /// Errors beyond the bound are counted together.
     fn bound_errors(&mut self) {
         if self.errors.len() <= Self::FOLDED_ERRORS_MAX {
             return;
         }
         let (mut others, mut kept): (Vec<ErrorGroup>, Vec<ErrorGroup>) =
             std::mem::take(&mut self.errors).into_iter().partition(|error| &*error.message == Self::OTHER_ERRORS);
-        // The most frequent ones stay apart, in their order.
+        // The most frequent errors stay separate, in their order.
         let mut counts: Vec<u64> = kept.iter().map(|error| error.count).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let least = counts.get(Self::FOLDED_ERRORS_MAX - 1).copied().unwrap_or(0);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_times_add_up_and_levels_are_the_last() {
+    fn counts_and_times_add_up_and_the_last_levels_win() {
         let mut minute = second(60, &[10, 20], 5, 9);
         minute.extend(second(61, &[30], 0, 4));
         minute.extend(second(62, &[40_000], 2, 3));
@@ -163,7 +163,7 @@ mod tests {
         let with = |numbers: std::ops::Range<usize>| Snapshot { errors: numbers.map(error).collect(), ..Snapshot::default() };
         let mut minute = with(0..80);
         (1..20).for_each(|n| minute.extend(with(80 * n..80 * (n + 1))));
-        assert_eq!(minute.errors.len(), 1_600, "all are kept apart");
+        assert_eq!(minute.errors.len(), 1_600, "all stay separate");
         (20..30).for_each(|n| minute.extend(with(80 * n..80 * (n + 1))));
         assert_eq!(minute.errors.len(), Snapshot::FOLDED_ERRORS_MAX);
         assert_eq!(minute.errors.iter().map(|error| error.count).sum::<u64>(), 2_400 + 49);

@@ -1,6 +1,6 @@
-//! What of a measurement may quote a secret: names and messages. A new field with text in it belongs here too.
+//! The parts of a measurement that may contain a secret: names and messages. A new field with text in it belongs here, too.
 //!
-//! How secrets are found and hidden is in the crate `secrets`.
+//! The crate `secrets` finds and masks secrets.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::span::TraceBatch;
 use crate::{LeafChange, SeriesKey, Signal, SignalNotice, Snapshot, Tags};
 
 impl Snapshot {
-    /// The snapshot as everything but the load itself may see it. Series whose names differed by secrets alone become one.
+    /// The snapshot in the form that everything except the load itself may see. Series whose names differed only by secrets become one.
     pub fn hiding<'a>(snapshot: Cow<'a, Snapshot>, secrets: &Secrets) -> Cow<'a, Snapshot> {
         if !quotes_any(&snapshot, secrets) {
             return snapshot;
@@ -60,7 +60,7 @@ impl Snapshot {
 }
 
 impl Signal {
-    /// The signal by the name that every output may show.
+    /// The signal in the form that every output may show.
     pub fn hiding(&self, secrets: &Secrets) -> Signal {
         let hide = |text: &str| secrets.hide(text).into_owned();
         Signal {
@@ -75,7 +75,7 @@ impl Signal {
 }
 
 impl TraceBatch {
-    /// What became known of traces, as every output may show it.
+    /// Masks secrets in the batch, so that every output may show it.
     pub fn hide(&mut self, secrets: &Secrets) {
         let hide = |text: &mut Arc<str>| hide_shared(text, secrets);
         for path in &mut self.paths {
@@ -89,7 +89,7 @@ impl TraceBatch {
 }
 
 impl SignalNotice {
-    /// The notice as every output may show it.
+    /// The notice in the form that every output may show.
     pub fn hiding(&self, secrets: &Secrets) -> SignalNotice {
         let mut shown = self.clone();
         hide_shared(&mut shown.observer, secrets);
@@ -104,7 +104,7 @@ fn hide_shared(text: &mut Arc<str>, secrets: &Secrets) {
     }
 }
 
-/// For [`Snapshot::merge`], which takes the earlier start and the later end.
+/// An empty snapshot for [`Snapshot::merge`], which takes the earlier start and the later end.
 fn empty_at(snapshot: &Snapshot) -> Snapshot {
     Snapshot { start: snapshot.start, end: snapshot.end, ..Snapshot::default() }
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_failure_was_answered_with_hides_secrets() {
+    fn the_response_of_a_failure_hides_secrets() {
         let mut secrets = Secrets::default();
         secrets.learn("hunter2hunter2");
         let mut recorder = crate::Recorder::new(0, 10);
@@ -156,13 +156,13 @@ mod tests {
         };
         recorder.failed_with(id, &sample, "status 500", || crate::FailureSample::new(500, headers.into_iter(), long.as_bytes()));
         let hidden = Snapshot::hiding(Cow::Owned(recorder.drain(0, 0, 1)), &secrets).into_owned();
-        // Also where the end of the sample cuts it in two.
+        // Also if the end of the sample cuts the secret in two.
         assert!(!format!("{hidden:?}").contains("hunter2"), "{:?}", hidden.errors);
         assert_eq!(hidden.errors[0].samples[0].headers, [("x-echo".to_owned(), "•••".to_owned())]);
     }
 
     #[test]
-    fn metrics_and_tags_hide_secrets_and_become_one_where_only_they_differed() {
+    fn metrics_and_tags_that_differ_only_by_secrets_become_one() {
         let mut secrets = Secrets::default();
         secrets.learn("hunter2hunter2");
         secrets.learn("correct-horse");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_hides_secrets_in_all_its_texts() {
+    fn a_signal_hides_secrets_in_all_its_strings() {
         let mut secrets = Secrets::default();
         secrets.learn("hunter2");
         let signal = Signal {

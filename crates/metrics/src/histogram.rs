@@ -1,26 +1,25 @@
 //! A mergeable histogram of nanosecond values with a bounded relative error.
 //!
-//! Base-2 buckets ("H2"): values below 2⁹ have a bucket each; above, every power of two is cut into 2⁸ equal buckets. A value
-//! therefore lies within 2⁻⁹ (0.2 %) of its bucket's midpoint. Chunks of 256 buckets are allocated when first used, so a
-//! typical request series costs a few kilobytes, and recording is a shift and an add. A histogram that is only kept is
-//! packed: two or three bytes for each bucket in use.
+//! Base-2 buckets ("H2"): values below 2⁹ have a bucket each; above, every power of two is divided into 2⁸ equal buckets. A value therefore lies
+//! within 2⁻⁹ (0.2 %) of its bucket's midpoint. Chunks of 256 buckets are allocated when first used, so a typical request series costs a few
+//! kilobytes, and recording is a shift and an add. A histogram that is only stored is packed: two or three bytes for each used bucket.
 
 use serde::de::{SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// log2 of the buckets per power of two.
-const GROUPING: u32 = 8;
-const CHUNK: usize = 1 << GROUPING;
-/// Bytes of packed buckets into which others are merged without unpacking them: half of what one chunk takes.
+const BUCKETS_PER_OCTAVE_LOG2: u32 = 8;
+const CHUNK_BUCKETS: usize = 1 << BUCKETS_PER_OCTAVE_LOG2;
+/// Packed size up to which other histograms are merged without unpacking: half of the size of one chunk.
 const PACKED_BYTES_MAX: usize = 1024;
 
 /// Counts of nanosecond values. Merging adds counts and loses nothing.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// Counts by bucket; empty while packed.
-    chunks: Vec<Option<Box<[u64; CHUNK]>>>,
-    /// Non-empty buckets as pairs of variable-length numbers (distance from the bucket before, count); empty while not packed.
+    /// Counts by bucket. Empty while packed.
+    chunks: Vec<Option<Box<[u64; CHUNK_BUCKETS]>>>,
+    /// Non-empty buckets as pairs of variable-length numbers (distance from the previous bucket, count). Empty while not packed.
     packed: Box<[u8]>,
     count: u64,
     sum: u128,
@@ -29,26 +28,26 @@ pub struct Histogram {
 }
 
 fn index_of(value: u64) -> usize {
-    if value < 2 << GROUPING {
+    if value < 2 << BUCKETS_PER_OCTAVE_LOG2 {
         return value as usize;
     }
-    let shift = 63 - value.leading_zeros() - GROUPING;
-    ((shift as usize) << GROUPING) + (value >> shift) as usize
+    let shift = 63 - value.leading_zeros() - BUCKETS_PER_OCTAVE_LOG2;
+    ((shift as usize) << BUCKETS_PER_OCTAVE_LOG2) + (value >> shift) as usize
 }
 
 /// Lowest and highest value of a bucket.
 pub(crate) fn bounds_of(index: usize) -> (u64, u64) {
-    if index < 2 << GROUPING {
+    if index < 2 << BUCKETS_PER_OCTAVE_LOG2 {
         return (index as u64, index as u64);
     }
-    let shift = (index >> GROUPING) as u32 - 1;
-    let low = ((index & (CHUNK - 1)) as u64 + CHUNK as u64) << shift;
+    let shift = (index >> BUCKETS_PER_OCTAVE_LOG2) as u32 - 1;
+    let low = ((index & (CHUNK_BUCKETS - 1)) as u64 + CHUNK_BUCKETS as u64) << shift;
     (low, low + ((1u64 << shift) - 1))
 }
 
 impl Histogram {
     /// Largest relative distance between a recorded value and the value read back for it.
-    pub const RELATIVE_ERROR: f64 = 1.0 / (2 << GROUPING) as f64;
+    pub const RELATIVE_ERROR: f64 = 1.0 / (2 << BUCKETS_PER_OCTAVE_LOG2) as f64;
 
     pub fn new() -> Self {
         Self::default()
@@ -73,11 +72,11 @@ impl Histogram {
     }
 
     fn add(&mut self, index: usize, count: u64) {
-        let chunk = index >> GROUPING;
+        let chunk = index >> BUCKETS_PER_OCTAVE_LOG2;
         if chunk >= self.chunks.len() {
             self.chunks.resize_with(chunk + 1, || None);
         }
-        self.chunks[chunk].get_or_insert_with(|| Box::new([0; CHUNK]))[index & (CHUNK - 1)] += count;
+        self.chunks[chunk].get_or_insert_with(|| Box::new([0; CHUNK_BUCKETS]))[index & (CHUNK_BUCKETS - 1)] += count;
     }
 
     pub fn merge(&mut self, other: &Histogram) {
@@ -104,7 +103,7 @@ impl Histogram {
         }
         for (mine, theirs) in self.chunks.iter_mut().zip(&other.chunks) {
             if let Some(theirs) = theirs {
-                let mine = mine.get_or_insert_with(|| Box::new([0; CHUNK]));
+                let mine = mine.get_or_insert_with(|| Box::new([0; CHUNK_BUCKETS]));
                 for (a, b) in mine.iter_mut().zip(theirs.iter()) {
                     *a += b;
                 }
@@ -112,7 +111,7 @@ impl Histogram {
         }
     }
 
-    /// A packed one stays packed while it is small.
+    /// Merges into a packed histogram, which stays packed while it is small.
     fn add_packed(&mut self, other: &Histogram) {
         let mut sum = Packing { bytes: Vec::with_capacity(PACKED_BYTES_MAX), last: 0 };
         let mut theirs = other.buckets().peekable();
@@ -133,18 +132,20 @@ impl Histogram {
     /// Bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         let used = self.chunks.iter().flatten().count();
-        self.packed.len() + self.chunks.capacity() * size_of::<Option<Box<[u64; CHUNK]>>>() + used * size_of::<[u64; CHUNK]>()
+        self.packed.len()
+            + self.chunks.capacity() * size_of::<Option<Box<[u64; CHUNK_BUCKETS]>>>()
+            + used * size_of::<[u64; CHUNK_BUCKETS]>()
     }
 
-    /// A packed copy: as small as the values allow, for keeping. Recording into it unpacks it again.
+    /// A packed copy for storage, as small as the values allow. Recording into it unpacks it again.
     pub fn to_packed(&self) -> Self {
         let mut packing = Packing::default();
         self.buckets().for_each(|(index, count)| packing.push(index, count));
         Self { chunks: Vec::new(), packed: packing.bytes.into(), count: self.count, sum: self.sum, min: self.min, max: self.max }
     }
 
-    /// A packed copy of at most `buckets_max` buckets: two, four, eight, … neighbours are taken for one until there are no more. For pictures of a long run,
-    /// whose steps have ever more values. A value is read within the width of such a group. Count, sum, minimum and maximum stay exact.
+    /// A packed copy of at most `buckets_max` buckets. Groups of two, four, eight, … neighbours merge until the limit holds. Use it for charts of a
+    /// long run, whose steps contain more and more values. A value is read within the width of its group. Count, sum, minimum and maximum stay exact.
     pub fn to_packed_within(&self, buckets_max: usize) -> Self {
         let mut together = 1;
         while self.taken(together) > buckets_max.max(1) {
@@ -157,13 +158,13 @@ impl Histogram {
         Self { count: self.count, sum: self.sum, min: self.min, max: self.max, ..coarse.to_packed() }
     }
 
-    /// How many groups of so many neighbours hold a value.
+    /// The number of groups of `together` neighbours that contain a value.
     fn taken(&self, together: usize) -> usize {
         let mut last = None;
         self.buckets().filter(|(index, _)| last.replace(index / together) != Some(index / together)).count()
     }
 
-    /// For merging many others into it at once; [`Self::to_packed`] undoes it.
+    /// Unpacks the histogram for merging many others into it. [`Self::to_packed`] reverses it.
     pub(crate) fn unpack(&mut self) {
         if self.packed.is_empty() {
             return;
@@ -174,7 +175,7 @@ impl Histogram {
         }
     }
 
-    /// Empties it and keeps its memory.
+    /// Empties the histogram and keeps its memory.
     pub fn clear(&mut self) {
         self.packed = Box::default();
         for chunk in self.chunks.iter_mut().flatten() {
@@ -194,12 +195,12 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Exact smallest value; 0 when empty.
+    /// Exact smallest value. 0 when empty.
     pub fn min(&self) -> u64 {
         self.min
     }
 
-    /// Exact largest value; 0 when empty.
+    /// Exact largest value. 0 when empty.
     pub fn max(&self) -> u64 {
         self.max
     }
@@ -209,14 +210,13 @@ impl Histogram {
         self.sum
     }
 
-    /// Exact mean; `None` when empty.
+    /// Exact mean. `None` when empty.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The value at rank ⌈q·count⌉ (the nearest-rank definition: the smallest recorded value such that at least a share `q`
-    /// of all values is not above it), read as its bucket's midpoint and clamped to the exact minimum and maximum.
-    /// `None` when empty.
+    /// The value at rank ⌈q·count⌉ (the nearest-rank definition: the smallest recorded value such that at least a share `q` of all values is not
+    /// above it). It is read as its bucket's midpoint and clamped to the exact minimum and maximum. `None` when empty.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -244,7 +244,7 @@ impl Histogram {
         self.max
     }
 
-    /// Values that are not above `value_ns`, by whole buckets.
+    /// Number of values not above `value_ns`, by whole buckets.
     pub fn count_at_or_below(&self, value_ns: u64) -> u64 {
         let last = index_of(value_ns);
         self.buckets().take_while(|(index, _)| *index <= last).map(|(_, count)| count).sum()
@@ -258,11 +258,15 @@ impl Histogram {
         })
     }
 
-    /// Those in use, in ascending order: index and count.
+    /// The used buckets in ascending order: index and count.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let dense = self.chunks.iter().enumerate().filter_map(|(chunk, counts)| counts.as_ref().map(|counts| (chunk, counts)));
         let dense = dense.flat_map(|(chunk, counts)| {
-            counts.iter().enumerate().filter(|(_, count)| **count > 0).map(move |(i, count)| ((chunk << GROUPING) + i, *count))
+            counts
+                .iter()
+                .enumerate()
+                .filter(|(_, count)| **count > 0)
+                .map(move |(i, count)| ((chunk << BUCKETS_PER_OCTAVE_LOG2) + i, *count))
         });
         dense.chain(Unpacking::new(&self.packed))
     }
@@ -277,7 +281,7 @@ pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes such a number from the front; `None`: there is none, or it has more than 64 bits.
+/// Reads such a number from the front. `None`: there is none, or it has more than 64 bits.
 pub(crate) fn read_number(bytes: &mut &[u8]) -> Option<u64> {
     let (mut number, mut shift) = (0, 0);
     loop {
@@ -312,7 +316,7 @@ impl Iterator for Unpacking<'_> {
     }
 }
 
-/// Packed buckets in the making.
+/// Packed buckets under construction.
 #[derive(Default)]
 struct Packing {
     bytes: Vec<u8>,
@@ -328,7 +332,7 @@ impl Packing {
     }
 }
 
-/// A packed histogram that is read.
+/// A packed histogram that is being decoded.
 #[derive(Default)]
 pub(crate) struct PackedBuckets {
     packing: Packing,
@@ -337,7 +341,7 @@ pub(crate) struct PackedBuckets {
 }
 
 impl PackedBuckets {
-    /// The next bucket. `None`: there is no such one.
+    /// Adds the next bucket. `None`: no such bucket exists.
     pub(crate) fn push(&mut self, gap: u64, count: u64) -> Option<()> {
         let index = self.index.saturating_add(usize::try_from(gap).unwrap_or(usize::MAX));
         if index > index_of(u64::MAX) {
@@ -373,8 +377,8 @@ impl PartialEq for Histogram {
     }
 }
 
-/// As a flat list `[sum, min, max, index, count, gap, count, gap, count, …]`: the first index is absolute, later ones are
-/// distances from the bucket before. Empty: `[]`. The sum is a float once it passes 2⁵³.
+/// Serialized as a flat list `[sum, min, max, index, count, gap, count, gap, count, …]`. The first index is absolute; later ones are distances from
+/// the previous bucket. An empty histogram is `[]`. The sum is a float above 2⁵³.
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
@@ -406,7 +410,7 @@ impl<'de> Deserialize<'de> for Histogram {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Histogram, A::Error> {
                 use serde::de::Error;
                 let Some(sum) = list.next_element::<u64>()? else { return Ok(Histogram::new()) };
-                let short = || A::Error::custom("a histogram ends in the middle");
+                let short = || A::Error::custom("a histogram is incomplete: it ends inside a bucket");
                 let min = list.next_element()?.ok_or_else(short)?;
                 let max = list.next_element()?.ok_or_else(short)?;
                 let mut packed = PackedBuckets::default();
@@ -448,10 +452,10 @@ mod tests {
     }
 
     proptest! {
-        /// All values lie in one power of two: of its 256 buckets 32 groups of eight are left. A value moves to the middle of its group, and may move on within
-        /// these eight when what was merged is packed again.
+        /// All values lie in one power of two, whose 256 buckets become 32 groups of eight. A value moves to the middle of its group, and may move
+        /// further within these eight when a merged histogram is packed again.
         #[test]
-        fn within_bounds_a_value_is_less_exact_and_none_is_lost(
+        fn a_limited_packing_is_less_exact_and_loses_no_value(
             mut values in proptest::collection::vec(1u64 << 20..2 << 20, 200..600), q in 0.0f64..1.0, cut in 0usize..200
         ) {
             let packed = |values: &[u64]| {
@@ -485,7 +489,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_recording_together_in_any_order(
+        fn merging_equals_recording_together_in_any_order(
             a in proptest::collection::vec(any::<u32>(), 0..100), b in proptest::collection::vec(any::<u32>(), 0..100)
         ) {
             let fill = |values: &[u32]| { let mut h = Histogram::new(); values.iter().for_each(|v| h.record(u64::from(*v))); h };

@@ -1,17 +1,18 @@
-//! Histograms on their way: all those of a second as three columns of bytes, which compress to less than their text does.
+//! Histograms for transport: all histograms of a second as three columns of bytes, which compress better than their text.
 //!
-//! The text of a histogram has digits and commas for each bucket in use. Here a bucket has two bytes, mostly, and what is alike stands together:
-//! distances between buckets in one column, counts, nearly all of them small, in another. Nothing is lost.
+//! The text of a histogram has digits and commas for each used bucket. Here most buckets take two bytes, and similar numbers are stored together:
+//! distances between buckets in one column, counts (nearly all of them small) in another. The encoding is lossless.
 
 use crate::histogram::{Histogram, PackedBuckets, bounds_of, push_number, read_number};
 use crate::snapshot::Snapshot;
 
-/// Histograms in their order, as columns of variable-length numbers.
+/// Histograms in order, as columns of variable-length numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistogramColumns {
-    /// Of each, the number of its buckets; where it has any, its sum, and how far its minimum and maximum lie within the first and the last.
+    /// For each histogram, the number of its buckets. If it has any, also its sum, and the offsets of its minimum and maximum within the first and
+    /// the last bucket.
     pub heads: Vec<u8>,
-    /// For each bucket, its distance from the one before.
+    /// For each bucket, its distance from the previous one.
     pub gaps: Vec<u8>,
     pub counts: Vec<u8>,
 }
@@ -27,14 +28,14 @@ impl HistogramColumns {
         push_number(&mut self.heads, buckets);
         if let Some(first) = first {
             push_number(&mut self.heads, u64::try_from(histogram.sum()).unwrap_or(u64::MAX));
-            // Those of coarse buckets may lie outside.
+            // The minimum and maximum of coarse buckets may lie outside.
             push_number(&mut self.heads, histogram.min().wrapping_sub(bounds_of(first).0));
             push_number(&mut self.heads, histogram.max().wrapping_sub(bounds_of(last).0));
         }
     }
 }
 
-/// What has not been read of columns.
+/// The part of the columns that has not been read.
 struct ColumnsLeft<'a> {
     heads: &'a [u8],
     gaps: &'a [u8],
@@ -64,14 +65,14 @@ impl ColumnsLeft<'_> {
 }
 
 impl Snapshot {
-    /// Takes its histograms out of it.
+    /// Moves all histograms out of the snapshot.
     pub fn take_histograms(&mut self) -> HistogramColumns {
         let mut columns = HistogramColumns::default();
         self.each_histogram(|histogram| columns.push(&std::mem::take(histogram)));
         columns
     }
 
-    /// Puts those in that were taken out of it. `None`: these are not its own, and it is of no use any more.
+    /// Restores the histograms that were moved out. `None`: the columns do not match this snapshot, which must then be discarded.
     #[must_use]
     pub fn put_histograms(&mut self, columns: &HistogramColumns) -> Option<()> {
         let mut left = ColumnsLeft { heads: &columns.heads, gaps: &columns.gaps, counts: &columns.counts };
@@ -102,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_taken_out_is_put_in_again(values in proptest::collection::vec(any::<u64>().prop_map(|value| value >> (20 + value % 40)), 0..200)) {
+        fn histograms_round_trip_through_columns(values in proptest::collection::vec(any::<u64>().prop_map(|value| value >> (20 + value % 40)), 0..200)) {
             let whole = snapshot(&values);
             let mut sent = whole.clone();
             let columns = sent.take_histograms();
@@ -112,12 +113,12 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_such_thing_is_refused(
+        fn invalid_columns_are_refused(
             heads in proptest::collection::vec(any::<u8>(), 0..60),
             gaps in proptest::collection::vec(any::<u8>(), 0..60),
             counts in proptest::collection::vec(any::<u8>(), 0..60)
         ) {
-            // Whatever comes of it, reading ends.
+            // Decoding terminates, whatever its result.
             let _ = snapshot(&[]).put_histograms(&HistogramColumns { heads, gaps, counts });
         }
     }

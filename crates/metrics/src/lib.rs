@@ -1,8 +1,8 @@
-//! What is measured: the clock, samples, histograms, and the snapshots that carry them.
+//! Measurements: the clock, samples, histograms, and the snapshots that carry them.
 //!
-//! Read [`Sample`] first (one request, one group, one iteration; journeys that cross systems are [`flow`]s), then [`Recorder`] (one per worker,
-//! single owner) and [`Snapshot`] (one second of one worker; the only measurement that crosses a thread, a wire, a disk or the live page). What
-//! the spans of traces say stands in [`span`]. [`Signal`]s are the system's own numbers, and [`Role`] says what one means. Deliberately absent:
+//! Read [`Sample`] first (one request, group or iteration; [`flow`]s are journeys that cross systems). Then read [`Recorder`] (one per worker, single
+//! owner) and [`Snapshot`] (one second of one worker). A snapshot is the only measurement that crosses a thread, a wire, a disk or the live page.
+//! [`span`] has what the spans of traces show. [`Signal`]s are the system's own numbers, and a [`Role`] is the meaning of one. Deliberately absent:
 //! percentile intervals and verdicts (`analysis`), file formats (`run-directory`), sockets.
 
 pub mod clock;

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Outcome {
-    /// Answered, and every expectation held.
+    /// The target responded, and every expectation held.
     Passed,
-    /// Answered with a status that counts as failed (≥ 400 unless `expect` says otherwise).
+    /// The target responded with a status that counts as failed (≥ 400 by default; `expect` may change it).
     Status,
-    /// Answered, but an `expect` other than the status did not hold.
+    /// The target responded, but an `expect` other than the status did not hold.
     Expect,
     /// No response within its time limit. Censored: its time is a lower bound.
     Timeout,
@@ -21,23 +21,23 @@ pub enum Outcome {
     Refused,
     /// The connection was reset or closed before the response was complete.
     Reset,
-    /// The server closed a WebSocket or a stream of events while something was waited for.
+    /// The server closed a WebSocket or an event stream while the user waited for a message.
     Closed,
-    /// No connection could be made for another reason (unreachable, …).
+    /// The connection failed for another reason (unreachable, …).
     Connect,
     /// The TLS handshake failed, or the certificate was not trusted.
     Tls,
-    /// The response broke the protocol or a limit of the tool (header size, body size).
+    /// The response violated the protocol or a limit of Loadstone (header size, body size).
     Protocol,
     /// The script threw, and no step had failed before.
     Script,
-    /// A group or an iteration held a failed step, such as a request.
+    /// A group or an iteration contained a failed step, such as a request.
     Step,
-    /// The generator ran out of local ports. The measurement suffers, not the target.
+    /// The generator ran out of local ports. This affects the measurement and is not a failure of the target.
     PortsExhausted,
-    /// The generator ran out of file descriptors. The measurement suffers, not the target.
+    /// The generator ran out of file descriptors. This affects the measurement and is not a failure of the target.
     DescriptorsExhausted,
-    /// Cut off by the end of the run. Censored: its time is a lower bound, and it counts neither as passed nor as failed.
+    /// The end of the run interrupted it. Censored: its time is a lower bound, and it counts neither as passed nor as failed.
     Interrupted,
 }
 
@@ -65,12 +65,12 @@ impl Outcome {
         !matches!(self, Outcome::Passed | Outcome::Interrupted)
     }
 
-    /// The generator could not send it, for want of something of its own. Such a request has no time.
+    /// The generator could not send the request, since it lacked a resource. Such a request has no time.
     pub fn is_unsent(self) -> bool {
         matches!(self, Outcome::PortsExhausted | Outcome::DescriptorsExhausted)
     }
 
-    /// For people: `timed out`, `refused`, …
+    /// The label for users: `timed out`, `connection refused`, …
     pub fn label(self) -> &'static str {
         match self {
             Outcome::Passed => "passed",

@@ -1,6 +1,6 @@
-//! Metrics of a test's own: values that its script records under a name.
+//! Custom metrics: values that a test's script records under a name.
 //!
-//! Read [`MetricSlice`] first. Deliberately absent: which metrics there are (`plan::DeclaredMetric`).
+//! Read [`MetricSlice`] first. Deliberately absent: the declarations of metrics (`plan::DeclaredMetric`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,34 +12,34 @@ use crate::histogram::Histogram;
 use crate::tags::Tags;
 use crate::value_histogram::ValueHistogram;
 
-/// One metric in one slice: all that was recorded under its name, or the part of it that carries tags.
+/// One metric in one slice: all values under its name, or the part with these tags.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricSlice {
     pub name: Arc<str>,
-    /// As the test calls it; may be empty.
+    /// The unit as the test declares it. May be empty.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub unit: Arc<str>,
-    /// Empty: all of it, with tags or without.
+    /// Empty: all values, with and without tags.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
     pub value: MetricValue,
 }
 
-/// What became of the recorded values, by the metric's kind.
+/// The aggregate of the recorded values, by the metric's kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricValue {
-    /// How values are distributed.
+    /// The distribution of the values.
     Trend(ValueHistogram),
-    /// What values add up to.
+    /// The sum of the values.
     Counter { count: u64, sum: f64 },
-    /// A level that is set.
+    /// The level that was set.
     Gauge(GaugeValue),
-    /// How often something was so, of all times that it was recorded.
+    /// How often the condition was true, and how often it was recorded.
     Rate { count: u64, hits: u64 },
 }
 
-/// A level that was set again and again.
+/// A level that may be set many times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct GaugeValue {
     pub count: u64,
@@ -79,7 +79,7 @@ impl MetricValue {
         }
     }
 
-    /// `value` is finite; of a rate, anything but zero is a hit.
+    /// `value` is finite. For a rate, any value except zero is a hit.
     pub fn record(&mut self, at: Nanos, value: f64) {
         match self {
             MetricValue::Trend(values) => values.record(value),
@@ -97,7 +97,7 @@ impl MetricValue {
         }
     }
 
-    /// Adds what another worker or a later second has of the same metric. One of another kind, which no plan allows, is left out.
+    /// Adds the values of another worker or a later second for the same metric. A value of another kind, which no plan allows, is ignored.
     pub fn merge(&mut self, other: &MetricValue) {
         match (self, other) {
             (MetricValue::Trend(mine), MetricValue::Trend(theirs)) => mine.merge(theirs),
@@ -114,7 +114,7 @@ impl MetricValue {
         }
     }
 
-    /// What one would draw of it, by name. Nothing where nothing was recorded.
+    /// The figures that charts show, by name. Empty if nothing was recorded.
     pub fn figures(&self) -> Vec<(&'static str, f64)> {
         if self.count() == 0 {
             return Vec::new();
@@ -134,7 +134,7 @@ impl MetricValue {
         }
     }
 
-    /// What was gathered; this one becomes empty and keeps its memory.
+    /// Takes the accumulated value. This one becomes empty and keeps its memory.
     fn take(&mut self) -> Self {
         match self {
             MetricValue::Trend(values) => MetricValue::Trend(values.take()),
@@ -167,7 +167,7 @@ impl MetricSlice {
     }
 }
 
-/// A metric, or a part of one by tags, of one recorder.
+/// A metric, or a tagged part of one, in one recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricId(u32);
 
@@ -176,12 +176,12 @@ pub struct MetricId(u32);
 pub(crate) struct MetricBook {
     slices: Vec<MetricSlice>,
     index: HashMap<(Arc<str>, Tags), MetricId>,
-    /// Those with tags.
+    /// The number of metrics with tags.
     tagged: usize,
 }
 
 impl MetricBook {
-    /// `None`: it has tags, and no more are kept apart.
+    /// `None`: the metric has tags, and the limit on separate tags is reached.
     pub(crate) fn id(&mut self, empty: &MetricSlice, tagged_max: usize) -> Option<MetricId> {
         let key = (empty.name.clone(), empty.tags.clone());
         if let Some(id) = self.index.get(&key) {
@@ -203,7 +203,7 @@ impl MetricBook {
         self.slices[id.0 as usize].value.record(at, value);
     }
 
-    /// What was recorded since the last time.
+    /// Returns what was recorded since the last call.
     pub(crate) fn take(&mut self) -> Vec<MetricSlice> {
         let recorded = self.slices.iter_mut().filter(|slice| slice.value.count() > 0);
         recorded.map(|slice| MetricSlice { value: slice.value.take(), ..slice.clone() }).collect()
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_level_is_that_of_the_latest_instant_whatever_is_merged_first() {
+    fn the_last_level_is_the_latest_in_any_merge_order() {
         for (first, second) in [(gauge(10, 3.0), gauge(20, -4.0)), (gauge(20, -4.0), gauge(10, 3.0))] {
             let mut merged = first;
             merged.merge(&second);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_book_hands_over_what_was_recorded_and_begins_afresh() {
+    fn taking_from_a_book_returns_its_values_and_empties_it() {
         let mut book = MetricBook::default();
         let counter = MetricSlice {
             name: "Orders".into(),
@@ -242,7 +242,7 @@ mod tests {
         let id = book.id(&counter, 1).unwrap();
         let eu = MetricSlice { tags: Tags::new([("region", "eu")]), ..counter.clone() };
         let us = MetricSlice { tags: Tags::new([("region", "us")]), ..counter.clone() };
-        assert!(book.id(&eu, 1).is_some() && book.id(&us, 1).is_none(), "one with tags, no more");
+        assert!(book.id(&eu, 1).is_some() && book.id(&us, 1).is_none(), "at most one with tags");
         book.record(id, 5, 2.5);
         book.record(id, 6, 1.0);
         let taken = book.take();

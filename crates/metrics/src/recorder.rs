@@ -1,4 +1,4 @@
-//! The one owner of a worker's measurements. Recording takes no lock and, once a series exists, allocates nothing.
+//! Owns a worker's measurements. Recording takes no lock and, after a series was created, allocates nothing.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::tagged::{TaggedBook, TaggedId};
 use crate::tags::Tags;
 use crate::trace::TraceId;
 
-/// Gathers what one worker measures; drained once a second.
+/// Collects the measurements of one worker. It is drained once a second.
 #[derive(Debug)]
 pub struct Recorder {
     series_max: usize,
@@ -35,7 +35,7 @@ pub struct Recorder {
     tags_overflow: u64,
     in_flight: u64,
     in_flight_since: Nanos,
-    /// Of the integral, what was too much and lay before the slice. Request-nanoseconds.
+    /// The part of the integral that was counted too much, before the current slice. Request-nanoseconds.
     in_flight_owed: u64,
 }
 
@@ -66,7 +66,7 @@ impl Recorder {
         }
     }
 
-    /// The id of a series, which is made if it is new. Past the bound, the scenario's `(other)` series of that kind.
+    /// The id of a series, which is created if it is new. Beyond the bound: the scenario's `(other)` series of that kind.
     pub fn series(&mut self, key: &SeriesKey) -> SeriesId {
         if let Some(id) = self.index.get(key) {
             return *id;
@@ -94,32 +94,31 @@ impl Recorder {
         }
     }
 
-    /// The part of a series that carries these tags; `None`: no more are kept apart, and it is counted that this one was not.
+    /// The part of a series with these tags. `None`: the limit on separate tags is reached, and the loss is counted.
     pub fn tagged(&mut self, id: SeriesId, tags: &Tags) -> Option<TaggedId> {
         let tagged = self.tagged.id(id, &self.series[id.0 as usize].key, tags, self.series_max);
         self.tags_overflow += u64::from(tagged.is_none());
         tagged
     }
 
-    /// Besides [`Recorder::record`], which all samples go through.
+    /// Records a sample in a tagged part, in addition to [`Recorder::record`].
     pub fn record_tagged(&mut self, id: TaggedId, sample: &Sample) {
         self.tagged.record(id, sample);
     }
 
-    /// Besides [`Recorder::check`], which all checks go through.
+    /// Counts a check in a tagged part, in addition to [`Recorder::check`].
     pub fn check_tagged(&mut self, id: TaggedId, passed: bool) {
         self.tagged.check(id, passed);
     }
 
-    /// The id of a metric of the test's own, or of a part of it by tags, which is made of `empty` if it is new. `None` as for
-    /// [`Recorder::tagged`].
+    /// The id of a custom metric, or of a tagged part of it, which is created from `empty` if it is new. `None` as for [`Recorder::tagged`].
     pub fn metric(&mut self, empty: &MetricSlice) -> Option<MetricId> {
         let id = self.metrics.id(empty, self.series_max);
         self.tags_overflow += u64::from(id.is_none());
         id
     }
 
-    /// `value` is finite; of a rate, anything but zero is a hit.
+    /// `value` is finite. For a rate, any value except zero is a hit.
     pub fn record_metric(&mut self, id: MetricId, at: Nanos, value: f64) {
         self.metrics.record(id, at, value);
     }
@@ -154,17 +153,17 @@ impl Recorder {
         self.series[id.0 as usize].check(passed);
     }
 
-    /// Counts a script error of an iteration; [`Recorder::error`] keeps its text.
+    /// Counts a script error of an iteration. [`Recorder::error`] records its message.
     pub fn script_error(&mut self, id: SeriesId) {
         self.series[id.0 as usize].script_errors += 1;
     }
 
-    /// Keeps an error for the list of errors. `message` leaves out what differs from case to case.
+    /// Adds an error to the list of errors. `message` must omit the parts that differ from case to case.
     pub fn error(&mut self, id: SeriesId, outcome: Outcome, at: Nanos, message: &str) {
         self.keep_error(id, outcome, at, message, None);
     }
 
-    /// Keeps why a sample failed, and, of the first few of each kind, what it was answered with.
+    /// Records why a sample failed and, for the first few of each kind, the response.
     pub fn failed_with(&mut self, id: SeriesId, sample: &Sample, message: &str, answer: impl FnOnce() -> FailureSample) {
         self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
         if self.sampled.take(id.0, sample.outcome, message)
@@ -179,7 +178,7 @@ impl Recorder {
         self.errors.iter_mut().find(|error| error.outcome == outcome && &*error.message == message && error.key == *key)
     }
 
-    /// Keeps why a sample failed.
+    /// Records why a sample failed.
     pub fn failed(&mut self, id: SeriesId, sample: &Sample, message: &str) {
         self.keep_error(id, sample.outcome, sample.ended, message, sample.trace);
     }
@@ -208,9 +207,9 @@ impl Recorder {
         }
     }
 
-    /// One more request in flight. Kept apart from the samples, so that the two can be held against each other.
+    /// Counts one more request in flight. This count is independent of the samples, so that the two can be compared.
     ///
-    /// Beginnings and ends need not come in the order of their instants: in a long turn, a response that was read early may be told after a request
+    /// Begins and ends need not come in the order of their instants: in a long turn, a response that was read early may be recorded after a request
     /// that began later.
     pub fn request_began(&mut self, at: Nanos) {
         self.integrate_in_flight(at);
@@ -225,7 +224,7 @@ impl Recorder {
         self.add_in_flight(0);
     }
 
-    /// Requests that have begun and not ended.
+    /// Number of requests that have begun and not ended.
     pub fn in_flight(&self) -> u64 {
         self.in_flight
     }
@@ -255,7 +254,7 @@ impl Recorder {
         &mut self.leaves[index]
     }
 
-    /// What the leaf asks for changes. Told by one worker, for all.
+    /// Records a change of a leaf's load. One worker records it for all.
     pub fn leaf_changed(&mut self, leaf: u32, change: LeafChange) {
         self.leaf(leaf).changes.push(change);
     }
@@ -281,12 +280,12 @@ impl Recorder {
         self.marks.push(Mark { at, kind, text: text.into() });
     }
 
-    /// Something happened to a journey; it travels with the next snapshot.
+    /// Records an event of a journey. It is sent with the next snapshot.
     pub fn flow(&mut self, event: FlowEvent) {
         self.flow_events.push(event);
     }
 
-    /// Hands over everything since the last drain and starts afresh. Levels (users, waiting, connections) carry on.
+    /// Returns everything recorded since the last drain. Levels (users, waiting, connections) continue.
     pub fn drain(&mut self, slice: u32, start: Nanos, end: Nanos) -> Snapshot {
         self.integrate_in_flight(end);
         for index in 0..self.leaves.len() {
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_a_connection_and_requests_sent_again_add_up() {
+    fn connection_waits_and_retries_add_up() {
         let slices = [1, 2].map(|retried| {
             let mut recorder = Recorder::new(0, 10);
             let id = recorder.series(&key("a"));
@@ -402,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_sent_counts_as_failed_and_has_no_time() {
+    fn an_unsent_request_counts_as_failed_and_has_no_time() {
         let mut recorder = Recorder::new(0, 10);
         let id = recorder.series(&key("a"));
         for (ended, outcome) in [(900, Outcome::Passed), (3, Outcome::PortsExhausted), (5, Outcome::DescriptorsExhausted)] {
@@ -437,15 +436,15 @@ mod tests {
     }
 
     #[test]
-    fn in_flight_integral_is_right_though_instants_come_out_of_order() {
+    fn in_flight_integral_is_exact_for_instants_out_of_order() {
         let mut recorder = Recorder::new(0, 2);
         recorder.request_began(100);
         recorder.request_began(300);
-        recorder.request_ended(250); // The first: 150.
+        recorder.request_ended(250); // The first request: 150.
         recorder.request_began(200);
-        recorder.request_ended(400); // The second: 100.
+        recorder.request_ended(400); // The second request: 100.
         assert_eq!(recorder.drain(0, 0, 1_000).generator[0].in_flight_ns, 150 + 100 + 800);
-        // The third ended before the slice did, which is known only now: what was too much is taken off what comes.
+        // The third request ended before the slice did, which becomes known only now. The excess is subtracted from later time.
         recorder.request_ended(900);
         assert_eq!(recorder.drain(1, 1_000, 2_000).generator[0].in_flight_ns, 0);
         recorder.request_began(2_000);
@@ -454,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn users_between_two_drains_are_seen_in_the_peak_and_the_integral() {
+    fn users_between_two_drains_count_in_the_peak_and_the_integral() {
         let mut recorder = Recorder::new(0, 2);
         for (at, active) in [(100, 1), (200, 2), (300, 0)] {
             recorder.users_active(0, at, active);
@@ -465,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_are_kept_slowest_first() {
+    fn the_slowest_samples_are_kept_in_descending_order() {
         let mut recorder = Recorder::new(0, 2);
         let id = recorder.series(&key("a"));
         for end in (1..=50).chain((51..=100).rev()) {
@@ -476,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_keeps_the_trace_of_its_first_and_a_slow_sample_its_own() {
+    fn an_error_keeps_its_first_trace_and_a_slow_sample_its_own() {
         let traced = |ended, low| Sample { trace: TraceId::new(7, low), ..sample(0, 0, ended, Outcome::Status) };
         let slices = [(500, 10), (300, 2)].map(|(ended, low)| {
             let mut recorder = Recorder::new(0, 2);

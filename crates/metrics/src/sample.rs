@@ -1,13 +1,13 @@
-//! One measured thing: a request, a group or an iteration.
+//! One measured item: a request, a group or an iteration.
 
 use crate::clock::Nanos;
 use crate::outcome::Outcome;
 use crate::trace::TraceId;
 
-/// Where a request's time went. Nanoseconds; zero when a phase did not happen (a kept-alive connection has no connect).
+/// The phases of a request. Nanoseconds. A phase that did not happen is zero (a kept-alive connection has no connect).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// From when it was asked for until it had a connection, or a stream, of those that its user may have at once.
+    /// From the request's start until it had one of the connections, or streams, that its user may have at once.
     pub queue: u64,
     pub dns: u64,
     pub connect: u64,
@@ -18,30 +18,30 @@ pub struct Phases {
     pub body: u64,
 }
 
-/// One measured thing. All instants are on the run's clock.
+/// One measured item. All instants are on the run's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// When it was due. Differs from `started` only for the first request of an open iteration (and the iteration itself).
+    /// When it was due. It differs from `started` only for the first request of an open iteration (and for the iteration itself).
     pub scheduled: Nanos,
-    /// When it was asked for: its wait for a free connection of its user, the look-up or connect of a new one, or the first byte handed to
-    /// the kernel, whichever comes first.
+    /// When the script requested it. This is the beginning of its wait for a free connection of its user, of the look-up or connect of a new one, or
+    /// of sending its first byte to the kernel, whichever is earliest.
     pub started: Nanos,
-    /// When its last byte had arrived, or when it was given up.
+    /// When its last byte had arrived, or when the user stopped waiting.
     pub ended: Nanos,
     pub phases: Phases,
     pub outcome: Outcome,
-    /// HTTP status, or 0 where there was none.
+    /// HTTP status, or 0 if there was none.
     pub status: u16,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// How often it was sent again, since the connection it went out on was being closed as idle. The attempts before are part of its time.
+    /// How often it was sent again because its connection was being closed as idle. Earlier attempts are part of its time.
     pub retried: u32,
-    /// Its trace, where requests carry one.
+    /// Its trace, if requests carry one.
     pub trace: Option<TraceId>,
 }
 
 impl Sample {
-    /// End − scheduled. The headline.
+    /// End − scheduled. The headline metric.
     pub fn response_ns(&self) -> u64 {
         self.ended.saturating_sub(self.scheduled)
     }

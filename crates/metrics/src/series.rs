@@ -1,4 +1,4 @@
-//! What a measurement belongs to.
+//! The identity of a measurement.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ pub enum SeriesKind {
     Check,
 }
 
-/// Identity of a series. Two workers' series with equal keys are the same series.
+/// Identity of a series. Series of two workers with equal keys are the same series.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SeriesKey {
     pub kind: SeriesKind,
     pub scenario: Arc<str>,
-    /// Innermost group the request was made in; empty outside groups.
+    /// The innermost group around the request. Empty outside groups.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub group: Arc<str>,
     /// Request name, group name, check name; the scenario's own name for iterations.
     pub name: Arc<str>,
 }
 
-/// A series of one recorder. Keep it: looking it up by key hashes strings.
+/// A series of one recorder. Store it: looking it up by key hashes strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SeriesId(pub(crate) u32);
 
 impl SeriesKey {
-    /// The key of what was measured outside groups.
+    /// The key of a measurement outside groups.
     pub fn new(kind: SeriesKind, scenario: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { kind, scenario: scenario.into(), group: Arc::default(), name: name.into() }
     }

@@ -1,4 +1,4 @@
-//! What a sample leaves in its series.
+//! Records samples in their series.
 
 use crate::histogram::Histogram;
 use crate::outcome::Outcome;
@@ -49,7 +49,7 @@ impl SeriesSlice {
         add_to(&mut self.outcomes, if passed { Outcome::Passed } else { Outcome::Expect }, 1);
     }
 
-    /// A packed copy of what was gathered; the histograms keep their memory for the next slice.
+    /// Returns a packed copy of the accumulated values. The histograms keep their memory for the next slice.
     pub(crate) fn take(&mut self) -> SeriesSlice {
         let taken = SeriesSlice {
             key: self.key.clone(),

@@ -1,4 +1,4 @@
-//! One second of measurements: what workers hand over, disks keep and pages draw.
+//! One second of measurements: sent by workers, stored on disk, drawn by pages.
 
 use std::sync::Arc;
 
@@ -40,22 +40,22 @@ pub struct Snapshot {
     /// One per flow of the plan, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowSlice>,
-    /// What scenarios reported of journeys, on its way to the book that makes `flows` of it.
+    /// Events of journeys that scenarios reported, for the book that computes `flows` from them.
     #[serde(skip)]
     pub flow_events: Vec<FlowEvent>,
-    /// Samples whose name came after the bound on series was reached.
+    /// Samples whose name appeared after the bound on series was reached.
     #[serde(default)]
     pub series_overflow: u64,
-    /// Metrics of the test's own; of each, all of it and its parts by tags.
+    /// Custom metrics. Each has one entry for all values, and one per set of tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricSlice>,
     /// Parts of `series` by tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tagged: Vec<TaggedSlice>,
-    /// Values and samples whose tags came after the bound on them was reached: they are in no part.
+    /// Values and samples whose tags appeared after the bound on tags was reached. They are in no tagged part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tags_overflow: u64,
-    /// Of a run over a fleet: what is known of each agent.
+    /// For a run over a fleet: the state of each agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentSlice>,
     /// Further seconds that were folded into this one, see [`Snapshot::extend`].
@@ -68,18 +68,18 @@ pub struct Snapshot {
 pub struct SeriesSlice {
     #[serde(flatten)]
     pub key: SeriesKey,
-    /// Ended, passed and failed alike; interrupted ones are not in it.
+    /// Ended, passed and failed alike. Interrupted ones are not included.
     pub count: u64,
     pub failed: u64,
-    /// Ended by outcome, ascending; `Passed` is included.
+    /// Ended by outcome, ascending. `Passed` is included.
     pub outcomes: Vec<(Outcome, u64)>,
-    /// Answers by status, ascending.
+    /// Responses by status, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statuses: Vec<(u16, u64)>,
-    /// Response time of all `count`; a timed-out request stands in it with the time it was given.
+    /// Response times of all `count`. A timed-out request is included with its time limit.
     pub response: Histogram,
     pub service: Histogram,
-    /// Schedule lag; only what had a schedule.
+    /// Schedule lag. Only of items with a schedule.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub lag: Histogram,
     /// The part of `response` that failed.
@@ -92,16 +92,16 @@ pub struct SeriesSlice {
     pub phases: PhaseSlice,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Requests sent again, since the connection they went out on was being closed as idle.
+    /// Requests that were sent again because their connection was being closed as idle.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
-    /// Of `service`, what timed out.
+    /// The part of `service` that timed out.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub service_timed_out: Histogram,
-    /// Lower bounds of service times: what timed out, and interrupted ones (which are not in `service`).
+    /// Lower bounds of service times: those that timed out, and interrupted ones (which are not in `service`).
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub service_censored: Histogram,
-    /// Of iterations: errors that scripts threw and nothing caught. Without one, a failed iteration held a failed step.
+    /// For iterations: errors that scripts threw and nothing caught. Without one, a failed iteration contained a failed step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub script_errors: u64,
 }
@@ -126,7 +126,7 @@ impl TaggedSlice {
     }
 }
 
-/// Time per phase; only requests that had the phase are in its histogram.
+/// Time per phase. Each histogram contains only requests that had the phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseSlice {
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
@@ -143,7 +143,7 @@ pub struct PhaseSlice {
     pub body: Histogram,
 }
 
-/// How one leaf of the load tree kept up with what was asked of it.
+/// How one leaf of the load tree kept up with its planned load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LeafSlice {
     pub leaf: u32,
@@ -153,46 +153,46 @@ pub struct LeafSlice {
     pub started: u64,
     pub ended: u64,
     pub failed: u64,
-    /// Cut off at the end of the run.
+    /// Interrupted by the end of the run.
     pub interrupted: u64,
-    /// Closed: users that the profile wants at the slice's end.
+    /// Closed: users that the profile requires at the slice's end.
     pub users_asked: u64,
     /// Users with an iteration running, at the slice's end.
     pub users_active: u64,
-    /// Most users with an iteration running at once. Merged: the workers' peaks added, which may lie some moments apart.
+    /// Most users with an iteration running at once. Merging adds the workers' peaks, which may occur at different times.
     #[serde(default)]
     pub users_peak: u64,
-    /// Open: arrivals that are due but wait for a free user, as the target holds up as many as there may be (`users_max`), at the slice's end.
+    /// Open: arrivals at the slice's end that are due but wait for a free user, since the target occupies as many as allowed (`users_max`).
     pub waiting: u64,
-    /// Of several seconds: the most that waited at the end of any.
+    /// For several seconds: the most that waited at the end of any second.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting_peak: u64,
-    /// Open: arrivals that started over a millisecond late, not for want of a user but because the generator itself was behind.
+    /// Open: arrivals that started over a millisecond late because the generator was behind, and not because all users were busy.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_back: u64,
     /// Time integral of the active users over the slice. User-nanoseconds.
     pub active_ns: u64,
-    /// An iteration found its data used up, and the leaf ended for it.
+    /// An iteration found no more data, so the leaf ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exhausted: bool,
-    /// In the order in which they happened; told by one worker for all.
+    /// In the order in which they happened. One worker records them for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<LeafChange>,
 }
 
-/// A change of what a leaf asks for.
+/// A change of a leaf's load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeafChange {
     /// Its load begins.
     Began { at: Nanos, scenario: Arc<str> },
-    /// From here on it asks for `factor` times its profile; 0 is a pause.
+    /// From here on the load is `factor` times the profile. 0 pauses it.
     Scaled { at: Nanos, factor: f64 },
-    /// It asks for nothing more: its profile is over, or it was stopped.
+    /// The load has ended: its profile is over, or it was stopped.
     LoadEnded { at: Nanos },
 }
 
-/// What one worker of the generator did with its slice: the ground of every validity check.
+/// What one worker of the generator did during the slice. All validity checks are based on it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorSlice {
     pub worker: u32,
@@ -210,11 +210,11 @@ pub struct GeneratorSlice {
     /// How late timers fired.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub timer_lag: Histogram,
-    /// How long responses lay in the kernel until they were read. All of them at a low rate, a sample at a high one, where
-    /// the kernel stamps packets.
+    /// How long responses waited in the kernel until they were read. If the kernel stamps packets: all responses at a low rate, a sample at a high
+    /// one.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub read_lag: Histogram,
-    /// Turns of the loop that kept everything else waiting for over a millisecond.
+    /// Turns of the event loop that delayed everything else for over a millisecond.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub stalls: Histogram,
     /// Garbage collections of script realms.
@@ -224,51 +224,51 @@ pub struct GeneratorSlice {
     pub connections: u64,
     /// Connections opened in the slice.
     pub connections_opened: u64,
-    /// Bytes of HTTP responses read, of those that have not ended, too; a series counts a response's when it ends.
+    /// Bytes read of HTTP responses, including responses in progress. A series counts a response's bytes when it ends.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes_received: u64,
     /// TCP segments retransmitted, whole machine (`/proc/net/snmp`); 0 for all but worker 0.
     pub retransmits: u64,
-    /// Of these, requests for a connection (`/proc/net/netstat`); 0 for all but worker 0.
+    /// The part of these that were connection requests (`/proc/net/netstat`). 0 for all but worker 0.
     #[serde(default)]
     pub syn_retransmits: u64,
-    /// The slice's length on the clock that nothing corrects (CLOCK_MONOTONIC_RAW); 0 for all but worker 0.
+    /// The slice's length on the uncorrected clock (CLOCK_MONOTONIC_RAW). 0 for all but worker 0.
     #[serde(default)]
     pub raw_ns: u64,
 }
 
-/// What is known of one agent of a fleet.
+/// The state of one agent of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSlice {
     pub agent: u32,
-    /// How far its clock has gone ahead of the controller's since the load began.
+    /// How far its clock has advanced relative to the controller's since the load began.
     pub skew_ns: i64,
-    /// By how much that may be wrong.
+    /// The maximum error of `skew_ns`.
     pub bound_ns: u64,
-    /// From here on nothing came from it any more.
+    /// The agent sent nothing more from this slice on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
-    /// Seconds of it that are in the run by now: all before the one of this number.
-    #[serde(default)]
-    pub told: u32,
+    /// The run contains the agent's seconds before this number.
+    #[serde(default, rename = "told")]
+    pub seconds_received: u32,
 }
 
 impl AgentSlice {
-    /// The furthest that a clock may have been off.
+    /// The largest possible deviation of its clock.
     pub fn skew_max_ns(&self) -> u64 {
         self.skew_ns.unsigned_abs() + self.bound_ns
     }
 
-    /// Adds what other agents or later seconds tell.
+    /// Adds the reports of other agents or later seconds.
     pub(crate) fn merge_all(into: &mut Vec<AgentSlice>, from: Vec<AgentSlice>) {
         for theirs in from {
             match into.iter_mut().find(|mine| mine.agent == theirs.agent) {
                 Some(mine) => {
-                    let (lost, told) = (mine.lost || theirs.lost, mine.told.max(theirs.told));
+                    let (lost, seconds_received) = (mine.lost || theirs.lost, mine.seconds_received.max(theirs.seconds_received));
                     if theirs.skew_max_ns() > mine.skew_max_ns() {
                         *mine = theirs;
                     }
-                    (mine.lost, mine.told) = (lost, told);
+                    (mine.lost, mine.seconds_received) = (lost, seconds_received);
                 }
                 None => into.push(theirs),
             }
@@ -282,14 +282,14 @@ pub struct ErrorGroup {
     #[serde(flatten)]
     pub key: SeriesKey,
     pub outcome: Outcome,
-    /// What went wrong, without the parts that differ from case to case.
+    /// The error message, without the parts that differ from case to case.
     pub message: Arc<str>,
     pub count: u64,
     pub first_at: Nanos,
-    /// The trace of the first, where requests carry one.
+    /// The trace of the first error, if requests carry one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceId>,
-    /// What the first of the run were answered with, where there was an answer; at most [`FailureSample::OF_KIND_MAX`].
+    /// The first responses of the run with this error, if there were any. At most [`FailureSample::SAMPLES_PER_KIND_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<FailureSample>,
 }
@@ -310,13 +310,13 @@ pub struct SlowSample {
     pub body_ns: u64,
     pub status: u16,
     pub outcome: Outcome,
-    /// Its trace, where requests carry one.
+    /// Its trace, if requests carry one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceId>,
 }
 
 impl ErrorGroup {
-    /// Adds what another worker or a later second has of the same error.
+    /// Adds the counts of another worker or a later second for the same error.
     pub fn merge(&mut self, other: &ErrorGroup) {
         self.count += other.count;
         if other.first_at < self.first_at {
@@ -325,7 +325,7 @@ impl ErrorGroup {
         if !other.samples.is_empty() {
             self.samples.extend(other.samples.iter().cloned());
             self.samples.sort_by_key(|sample| sample.at);
-            self.samples.truncate(FailureSample::OF_KIND_MAX);
+            self.samples.truncate(FailureSample::SAMPLES_PER_KIND_MAX);
         }
     }
 }
@@ -335,18 +335,18 @@ impl ErrorGroup {
 pub enum MarkKind {
     LeafBegan,
     LeafEnded,
-    /// All load has ended; the run goes on while journeys are open.
+    /// All load has ended. The run continues while journeys are open.
     LoadEnded,
-    /// No journey is open any more, or the run has waited long enough.
+    /// No journey is open any more, or the run has reached its time limit for them.
     Drained,
     Stage,
-    /// Someone changed the load while it ran.
+    /// A user changed the load while it ran.
     Adjusted,
     Warning,
     Stopped,
 }
 
-/// Something that happened at an instant, to be drawn on the time axis.
+/// An event at an instant, to be drawn on the time axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     pub at: Nanos,
@@ -356,23 +356,23 @@ pub struct Mark {
 
 impl Snapshot {
     pub const SLOW_MAX: usize = 10;
-    /// Distinct errors kept per slice; further ones are counted under the message `(other errors)`.
+    /// Distinct errors kept per slice. Further errors are counted under the message `(other errors)`.
     pub const ERRORS_MAX: usize = 100;
-    /// Distinct errors kept of several seconds: more than any list of a whole run keeps apart.
+    /// Distinct errors kept when seconds are folded. It exceeds the length of any error list of a whole run.
     pub(crate) const FOLDED_ERRORS_MAX: usize = 2_000;
     pub(crate) const OTHER_ERRORS: &str = "(other errors)";
 
-    /// Makes its histograms as small as they go: for snapshots that are kept.
+    /// Packs all histograms, for snapshots that are stored.
     pub fn pack(&mut self) {
         self.each_histogram(|histogram| *histogram = histogram.to_packed());
     }
 
-    /// Makes merging others into it cheap: what is packed is encoded anew each time.
+    /// Unpacks all histograms, so that merging others into it is cheap. Merging into packed ones re-encodes them each time.
     pub fn unpack(&mut self) {
         self.each_histogram(Histogram::unpack);
     }
 
-    /// Bytes of memory, without texts, marks, leaves and the lists of errors.
+    /// Size in bytes, without strings, marks, leaves and error lists.
     pub fn held_bytes(&mut self) -> usize {
         let of_lists = size_of_val(self.series.as_slice())
             + size_of_val(self.tagged.as_slice())
@@ -384,7 +384,7 @@ impl Snapshot {
         size_of::<Self>() + of_lists + of_histograms
     }
 
-    /// Always in the same order.
+    /// Visits all histograms, always in the same order.
     pub(crate) fn each_histogram(&mut self, mut visit: impl FnMut(&mut Histogram)) {
         let of_tags = self.tagged.iter_mut().map(|part| &mut part.series);
         self.series.iter_mut().chain(of_tags).for_each(|series| series.histograms().into_iter().for_each(&mut visit));
@@ -505,12 +505,12 @@ impl SeriesSlice {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none_folded(number: &u32) -> bool {
     *number == 0
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -1,5 +1,5 @@
-//! Requests, groups and checks once more by their tags. A series holds all that has its name; here is the part of it that carries certain tags, so
-//! that who asks for no tags need not know that there are any.
+//! Requests, groups and checks counted again by their tags. A series contains everything under its name, and a tagged part contains the items with
+//! certain tags. Code that does not need tags can therefore ignore them.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct TaggedBook {
 }
 
 impl TaggedBook {
-    /// `None`: no more are kept apart.
+    /// `None`: the limit on separate tags is reached.
     pub(crate) fn id(&mut self, of: SeriesId, key: &SeriesKey, tags: &Tags, max: usize) -> Option<TaggedId> {
         if let Some(id) = self.index.get(&(of, tags.clone())) {
             return Some(*id);
@@ -42,7 +42,7 @@ impl TaggedBook {
         self.parts[id.0 as usize].series.check(passed);
     }
 
-    /// What was recorded since the last time.
+    /// Returns what was recorded since the last call.
     pub(crate) fn take(&mut self) -> Vec<TaggedSlice> {
         let recorded = self.parts.iter_mut().filter(|part| !part.series.is_empty());
         recorded.map(|part| TaggedSlice { tags: part.tags.clone(), series: part.series.take() }).collect()

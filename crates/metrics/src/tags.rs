@@ -1,4 +1,4 @@
-//! Tags: what tells things of one name apart, as the test says.
+//! Tags: they distinguish things of one name, as the test defines them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ type Tag = (Arc<str>, Arc<str>);
 pub struct Tags(Arc<[Tag]>);
 
 impl Tags {
-    /// Most tags of one thing.
+    /// Most tags of one item.
     pub const MAX: usize = 8;
 
-    /// Of two values of a name, the later one stays.
+    /// If a name has two values, the later one wins.
     pub fn new(tags: impl IntoIterator<Item = (impl Into<Arc<str>>, impl Into<Arc<str>>)>) -> Self {
         let mut sorted: Vec<Tag> = Vec::new();
         for (name, value) in tags {
@@ -57,7 +57,7 @@ impl fmt::Display for Tags {
     }
 }
 
-/// As an object.
+/// Serialized as an object.
 impl Serialize for Tags {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().map(|(name, value)| (&**name, &**value)))

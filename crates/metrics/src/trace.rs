@@ -1,4 +1,4 @@
-//! The id by which a tracing system knows a request.
+//! The id by which a tracing system identifies a request.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl fmt::Display for TraceId {
     }
 }
 
-/// A text that is not 32 lower-case hexadecimal digits, or only zeros.
+/// The string is not 32 lower-case hexadecimal digits, or only zeros.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a trace id")]
 pub struct NotATraceId(String);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_read_as_they_are_written() {
+    fn ids_round_trip() {
         // The example of the standard, section 3.2.3.
         let text = "4bf92f3577b34da6a3ce929d0e0e4736";
         assert_eq!(text.parse::<TraceId>().unwrap().to_string(), text);

@@ -1,14 +1,14 @@
-//! A histogram of values of any sign and unit: what a trend of a test's own keeps.
+//! A histogram of values of any sign and unit: the storage of a custom trend.
 //!
 //! Values are counted in millionths by two [`Histogram`]s, one for each sign, so they lie in buckets at most 0.4 % wide. A bucket is read as the
-//! roundest number in it: people record whole numbers and amounts, and a price of 12.5 is to read 12.5. Sum, minimum and maximum are kept as given.
+//! roundest number in it: people record whole numbers and amounts, and a price of 12.5 should read 12.5. Sum, minimum and maximum are exact.
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 
-/// Millionths: what lies closer together than that is one value.
-const SCALE: f64 = 1e6;
+/// Values are counted in millionths. Values that are closer together are not distinguished.
+const MILLIONTHS_PER_UNIT: f64 = 1e6;
 
 /// Counts of values. Merging adds counts and loses nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct ValueHistogram {
     max: f64,
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     from_zero: Histogram,
-    /// Of negative values, their distance from zero.
+    /// Absolute values of the negative values.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     below_zero: Histogram,
 }
@@ -28,13 +28,13 @@ impl ValueHistogram {
     pub fn record(&mut self, value: f64) {
         self.widen(value, value);
         self.sum += value;
-        // A cast saturates: beyond 1.8·10¹³ only sum, minimum and maximum tell values apart.
-        let scaled = (value.abs() * SCALE).round() as u64;
+        // A cast saturates. Beyond 1.8·10¹³, only sum, minimum and maximum distinguish values.
+        let scaled = (value.abs() * MILLIONTHS_PER_UNIT).round() as u64;
         let side = if value < 0.0 { &mut self.below_zero } else { &mut self.from_zero };
         side.record(scaled);
     }
 
-    /// Before what is between the two is counted.
+    /// Extends minimum and maximum, before the values between them are counted.
     fn widen(&mut self, min: f64, max: f64) {
         let is_empty = self.is_empty();
         self.min = if is_empty { min } else { self.min.min(min) };
@@ -51,7 +51,7 @@ impl ValueHistogram {
         self.below_zero.merge(&other.below_zero);
     }
 
-    /// A packed copy; this one becomes empty and keeps its memory.
+    /// Returns a packed copy. This one becomes empty and keeps its memory.
     pub(crate) fn take(&mut self) -> Self {
         let taken = self.to_packed();
         self.from_zero.clear();
@@ -76,12 +76,12 @@ impl ValueHistogram {
         self.count() == 0
     }
 
-    /// All values, counted in millionths; `None` where one of them is negative.
+    /// All values, counted in millionths. `None` if one of them is negative.
     pub fn where_none_is_negative(&self) -> Option<&Histogram> {
         self.below_zero.is_empty().then_some(&self.from_zero)
     }
 
-    /// `None` when empty, as for all that follow.
+    /// `None` when empty, like the following methods.
     pub fn mean(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.sum / self.count() as f64)
     }
@@ -102,7 +102,7 @@ impl ValueHistogram {
         }
         let rank = ((q * count as f64).ceil() as u64).clamp(1, count);
         let below = self.below_zero.count();
-        let read = |side: &Histogram, rank: u64| round_at(side, rank) as f64 / SCALE;
+        let read = |side: &Histogram, rank: u64| round_at(side, rank) as f64 / MILLIONTHS_PER_UNIT;
         let value = match rank {
             1 => self.min,
             _ if rank == count => self.max,
@@ -113,7 +113,7 @@ impl ValueHistogram {
     }
 }
 
-/// What the value of this rank is read as.
+/// The number as which the value of this rank is read.
 fn round_at(side: &Histogram, rank: u64) -> u64 {
     let mut seen = 0;
     let bar = side.bars().find(|(.., count)| {
@@ -123,7 +123,7 @@ fn round_at(side: &Histogram, rank: u64) -> u64 {
     bar.map_or(0, |(low, high, _)| roundest(low, high))
 }
 
-/// The number between two with the most zeros at its end; of several, the one nearest to the middle.
+/// The number between the two with the most zeros at its end. Of several, the one nearest to the middle.
 fn roundest(low: u64, high: u64) -> u64 {
     let middle = low + (high - low) / 2;
     let mut unit = 10u64.pow(middle.checked_ilog10().unwrap_or(0));
@@ -150,16 +150,16 @@ mod tests {
     }
 
     #[test]
-    fn what_people_record_is_read_as_it_was() {
+    fn round_values_are_read_exactly() {
         for value in [0.0, 1.0, 5.0, 12.5, 37.0, 250.0, 0.25, 0.001, -3.0, -12.5, 1_000_000.0] {
-            // Between an extreme on either side, so that it is not read from them.
+            // Between two extremes, so that the value is not read from them.
             let histogram = of(&[-1e9, value, 1e9]);
             assert_eq!(histogram.quantile(0.5), Some(value));
         }
     }
 
     #[test]
-    fn a_second_that_is_taken_leaves_nothing_behind() {
+    fn taking_a_second_empties_the_histogram() {
         let mut histogram = of(&[3.0, -7.0]);
         assert_eq!(histogram.take(), of(&[3.0, -7.0]));
         assert_eq!(histogram, ValueHistogram::default());
@@ -168,8 +168,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the sorted list: every percentile is within half a percent of the value of its rank, extremes are exact, and it does not
-        /// matter in which parts the values came.
+        /// Compared with the sorted list: every percentile is within half a percent of the value of its rank, extremes are exact, and the division
+        /// into parts does not matter.
         #[test]
         fn percentiles_are_those_of_the_sorted_values(
             values in proptest::collection::vec(prop_oneof![-1e7f64..1e7, -2f64..2.0, (0i32..500).prop_map(f64::from)], 1..300),

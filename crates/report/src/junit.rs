@@ -79,7 +79,7 @@ fn found(findings: &Findings) -> impl Iterator<Item = String> {
     let shown = findings.findings.iter().take(FINDINGS_MAX);
     let lines =
         shown.map(|finding| format!("finding ({} confidence): {}", format!("{:?}", finding.confidence).to_lowercase(), finding.claim));
-    let remark = Some(&findings.remark).filter(|remark| !remark.is_empty()).map(|remark| match lines.len() {
+    let remark = Some(&findings.remark.text).filter(|remark| !remark.is_empty()).map(|remark| match lines.len() {
         0 => format!("findings: {remark}"),
         _ => format!("also: {remark}"),
     });

@@ -91,8 +91,8 @@ fn thresholds(summary: &Summary, out: &mut String) {
 fn findings(summary: &Summary, out: &mut String) {
     let findings = &summary.verdict.findings;
     if findings.findings.is_empty() {
-        if !findings.remark.is_empty() {
-            line!(out, "**Findings**: {}\n", text(&findings.remark));
+        if !findings.remark.text.is_empty() {
+            line!(out, "**Findings**: {}\n", text(&findings.remark.text));
         }
         return;
     }
@@ -107,8 +107,8 @@ fn findings(summary: &Summary, out: &mut String) {
             line!(out, "   - → {}", text(&finding.next));
         }
     }
-    if !findings.remark.is_empty() {
-        line!(out, "\nAlso: {}", text(&findings.remark));
+    if !findings.remark.text.is_empty() {
+        line!(out, "\nAlso: {}", text(&findings.remark.text));
     }
     out.push('\n');
 }

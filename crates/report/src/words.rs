@@ -312,7 +312,7 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
 /// Whether the table of resources says something: a limit was found, or cannot be told.
 pub(crate) fn shows_resources(summary: &Summary) -> bool {
     let findings = &summary.verdict.findings;
-    !summary.resources.is_empty() && (!findings.findings.is_empty() || findings.remark.starts_with("Cannot tell"))
+    !summary.resources.is_empty() && (!findings.findings.is_empty() || findings.remark.is_unknown())
 }
 
 /// A resource as the table of them calls it.

@@ -1,4 +1,4 @@
-//! Secrets in JSON that describes an observer or a stub: fields and headers named like credentials, and URLs in any text.
+//! Secrets in JSON that describes an observer or a stub: fields and headers with credential names, and URLs in any string.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ impl Secrets {
         }
     }
 
-    /// Hides secrets in all texts of a description, and whatever is named like a credential.
+    /// Hides secrets in all strings of a description, and all values with credential names.
     pub fn hide_in_description(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_named_like_credentials_are_masked_at_any_depth() {
+    fn fields_with_credential_names_are_masked_at_any_depth() {
         let mut value = json!({
             "kind": "prometheus",
             "headers": {"Authorization": "Bearer abc", "Accept": "text/plain"},

@@ -1,16 +1,17 @@
-//! What is hidden of a request and its response by the names of their parts, on a screen or in a CI log.
+//! Hides parts of a request and its response by their names, for a screen or a CI log.
 //!
-//! This knows no values: [`Secrets`](crate::Secrets) hides those wherever they turn up.
+//! This module knows no values. [`Secrets`](crate::Secrets) hides known values wherever they occur.
 
 use crate::mask::MASK;
 use crate::names::{is_credential, is_password};
 
-/// Many services take a credential as some `key`. What is shown once may be masked too often, unlike what is then searched for everywhere.
+/// Many services accept a credential as some `key`. Masking too much is acceptable here, since these values are only masked once and not searched for
+/// everywhere.
 fn is_hidden(name: &str) -> bool {
     is_credential(name) || name.to_ascii_lowercase().contains("key")
 }
 
-/// A header's value: of credentials the scheme stays, of cookies their names and attributes.
+/// A header's value. Of credentials the scheme remains visible; of cookies, their names and attributes.
 pub fn header(name: &str, value: &str) -> String {
     match name.to_ascii_lowercase().as_str() {
         "cookie" => value.split("; ").map(cookie).collect::<Vec<_>>().join("; "),
@@ -51,7 +52,7 @@ pub fn url(url: &str) -> String {
     out
 }
 
-/// `name=value` pairs joined by `&`, as in a query or a form; the values of secret names are masked.
+/// `name=value` pairs joined by `&`, as in a query or a form. The values of secret names are masked.
 pub fn form(pairs: &str) -> String {
     let masked = pairs.split('&').map(|pair| match pair.split_once('=') {
         Some((name, _)) if is_hidden(name) => format!("{name}={MASK}"),
@@ -72,7 +73,7 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// Hides passwords in a JSON body. Narrower than for headers: a `token` in a response is often what the author of a test looks for.
+/// Hides passwords in a JSON body. It hides less than for headers: the author of a test often needs the `token` of a response.
 pub fn json(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_show_their_kind_and_not_their_secret() {
+    fn headers_show_their_kind_without_their_secret() {
         for (name, value, shown) in [
             ("Authorization", "Bearer abc.def", "Bearer •••"),
             ("authorization", "abcdef", "•••"),

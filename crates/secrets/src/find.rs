@@ -1,35 +1,35 @@
-//! Finds secrets in a text, however they are spelt there.
+//! Finds secrets in a string, in any spelling.
 //!
-//! Values are kept in the order of their bytes, so that those with a common beginning are neighbours. From each position of a text,
-//! reading goes on as long as some value continues in the same way: the time this takes hardly depends on the number of values.
+//! Values are stored in the order of their bytes, so that values with a common prefix are neighbours. From each position of a string, the search
+//! continues as long as some value continues in the same way. Its time hardly depends on the number of values.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-/// A shorter value is only looked for as a word of its own: not in base64, and not cut short.
-const SEARCHED_LENGTH_MIN: usize = 4;
-/// What stands where a text was cut.
-const CUT: &str = "…";
+/// A shorter value is searched only as a separate word: not in base64, and not truncated.
+const FREE_SEARCH_LENGTH_MIN: usize = 4;
+/// Marks where a string was truncated.
+const TRUNCATION_MARK: &str = "…";
 
-/// Values that must not be seen.
+/// Values to hide.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct SecretValues(BTreeSet<Arc<[u8]>>);
 
 /// How the bytes of a value are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
-    /// As themselves, percent-encoded, or escaped as in JSON.
+    /// Literally, percent-encoded, or escaped as in JSON.
     Written,
-    /// As themselves alone.
+    /// Only literally.
     Decoded,
 }
 
-/// What some bytes of a text stand for.
+/// The decoded bytes of one position of a string.
 struct DecodedBytes {
     bytes: [u8; 4],
     length: usize,
-    /// How many bytes of the text it takes.
+    /// How many bytes of the string they occupy.
     taken: usize,
 }
 
@@ -40,7 +40,7 @@ impl DecodedBytes {
 }
 
 impl SecretValues {
-    /// Returns false if it was there already.
+    /// Returns false if the value was already known.
     pub(crate) fn insert(&mut self, value: Arc<[u8]>) -> bool {
         self.0.insert(value)
     }
@@ -57,7 +57,7 @@ impl SecretValues {
         self.0.iter()
     }
 
-    /// Adds the spans of a text that show a value.
+    /// Adds the spans of a string that contain a value.
     pub(crate) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
         if self.0.is_empty() {
             return;
@@ -68,10 +68,10 @@ impl SecretValues {
         self.find_in_base64(text.as_bytes(), spans);
     }
 
-    /// Where what begins at `start` ends, if it is a value, whole or cut short.
+    /// The end of the value that begins at `start`, whole or truncated. `None` if no value begins there.
     fn longest(&self, text: &[u8], start: usize, spelling: Spelling) -> Option<usize> {
         let begins =
-            self.first(text.get(start..=start)?).is_some() || spelling == Spelling::Written && other_meaning(&text[start..]).is_some();
+            self.first(text.get(start..=start)?).is_some() || spelling == Spelling::Written && decoded_escape(&text[start..]).is_some();
         if !begins {
             return None;
         }
@@ -79,7 +79,7 @@ impl SecretValues {
         let go_on = |open: &mut Vec<_>, at: usize, known: usize| {
             let rest = &text[at..];
             let itself = rest.first().map(|byte| DecodedBytes::byte(*byte, 1));
-            let other = if spelling == Spelling::Written { other_meaning(rest) } else { None };
+            let other = if spelling == Spelling::Written { decoded_escape(rest) } else { None };
             open.extend(itself.into_iter().chain(other).map(|meaning| (at, known, meaning)));
         };
         go_on(&mut open, start, 0);
@@ -89,8 +89,9 @@ impl SecretValues {
             let Some(value) = self.first(&read) else { continue };
             let at = at + meaning.taken;
             let is_whole = value.len() == read.len();
-            let is_cut = spelling == Spelling::Written && read.len() >= SEARCHED_LENGTH_MIN && text[at..].starts_with(CUT.as_bytes());
-            let counts = is_cut || is_whole && (!is_short(value) || spelling == Spelling::Written && stands_alone(text, start, at));
+            let is_cut =
+                spelling == Spelling::Written && read.len() >= FREE_SEARCH_LENGTH_MIN && text[at..].starts_with(TRUNCATION_MARK.as_bytes());
+            let counts = is_cut || is_whole && (!is_short(value) || spelling == Spelling::Written && is_separate_word(text, start, at));
             if counts {
                 longest = longest.max(Some(at));
             }
@@ -99,16 +100,16 @@ impl SecretValues {
         longest
     }
 
-    /// Of the values that begin so, the shortest or one of them.
+    /// The shortest value with this prefix, or one of several.
     fn first(&self, beginning: &[u8]) -> Option<&[u8]> {
         let from: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(beginning), Bound::Unbounded);
         self.0.range::<[u8], _>(from).next().map(|value| &**value).filter(|value| value.starts_with(beginning))
     }
 
-    /// Four characters of base64 hold three bytes (RFC 4648, section 4). Where the encoding began is not known, so each of four
-    /// places is tried. What is found ends with the characters that hold any of its bits, and with the padding.
+    /// Four characters of base64 hold three bytes (RFC 4648, section 4). The start of the encoding is unknown, so each of four offsets is tried. A
+    /// match ends with the characters that hold any of its bits, and with the padding.
     fn find_in_base64(&self, text: &[u8], spans: &mut Vec<Range<usize>>) {
-        let length_min = (SEARCHED_LENGTH_MIN * 8).div_ceil(6);
+        let length_min = (FREE_SEARCH_LENGTH_MIN * 8).div_ceil(6);
         let mut begin = 0;
         while begin < text.len() {
             let length = text[begin..].iter().take_while(|character| sextet(**character).is_some()).count();
@@ -127,8 +128,8 @@ impl SecretValues {
     }
 }
 
-/// What a text's beginning stands for, where that is not itself.
-fn other_meaning(rest: &[u8]) -> Option<DecodedBytes> {
+/// Decodes the beginning of a string, if it is an escape.
+fn decoded_escape(rest: &[u8]) -> Option<DecodedBytes> {
     match rest {
         [b'+', ..] => Some(DecodedBytes::byte(b' ', 1)),
         [b'%', digits @ ..] => Some(DecodedBytes::byte(u8::try_from(hexadecimal(digits.get(..2)?)?).ok()?, 3)),
@@ -149,7 +150,7 @@ fn other_meaning(rest: &[u8]) -> Option<DecodedBytes> {
     }
 }
 
-/// `\u00e4`, or two such that are one character.
+/// `\u00e4`, or a surrogate pair of two such escapes.
 fn unicode_escape(rest: &[u8]) -> Option<DecodedBytes> {
     let unit = |from: usize| hexadecimal(rest.get(from..)?.strip_prefix(b"\\u")?.get(..4)?);
     let units = [unit(0), unit(6)].into_iter().map_while(|unit| u16::try_from(unit?).ok());
@@ -163,7 +164,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
 }
 
-/// What a character of base64 holds, in either alphabet.
+/// The value of a base64 character, in either alphabet.
 fn sextet(character: u8) -> Option<u32> {
     let place = match character {
         b'A'..=b'Z' => character - b'A',
@@ -190,10 +191,10 @@ fn decoded(characters: &[u8]) -> Vec<u8> {
 }
 
 fn is_short(value: &[u8]) -> bool {
-    String::from_utf8_lossy(value).chars().count() < SEARCHED_LENGTH_MIN
+    String::from_utf8_lossy(value).chars().count() < FREE_SEARCH_LENGTH_MIN
 }
 
-fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
+fn is_separate_word(text: &[u8], start: usize, end: usize) -> bool {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     // A character has at most four bytes.
     let before = String::from_utf8_lossy(&text[start.saturating_sub(4)..start]);

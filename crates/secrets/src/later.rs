@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::find::SecretValues;
 
-/// The most values kept. The oldest are forgotten, so that a test that runs for days and logs in with every visit stays small.
-const VALUES_MAX: usize = 100_000;
+/// The most values kept. Beyond it the oldest are forgotten, so that a test that logs in with every visit for days uses little memory.
+const LATER_VALUES_MAX: usize = 100_000;
 
-/// Told by scripts on their threads, looked for by whoever writes or shows something.
+/// Scripts add values on their threads; code that writes or shows something searches for them.
 #[derive(Default)]
 pub(crate) struct LaterSecrets {
-    /// Not looked for yet. Apart from what is, so that a script never waits for a search.
-    told: Mutex<Vec<Arc<[u8]>>>,
+    /// Not yet searchable. Stored separately, so that a script never waits for a search.
+    added: Mutex<Vec<Arc<[u8]>>>,
     known: Mutex<LaterValues>,
 }
 
@@ -24,8 +24,8 @@ struct LaterValues {
 }
 
 impl LaterSecrets {
-    pub(crate) fn tell(&self, value: &str) {
-        lock(&self.told).push(value.as_bytes().into());
+    pub(crate) fn add(&self, value: &str) {
+        lock(&self.added).push(value.as_bytes().into());
     }
 
     pub(crate) fn find(&self, text: &str, spans: &mut Vec<Range<usize>>) {
@@ -36,11 +36,11 @@ impl LaterSecrets {
         self.known().values.len()
     }
 
-    /// With everything that has been told by now.
+    /// All values, including those added since the last search.
     fn known(&self) -> MutexGuard<'_, LaterValues> {
         let mut known = lock(&self.known);
-        let told = std::mem::take(&mut *lock(&self.told));
-        told.into_iter().for_each(|value| known.keep(value, VALUES_MAX));
+        let added = std::mem::take(&mut *lock(&self.added));
+        added.into_iter().for_each(|value| known.keep(value, LATER_VALUES_MAX));
         known
     }
 }

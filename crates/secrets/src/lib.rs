@@ -1,9 +1,9 @@
-//! What must not be seen: how it is learnt, found in texts, and hidden.
+//! Values to hide: how they are learnt, found in strings, and masked.
 //!
-//! Read [`Secrets`] first: it learns values, before a test runs and while it does, and hides them wherever they turn up. Then
-//! [`is_credential`] (which names of headers and fields mean a credential), [`exchange`] (what is hidden of a request and its response by
-//! name alone) and `description` (the same for JSON that describes an observer or a stub). Deliberately absent: which texts of a plan, a
-//! snapshot or a signal may quote a secret. Each of those types says so itself, in a method called `hiding`.
+//! Read [`Secrets`] first: it learns values, before and during a test, and hides them wherever they occur. Then read [`is_credential`] (which names
+//! of headers and fields mean a credential), [`exchange`] (hides parts of a request and its response by their names alone) and `description` (hides
+//! JSON that describes an observer or a stub). Deliberately absent: which strings of a plan, a snapshot or a signal may contain a secret. Each of
+//! those types handles that itself, in a method called `hiding`.
 
 mod description;
 pub mod exchange;

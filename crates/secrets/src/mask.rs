@@ -1,13 +1,13 @@
-//! What stands in place of a secret.
+//! The mask that replaces a secret.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// What every output shows in place of a secret.
+/// The mask that every output shows instead of a secret.
 pub const MASK: &str = "•••";
 
-/// The text with a mask in place of every span.
+/// The string with a mask in place of every span.
 pub(crate) fn masked(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     if spans.is_empty() {
         return Cow::Borrowed(text);
@@ -19,7 +19,7 @@ pub(crate) fn masked(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
             out.push_str(&text[copied..span.start]);
             out.push_str(MASK);
         }
-        // One that begins inside another is part of what is hidden.
+        // A span that begins inside another one is already hidden.
         copied = copied.max(span.end);
     }
     out.push_str(&text[copied..]);

@@ -1,17 +1,17 @@
 //! Names of headers, fields and query parameters whose values are credentials.
 
-/// Words in the name of a field whose text is a password: as secret in a body as anywhere.
+/// Words in the name of a field whose value is a password. Such a field is secret everywhere, also in a body.
 const PASSWORD_NAMES: [&str; 5] = ["password", "passwd", "pwd", "passphrase", "secret"];
-/// Further words in the name of a field whose text is a credential. `key` alone is none: most keys are names of things.
+/// Further words in the name of a field whose value is a credential. `key` alone is not one: most keys are names of things.
 const CREDENTIAL_NAMES: [&str; 10] =
     ["token", "authorization", "cookie", "credential", "signature", "apikey", "accesskey", "authkey", "subscriptionkey", "privatekey"];
 
-/// Whether a field of this name holds a password.
+/// Whether a field with this name contains a password.
 pub fn is_password(name: &str) -> bool {
     contains_one_of(&PASSWORD_NAMES, name)
 }
 
-/// Whether a field, header or query parameter of this name holds a credential; a password is one.
+/// Whether a field, header or query parameter with this name contains a credential, such as a password.
 pub fn is_credential(name: &str) -> bool {
     is_password(name) || contains_one_of(&CREDENTIAL_NAMES, name)
 }
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_credentials_are_told_from_names_of_other_keys() {
+    fn names_of_credentials_are_distinguished_from_other_names() {
         for name in ["X-Api-Key", "access_key", "X-Amz-Signature", "Ocp-Apim-Subscription-Key", "X-CSRF-Token", "Set-Cookie", "db.pwd"] {
             assert!(is_credential(name) && is_password(name) == (name == "db.pwd"), "{name}");
         }

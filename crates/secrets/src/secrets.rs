@@ -1,7 +1,7 @@
 //! Values that no output may show.
 //!
-//! They are found also percent-encoded, escaped as in JSON, in base64, or cut short before an ellipsis. Deliberately absent: hashes and
-//! encryptions of a value, and what a script spells differently on purpose.
+//! They are also found percent-encoded, escaped as in JSON, in base64, or truncated before an ellipsis. Deliberately absent: hashes and encryptions
+//! of a value, and values that a script spells differently on purpose.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,20 +13,20 @@ use crate::mask::{MASK, masked};
 use crate::names::is_credential;
 use crate::url;
 
-/// Shorter values cannot be told from other text: masking every `1` would destroy more than it hides.
-const LENGTH_MIN: usize = 3;
-/// Of a cookie's value: shorter ones are settings (`theme=dark`), not keys.
-const COOKIE_LENGTH_MIN: usize = 8;
+/// Shorter values cannot be distinguished from other text: masking every `1` would destroy more than it hides.
+const SECRET_LENGTH_MIN: usize = 3;
+/// For a cookie's value: shorter ones are settings (`theme=dark`), not keys.
+const COOKIE_VALUE_LENGTH_MIN: usize = 8;
 
-/// Values that no output may show. They are never serialised, and `Debug` shows how many there are.
+/// Values that no output may show. They are never serialised, and `Debug` only shows their number.
 #[derive(Clone, Default)]
 pub struct Secrets {
     values: SecretValues,
-    /// Shared by all clones, so that what a script names later is hidden wherever these secrets were handed to before.
+    /// Shared by all clones, so that a value that a script names later is hidden wherever a clone is used.
     later: Arc<LaterSecrets>,
 }
 
-/// Values learnt while a test runs do not make its plan another one.
+/// Values learnt while a test runs do not change the identity of its plan.
 impl PartialEq for Secrets {
     fn eq(&self, other: &Self) -> bool {
         self.values == other.values
@@ -47,7 +47,7 @@ impl Secrets {
         self.values.len() + self.later.len() == 0
     }
 
-    /// Learns a value. One of fewer than three characters is ignored; one of three is hidden where it stands alone.
+    /// Learns a value. A value of fewer than three characters is ignored; one of three is hidden only as a separate word.
     pub fn learn(&mut self, value: &str) {
         for text in searched(value) {
             self.values.insert(text.as_bytes().into());
@@ -56,22 +56,22 @@ impl Secrets {
 
     /// Learns a value while the test runs, for all clones of these secrets. The newest 100,000 such values are kept.
     pub fn learn_later(&self, value: &str) {
-        searched(value).for_each(|text| self.later.tell(text));
+        searched(value).for_each(|text| self.later.add(text));
     }
 
-    /// Learns the passwords, and the values of query parameters named like credentials, in the URLs of a text.
+    /// Learns the passwords, and the values of query parameters with credential names, in the URLs of a string.
     pub fn learn_urls(&mut self, text: &str) {
         url::credentials(text).iter().for_each(|value| self.learn(value));
     }
 
-    /// Learns the value of a header named like a credential: whole, without its scheme, and each cookie of some length.
+    /// Learns the value of a header with a credential name: the whole value, the value without its scheme, and each cookie that is long enough.
     pub fn learn_header(&mut self, name: &str, value: &str) {
         if !is_credential(name) {
             return;
         }
         if name.to_ascii_lowercase().contains("cookie") {
             let values = value.split("; ").filter_map(|pair| Some(pair.split_once('=')?.1));
-            values.filter(|value| value.len() >= COOKIE_LENGTH_MIN).for_each(|value| self.learn(value));
+            values.filter(|value| value.len() >= COOKIE_VALUE_LENGTH_MIN).for_each(|value| self.learn(value));
         }
         self.learn(value);
         if let Some((_scheme, credentials)) = value.split_once(' ') {
@@ -79,12 +79,12 @@ impl Secrets {
         }
     }
 
-    /// Learns, for all clones of these secrets, what others knew before their test ran.
+    /// Learns, for all clones of these secrets, the values that `other` knew before its test ran.
     pub fn extend_later(&self, other: &Secrets) {
-        other.values.iter().filter_map(|value| std::str::from_utf8(value).ok()).for_each(|value| self.later.tell(value));
+        other.values.iter().filter_map(|value| std::str::from_utf8(value).ok()).for_each(|value| self.later.add(value));
     }
 
-    /// Returns the text with `•••` in place of secrets and of credentials in URLs.
+    /// Returns the string with `•••` in place of secrets and of credentials in URLs.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut spans = Vec::new();
         self.values.find(text, &mut spans);
@@ -100,11 +100,11 @@ impl Secrets {
     }
 }
 
-/// The value as it is, and without the white space around it, where that is long enough to be told from other text.
+/// The value itself, and the value without surrounding white space, if they are long enough to be distinguished from other text.
 fn searched(value: &str) -> impl Iterator<Item = &str> {
     let trimmed = value.trim();
     let texts = std::iter::once(value).chain((trimmed != value).then_some(trimmed));
-    texts.filter(|text| text.chars().count() >= LENGTH_MIN && *text != MASK)
+    texts.filter(|text| text.chars().count() >= SECRET_LENGTH_MIN && *text != MASK)
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn short_values_are_hidden_where_they_stand_alone() {
+    fn short_values_are_hidden_as_separate_words() {
         let hidden = secrets(&["123", "ab"]);
         assert_eq!(hidden.hide("pin 123, 1234, v123, \"123\" ab"), "pin •••, 1234, v123, \"•••\" ab");
     }
@@ -156,18 +156,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_while_a_test_runs_is_hidden_by_those_who_took_the_secrets_over_before() {
-        let given = secrets(&["hunter2"]);
-        let shown = given.clone();
-        given.learn_later(" abc-hunter2-def\n");
-        given.learn_later("ab");
+    fn values_learnt_during_a_test_are_hidden_by_earlier_clones() {
+        let original = secrets(&["hunter2"]);
+        let shown = original.clone();
+        original.learn_later(" abc-hunter2-def\n");
+        original.learn_later("ab");
         assert_eq!(shown.hide("ab hunter2 and abc-hunter2-def or YWJjLWh1bnRlcjItZGVm"), "ab ••• and ••• or •••");
-        assert_eq!(secrets(&["hunter2"]).hide("abc-hunter2-def"), "abc-•••-def", "other secrets are other secrets");
-        assert_eq!(given, secrets(&["hunter2"]));
+        assert_eq!(secrets(&["hunter2"]).hide("abc-hunter2-def"), "abc-•••-def", "a separate set does not learn the value");
+        assert_eq!(original, secrets(&["hunter2"]));
     }
 
     #[test]
-    fn values_that_begin_alike_are_told_apart_however_many_there_are() {
+    fn many_values_with_a_common_prefix_are_distinguished() {
         let hidden = Secrets::default();
         (0..2_000).for_each(|number| hidden.learn_later(&format!("eyJhbGciOiJIUzI1NiJ9.user-{number:04}.x")));
         let text = "eyJhbGciOiJIUzI1NiJ9.user-1234.x eyJhbGciOiJIUzI1NiJ9.user-2000.x eyJhbGciOiJIUzI1NiJ9.us… eyJ…";
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_shows_none() {
+    fn debug_output_shows_no_value() {
         assert_eq!(format!("{:?}", secrets(&["hunter2"])), "Secrets(1)");
     }
 }

@@ -1,9 +1,9 @@
-//! Credentials in URLs, wherever they stand in a text.
+//! Credentials in URLs, anywhere in a string.
 
 use crate::mask::MASK;
 use crate::names::is_credential;
 
-/// A URL's parts, as far as credentials may stand in them.
+/// The parts of a URL that may contain credentials.
 struct UrlParts<'a> {
     /// Everything up to and including `://`.
     before: &'a str,
@@ -12,7 +12,7 @@ struct UrlParts<'a> {
     path: &'a str,
 }
 
-/// The text in pieces, each ending with a URL, and what stands behind the last.
+/// Splits a string into pieces that each end with a URL, and the rest after the last URL.
 fn split(text: &str) -> (Vec<UrlParts<'_>>, &str) {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some(start) = rest.find("://") {
@@ -34,7 +34,7 @@ fn login(authority: &str) -> Option<(&str, &str, &str)> {
     Some((user, password, host))
 }
 
-/// Passwords, and values of query parameters that are named like credentials, as written and percent-decoded.
+/// Passwords, and values of query parameters with credential names, as written and percent-decoded.
 pub(crate) fn credentials(text: &str) -> Vec<String> {
     let mut values = Vec::new();
     for url in split(text).0 {
@@ -75,7 +75,7 @@ fn without_query_credentials(query: &str) -> String {
     masked.collect::<Vec<_>>().join("&")
 }
 
-/// `None` where nothing is encoded, or what is makes no text.
+/// `None` if nothing is encoded, or the decoded bytes are not valid text.
 fn percent_decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_leave_urls_and_nothing_else_does() {
+    fn only_passwords_are_removed_from_urls() {
         for (text, shown) in [
             ("postgres://app:hunter2@db:5432/shop?sslmode=on", "postgres://app:•••@db:5432/shop?sslmode=on"),
             ("see http://a:b@c/ and https://d:e@f", "see http://a:•••@c/ and https://d:•••@f"),

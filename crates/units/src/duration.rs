@@ -5,7 +5,7 @@ use crate::UnitError;
 /// Parses a duration into nanoseconds. Units: `ns`, `us`/`µs`, `ms`, `s`, `m`, `h`, `d`, largest first; a bare `0` is zero.
 ///
 /// # Errors
-/// [`UnitError::Duration`], and [`UnitError::TooLong`] for what would overflow the clock of a run.
+/// [`UnitError::Duration`], and [`UnitError::TooLong`] for a duration that would overflow the clock of a run.
 pub fn parse(text: &str) -> Result<u64, UnitError> {
     let wrong = || UnitError::Duration { text: text.to_owned() };
     let mut rest = text.trim();
@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Result<u64, UnitError> {
     Ok(total.round() as u64)
 }
 
-/// Writes nanoseconds the way [`parse`] reads them, with up to three significant digits and one unit below an hour.
+/// Formats nanoseconds in a form that [`parse`] accepts, with up to three significant digits and one unit below an hour.
 pub fn format(ns: u64) -> String {
     let value = ns as f64;
     let (number, unit) = match ns {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_what_it_reads() {
+    fn formatting_round_trips() {
         for text in ["500ms", "1.5s", "1m30s", "2h", "12.3ms", "999µs"] {
             assert_eq!(parse(text).map(format), Ok(text.to_owned()));
         }

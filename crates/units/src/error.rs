@@ -1,8 +1,8 @@
-//! Why a text is not a value: what was given, and what was expected instead.
+//! Why a string is not a valid value: the input, and the format expected instead.
 
 use thiserror::Error;
 
-/// What was read and could not be understood. The message stands alone; a caller puts the name of its flag or option before it.
+/// An input that could not be parsed. The message is complete; a caller prefixes it with the name of the flag or option.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     #[error("\"{text}\" is not a duration: expected a number and a unit, such as \"500ms\", \"30s\", \"1m30s\" or \"2h\"")]

@@ -1,9 +1,9 @@
-//! How numbers are written, everywhere the same: three significant digits, a space before the unit, commas in thousands.
+//! Formats numbers the same everywhere: three significant digits, a space before the unit, commas in thousands.
 //!
-//! Deliberately absent: locales. A report is read by people and scripts in many places, and compared by eye. What each function must
-//! write stands in `cases.json`, which the page's tests read as well.
+//! Deliberately absent: locales. People and scripts in many places read a report, and compare reports by eye. `cases.json` defines the output of each
+//! function; the page's tests read it as well.
 
-/// Stands where there is no value.
+/// Written if there is no value.
 pub const NONE: &str = "—";
 
 /// A length of time in seconds: `850 µs`, `38.2 ms`, `1.20 s`, `2 min 5 s`, `1 h 2 min`.
@@ -14,7 +14,7 @@ pub fn seconds(value: f64) -> String {
     if value < 0.0 {
         return format!("−{}", seconds(-value));
     }
-    // The border of each unit is where rounding to three digits would reach the next unit.
+    // A value moves to the next unit at the point where rounding to three digits would reach it.
     match value {
         0.0 => "0 s".to_owned(),
         v if v < 999.5e-9 => format!("{} ns", three_digits(v * 1e9)),
@@ -41,7 +41,7 @@ pub fn seconds_or_none(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), seconds)
 }
 
-/// A count: `1,204`; from ten million on in three digits, `12.3 M`.
+/// A count: `1,204`. From ten million on in three digits: `12.3 M`.
 pub fn count(value: u64) -> String {
     if value >= 10_000_000 { scaled(value as f64, "") } else { thousands(value) }
 }
@@ -108,7 +108,7 @@ pub fn percentile(quantile: f64) -> String {
     format!("p{text}")
 }
 
-/// A value in the unit of a signal: `s`, `/s`, `share`, `bytes`, `bytes/s`, `s/s`, `1` or nothing, or a word that is written behind the number.
+/// A value in the unit of a signal: `s`, `/s`, `share`, `bytes`, `bytes/s`, `s/s`, `1` or nothing, or a word that follows the number.
 pub fn in_unit(value: f64, unit: &str) -> String {
     let bytes = |value: f64| if value < 0.0 { format!("−{}", bytes(-value as u64)) } else { bytes(value as u64) };
     match unit {
@@ -160,8 +160,7 @@ fn scale(value: f64) -> (String, &'static str) {
     (if amount < 999.5 { three_digits(amount) } else { thousands(amount as u64) }, "T")
 }
 
-/// Three significant digits for values in [0, 1000); `850`, `38.2`, `1.20`.
-/// Significant digits that so many samples carry: what they count is off by 1/√n of it.
+/// The number of significant digits that a sample of this size supports: a count has a relative error of 1/√n.
 pub fn digits_of(samples: f64) -> usize {
     match samples {
         n if n < 100.0 => 1,
@@ -170,12 +169,12 @@ pub fn digits_of(samples: f64) -> usize {
     }
 }
 
-/// [`seconds`] with no more than so many significant digits: `10 ms`, `1.2 s`.
+/// [`seconds`] with at most this many significant digits: `10 ms`, `1.2 s`.
 pub fn seconds_to(value: f64, digits: usize) -> String {
     without_zeros(&seconds(rounded(value, digits)), digits)
 }
 
-/// [`share`] with no more than so many significant digits: `60 %`.
+/// [`share`] with at most this many significant digits: `60 %`.
 pub fn share_to(value: f64, digits: usize) -> String {
     without_zeros(&share(rounded(value, digits)), digits)
 }
@@ -188,7 +187,7 @@ fn rounded(value: f64, digits: usize) -> f64 {
     (value * scale).round() / scale
 }
 
-/// Zeros behind the point are digits, too.
+/// Removes trailing zeros after the decimal point, which also count as significant digits.
 fn without_zeros(text: &str, digits: usize) -> String {
     match text.split_once(' ') {
         Some((number, unit)) if digits < 3 && number.contains('.') => {
@@ -198,6 +197,7 @@ fn without_zeros(text: &str, digits: usize) -> String {
     }
 }
 
+/// Three significant digits for values in [0, 1000): `850`, `38.2`, `1.20`.
 fn three_digits(value: f64) -> String {
     match value {
         v if v >= 99.95 || v == 0.0 => format!("{v:.0}"),
@@ -223,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn a_share_that_is_not_all_or_nothing_never_reads_so(failed in 1u64..1_000_000, more in 1u64..1_000_000) {
+        fn a_partial_share_never_reads_as_none_or_all(failed in 1u64..1_000_000, more in 1u64..1_000_000) {
             let text = share(failed as f64 / (failed + more) as f64);
             prop_assert!(text != "0 %" && text != "100 %", "{text}");
         }

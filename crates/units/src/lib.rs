@@ -1,9 +1,9 @@
-//! Durations, rates, shares, bytes and counts: one parser and one formatter for every crate; and the name that a misspelt one stands for.
+//! Durations, rates, shares, bytes and counts: one parser and one formatter for every crate, and suggestions for misspelt names.
 //!
-//! Read: [`duration::parse`], [`rate::parse`], [`share::parse`] and [`size::parse`] take what a test, a flag or a description says, and refuse with a
-//! [`UnitError`]. Write: the functions here give numbers to people; [`duration::format`] writes what [`duration::parse`] reads. The page
-//! follows the same rules (`web/src/format/number.ts`), and `cases.json` holds both to them. Deliberately absent: types that wrap a
-//! number (units stand in names, `timeout_ns`), and locales.
+//! Parsing: [`duration::parse`], [`rate::parse`], [`share::parse`] and [`size::parse`] accept strings from tests, flags and descriptions, and return
+//! a [`UnitError`] for invalid ones. Formatting: the functions here format numbers for people; [`duration::format`] writes strings that
+//! [`duration::parse`] accepts. The page follows the same rules (`web/src/format/number.ts`), and `cases.json` tests both. Deliberately absent: types
+//! that wrap a number (names carry the unit: `timeout_ns`), and locales.
 
 pub mod duration;
 mod error;

@@ -1,6 +1,6 @@
-//! What somebody may have meant who wrote a name that is not known.
+//! Suggests the known name that a user may have meant by an unknown one.
 
-/// The known name that differs least, where it differs by a slip: one letter in three, at least one.
+/// The known name with the smallest difference, if that is small enough for a typo: one letter in three, at least one.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let letters = |text: &str| text.to_lowercase().chars().collect::<Vec<char>>();
     let written = letters(written);
@@ -8,7 +8,7 @@ pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     distances.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= (written.len() / 3).max(1)).map(|(_, name)| name)
 }
 
-/// ` (did you mean `name`?)`, to follow the name that is not known; empty where none is near.
+/// ` (did you mean `name`?)`, to append to a message about an unknown name. Empty if no known name is similar.
 pub fn did_you_mean(written: &str, known: &[&str]) -> String {
     nearest(written, known).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
+    fn typos_are_recognised_and_other_words_are_not() {
         let known = ["name", "headers", "timeout", "for", "each", "thresholds"];
         for (written, meant) in [
             ("nmae", Some("name")),

@@ -2,10 +2,10 @@
 
 use crate::UnitError;
 
-/// Parses a rate into occurrences per second. Units: `/s`, `/m` or `/min`, `/h`; without one the number is per second.
+/// Parses a rate into occurrences per second. Units: `/s`, `/m` or `/min`, `/h`. A number without a unit is per second.
 ///
 /// # Errors
-/// [`UnitError::Rate`], also for a rate that is negative or not finite.
+/// [`UnitError::Rate`], also if the rate is negative or not finite.
 pub fn parse(text: &str) -> Result<f64, UnitError> {
     let wrong = || UnitError::Rate { text: text.to_owned() };
     let (number, unit) = text.split_once('/').unwrap_or((text, "s"));

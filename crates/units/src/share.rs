@@ -5,7 +5,7 @@ use crate::UnitError;
 /// Parses a share into a number from 0 to 1.
 ///
 /// # Errors
-/// [`UnitError::Share`], also for what lies outside 0 to 1.
+/// [`UnitError::Share`], also if the value is outside 0 to 1.
 pub fn parse(text: &str) -> Result<f64, UnitError> {
     let wrong = || UnitError::Share { text: text.to_owned() };
     let trimmed = text.trim();

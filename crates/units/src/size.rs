@@ -2,11 +2,11 @@
 
 use crate::UnitError;
 
-/// Parses a size into bytes. Decimal units `kB`, `MB`, `GB`, `TB` and binary ones `KiB`, `MiB`, `GiB`, `TiB`; one of them is needed, as who
-/// writes `20` may mean any.
+/// Parses a size into bytes. Decimal units are `kB`, `MB`, `GB`, `TB`, binary units `KiB`, `MiB`, `GiB`, `TiB`. A unit is required, since `20` could
+/// mean any of them.
 ///
 /// # Errors
-/// [`UnitError::Size`], also for a size that is negative or not finite.
+/// [`UnitError::Size`], also if the size is negative or not finite.
 pub fn parse(text: &str) -> Result<u64, UnitError> {
     let wrong = || UnitError::Size { text: text.to_owned() };
     let trimmed = text.trim();

@@ -68,7 +68,8 @@ mod tests {
     fn said(cell: &str, claim: &str) -> Said {
         let finding = json!({ "rule": "effective-concurrency", "confidence": "low", "claim": claim });
         let findings = if claim.is_empty() { json!([]) } else { json!([finding]) };
-        let verdict = json!({ "findings": { "findings": findings, "remark": "Nothing limits it at this load." } });
+        let verdict =
+            json!({ "findings": { "findings": findings, "remark": { "kind": "no_limit", "text": "Nothing limits it at this load." } } });
         Said::of(cell, &json!({ "id": "r1", "verdict": verdict }), "", "")
     }
 

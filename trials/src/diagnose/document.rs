@@ -1,11 +1,11 @@
-//! The tables' place in docs/findings.md.
+//! The tables' place in bench/results/diagnosis.md.
 
 use std::fs;
 
 use anyhow::{Context, Result};
 use checkout::Workspace;
 
-const FILE: &str = "docs/findings.md";
+const FILE: &str = "bench/results/diagnosis.md";
 const BEGIN: &str = "<!-- written by cargo xtask diagnose --write -->";
 const END: &str = "<!-- end of what is written -->";
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_marks() {
-        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/findings.md")).unwrap();
+        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/results/diagnosis.md")).unwrap();
         assert!(with_tables(&page, "").is_ok());
     }
 }

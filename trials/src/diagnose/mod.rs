@@ -81,7 +81,7 @@ pub(crate) struct DiagnoseOptions {
     /// beside them.
     #[arg(long, conflicts_with_all = ["write", "record"])]
     again: bool,
-    /// Put the tables into docs/findings.md.
+    /// Put the tables into bench/results/diagnosis.md.
     #[arg(long)]
     write: bool,
     /// Use this binary instead of building one.

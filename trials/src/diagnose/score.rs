@@ -135,7 +135,7 @@ pub(super) fn misses(judged: &[Judged<'_>]) -> String {
     if missed.is_empty() {
         return String::new();
     }
-    let mut text = "**Not right**\n\n| cell | judged | said first | run |\n|---|---|---|---|\n".to_owned();
+    let mut text = "**Not right**\n\n| cell | judged | reported first | run |\n|---|---|---|---|\n".to_owned();
     for one in missed {
         let first = one.said.first().replace('|', "\\|");
         text += &format!("| {} | {} | {first} | {} |\n", one.cell.name(), one.rating.name(), one.said.run);

@@ -37,7 +37,7 @@ impl ToldScore {
     }
 }
 
-/// How many runs, and how many of their numbers, were told and doubted.
+/// How many moved runs and numbers Loadstone reported, and how many others it questioned, as a table.
 pub(super) fn totals(counted: &[&SelfVerdict]) -> String {
     let runs = |moved: bool| counted.iter().filter(move |said| said.is_moved() == moved);
     let told = ToldScore::of(runs(true).map(|said| said.tells()));
@@ -49,9 +49,11 @@ pub(super) fn totals(counted: &[&SelfVerdict]) -> String {
     let marked = numbers(&|said| said.marked.len(), &|said| said.unmarked.len());
     let in_vain = numbers(&|said| said.marked_in_vain.len(), &|said| said.kept as usize - said.marked_in_vain.len());
     format!(
-        "\nMoved and told: {}; the target is 98 %.\nNot moved, and doubted: {}; the target is at most 3 %.\n\n\
-         By number (percentiles, mean and maximum that a summary shows; those of one run are not independent):\nmoved and marked {};\n\
-         not moved, and marked {}.\n",
+        "| | share (95 % interval) | target |\n|---|---|---|\n\
+         | moved runs that were reported | {} | at least 98 % |\n\
+         | other runs that were questioned | {} | at most 3 % |\n\
+         | moved numbers (percentiles, mean, maximum) that were marked | {} | |\n\
+         | other numbers that were marked | {} | |\n",
         told.shown(),
         doubted.shown(),
         marked.shown(),
@@ -82,8 +84,8 @@ mod tests {
             said("invalid", 0, 0, 6, 2),
         ];
         let text = totals(&all.iter().collect::<Vec<_>>());
-        assert!(text.contains("told: 2 of 3") && text.contains("doubted: 1 of 2"), "{text}");
-        assert!(text.contains("marked 2 of 4") && text.contains("marked 3 of 26"), "{text}");
+        assert!(text.contains("runs that were reported | 2 of 3") && text.contains("questioned | 1 of 2"), "{text}");
+        assert!(text.contains("marked | 2 of 4") && text.contains("marked | 3 of 26"), "{text}");
     }
 
     /// Wilson's interval of 39 of 40 and 0 of 10, from published tables.

@@ -1,4 +1,4 @@
-// Every form of import that runs type-checks under the tsconfig that `loadstone init` writes, and so do values out of documents however deep.
+// Every form of import that runs must type-check under the tsconfig of `loadstone init`, and so must deeply nested values from documents.
 import { json, once, scenario, test } from "loadstone";
 import { first } from "./parts.ts";
 import { first as again } from "./parts";

@@ -58,9 +58,8 @@ function findings(view: ReportView): VerdictAnswer {
   const base = { id: "findings", question: "What limits it?" } as const;
   const soFar = isRunning(view) ? " so far" : "";
   if (found.length > 0) return { ...base, word: counted(found.length, "finding") + soFar, tone: "warn", summary: found[0]!.claim };
-  const unclear = /^cannot tell/i.test(remark);
-  const word = unclear ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found";
-  return { ...base, word, tone: "none", summary: sentence(remark.replace(/^cannot tell[^:]*:\s*/i, "")) || "No findings" };
+  const word = remark.kind === "cannot_tell" ? "Cannot tell" : isRunning(view) ? "Not yet known" : "Nothing found";
+  return { ...base, word, tone: "none", summary: sentence(remark.summary) || "No findings" };
 }
 
 const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };

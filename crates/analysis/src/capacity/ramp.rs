@@ -42,6 +42,9 @@ pub struct RampEstimate {
     pub seen: f64,
     /// In a sentence.
     pub remark: String,
+    /// Why the highest throughput is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_because: Option<String>,
     /// Of the run's measurement.
     pub grade: Grade,
     /// Where the resources that were observed would be full, the first of them first.
@@ -94,12 +97,13 @@ impl RampEstimate {
         let blocks: Vec<RampBlock> = stretches.iter().map(|stretch| stretch.block).collect();
         let seen = blocks.iter().map(|block| block.1).fold(0.0, f64::max);
         let least = blocks.iter().map(|block| block.1).fold(f64::INFINITY, f64::min);
-        let unknown = |remark: String| Self {
+        let unknown = |why: String| Self {
             throughput_max: None,
             retrograde_from: None,
             law: None,
             seen: held(&stretches),
-            remark: format!("not identified: {remark}"),
+            remark: format!("not identified: {why}"),
+            unknown_because: Some(why),
             grade: validity.grade,
             ceilings: Vec::new(),
             unknown_ceilings: Vec::new(),
@@ -126,6 +130,7 @@ impl RampEstimate {
                     retrograde_from: fit.as_ref().and_then(Fit::peak_at),
                     law: fit.as_ref().and_then(Fit::law),
                     remark,
+                    unknown_because: None,
                     ..unknown(String::new())
                 }
             }

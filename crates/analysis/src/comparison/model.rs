@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Grade;
+use crate::{Grade, RuleId, Subject};
 
 /// Two runs of a test as one model: what differs between them beforehand, what came out, and whether it is better.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -212,7 +212,8 @@ pub enum FindingState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FindingMove {
     pub state: FindingState,
-    pub rule: String,
+    pub rule: RuleId,
+    pub subject: Subject,
     /// The claims.
     pub baseline: Option<String>,
     pub candidate: Option<String>,

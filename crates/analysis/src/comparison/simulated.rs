@@ -164,7 +164,7 @@ fn summary(run: &Run) -> Summary {
     let verdict = Verdict {
         validity: Validity { grade: Grade::Valid, checks: Vec::new() },
         thresholds: Vec::new(),
-        findings: Findings { findings: Vec::new(), remark: String::new() },
+        findings: Findings { findings: Vec::new(), remark: crate::Remark::default() },
     };
     let told = Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
     Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan.name, told)

@@ -5,14 +5,19 @@ use super::model::{ExperimentSubject, KnobContrast};
 use super::settings::{KnobScale, TrialSettings};
 use crate::{Finding, FindingProof, ProofState, RowVerdict, SubjectKind};
 
-/// Whether a finding speaks of the knob: a word of its name, of three letters or more, stands in what the finding says.
+/// Whether a setting of this name is one that the finding is about: a word of it, of three letters or more, is a word of the finding's rule, its subject, its
+/// evidence's series, or the settings that the rule lists.
 pub fn names_knob(finding: &Finding, knob: &str) -> bool {
-    let mut said = format!("{} {} {}", finding.rule.replace('-', " "), finding.claim, finding.next);
-    finding.evidence.iter().for_each(|evidence| said.push_str(&format!(" {} {}", evidence.text, evidence.series.join(" "))));
-    let words =
-        |text: &str| -> Vec<String> { text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 3).map(singular).collect() };
-    let said = words(&said);
-    words(knob).iter().any(|word| said.contains(word))
+    let rule = crate::rules().iter().filter(|rule| rule.ids.iter().any(|id| finding.rule == *id));
+    let settings = rule.flat_map(|rule| rule.settings).copied();
+    let series = finding.evidence.iter().flat_map(|evidence| &evidence.series).map(String::as_str);
+    let names = finding.subject.names().into_iter().chain(series).chain(settings).chain([finding.rule.as_str()]);
+    let known: Vec<String> = names.flat_map(words).collect();
+    words(knob).iter().any(|word| known.contains(word))
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= 3).map(singular).collect()
 }
 
 fn singular(word: &str) -> String {
@@ -31,6 +36,7 @@ pub(super) fn of(finding: &Finding, settings: &TrialSettings, contrasts: &[KnobC
     let (state, because) = found.cloned().unwrap_or((ProofState::Undecided, "no other value was tried for long enough".to_owned()));
     FindingProof {
         rule: finding.rule.clone(),
+        subject: finding.subject.clone(),
         claim: finding.claim.clone(),
         state,
         knob: settings.knob.clone(),
@@ -50,9 +56,8 @@ fn eases(settings: &TrialSettings, value: usize) -> Option<bool> {
 
 fn one(finding: &Finding, contrast: &KnobContrast, eases: Option<bool>) -> (ProofState, String) {
     let deciding = |subject: &ExperimentSubject| subject.rows.iter().any(|row| row.decides);
-    let quoted =
-        |subject: &&ExperimentSubject| subject.kind == SubjectKind::Request && finding.claim.contains(&format!("\"{}\"", subject.name));
-    let mut about: Vec<&ExperimentSubject> = contrast.subjects.iter().filter(quoted).filter(|subject| deciding(subject)).collect();
+    let is_named = |subject: &&ExperimentSubject| subject.kind == SubjectKind::Request && finding.subject.is_about_request(&subject.name);
+    let mut about: Vec<&ExperimentSubject> = contrast.subjects.iter().filter(is_named).filter(|subject| deciding(subject)).collect();
     if about.is_empty() {
         about = contrast.subjects.iter().filter(|subject| deciding(subject)).collect();
     }
@@ -78,22 +83,12 @@ fn one(finding: &Finding, contrast: &KnobContrast, eases: Option<bool>) -> (Proo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Confidence;
-
-    fn finding(claim: &str, next: &str) -> Finding {
-        Finding {
-            rule: "connection-pool".to_owned(),
-            claim: claim.to_owned(),
-            confidence: Confidence::High,
-            evidence: Vec::new(),
-            alternatives: Vec::new(),
-            next: next.to_owned(),
-        }
-    }
+    use crate::{Confidence, RuleId, Subject};
 
     #[test]
     fn a_knob_is_known_by_a_word_of_its_name() {
-        let found = finding("\"Check out\" waits for one of 4 connections", "raise the pool by half");
+        let claim = "no word of this sentence counts, not even cache".to_owned();
+        let found = Finding::new(RuleId::new("connection-pool"), Subject::request("Check out"), Confidence::High, claim);
         for (knob, named) in [("pool", true), ("database connections", true), ("cache", false), ("a", false), ("Pool size", true)] {
             assert_eq!(names_knob(&found, knob), named, "{knob}");
         }

@@ -11,7 +11,9 @@ use loadstone_run_directory::{Run, RunEnd, RunInfo};
 use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
 use crate::draws::Draws;
 use crate::robust::share_in_words;
-use crate::{ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, SubjectKind, Validity, ValidityCheck};
+use crate::{
+    ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, RuleId, Subject, SubjectKind, Validity, ValidityCheck,
+};
 
 const BLOCK_SECONDS: usize = 10;
 const ROUNDS_MAX: usize = 12;
@@ -102,14 +104,12 @@ impl Shop {
             rounds_max: ROUNDS_MAX,
             effect: EXPERIMENT_EFFECT,
             measure: None,
-            finding: Some(Finding {
-                rule: "connection-pool".to_owned(),
-                claim: "\"Check out\" waits for a connection of the pool".to_owned(),
-                confidence: Confidence::High,
-                evidence: Vec::new(),
-                alternatives: Vec::new(),
-                next: String::new(),
-            }),
+            finding: Some(Finding::new(
+                RuleId::new("connection-pool"),
+                Subject::request("Check out"),
+                Confidence::High,
+                "\"Check out\" waits for a connection of the pool".to_owned(),
+            )),
         });
         let mut place = 0;
         while let Some(next) = trial.next() {

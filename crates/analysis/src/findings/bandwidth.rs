@@ -1,9 +1,11 @@
 //! Bytes that come no faster however many are asked for: a link, a proxy or a limit on bytes.
 
-use super::alternative::Alternative;
-use super::looked_at;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::evidence::examined;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::bandwidth::ByteFlow;
 use crate::instant::named;
 use crate::{Confidence, ResourceKind};
@@ -11,7 +13,17 @@ use crate::{Confidence, ResourceKind};
 /// Part of a link's speed from which it is full.
 const FULL: f64 = 0.85;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["bandwidth"],
+    title: "The network path is saturated",
+    says: "response bytes arrive no faster, however many are requested",
+    needs: &[],
+    settings: &["bandwidth", "limit"],
+    precedence: 60,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let way = facts.full_way.as_ref()?;
     let span = (way.from, way.to);
     let names: Vec<&str> = way.names.iter().map(String::as_str).collect();
@@ -37,7 +49,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             (claim, Confidence::Medium)
         }
     };
-    let found = RankedFinding::new(Standing::Cause, "bandwidth", confidence, claim).rests_on(
+    let found = RankedFinding::new(Standing::Cause, "bandwidth", Subject::requests(names.iter().copied()), confidence, claim).rests_on(
         format!(
             "a response took {} from its first byte to its last instead of {}, and {} to the first instead of {}",
             loadstone_units::seconds(low.1),
@@ -71,7 +83,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             "no link that was observed is full (observe.host reads its speed)",
         ),
     };
-    Some(found.weigh(looked_at::cpu(facts, way.from, way.to)).weigh(reader).weigh(which).try_next(
+    Some(found.weigh(examined::cpu(facts, way.from, way.to)).weigh(reader).weigh(which).try_next(
         "Send fewer bytes (compression, smaller pages, a cache near the client), or widen the way; run again with the generator on another link to see \
          whose it is.",
     ))

@@ -3,10 +3,12 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::calls_at_once::CallCeiling;
 use crate::facts::exhausted::Exhausted;
 use crate::facts::sessions::DatabaseSessions;
@@ -24,8 +26,18 @@ const POOL: &str = "connection-pool";
 /// Signals that are named because they stood at the ceiling.
 const NAMES_MAX: usize = 4;
 
+pub(super) const RULE: Rule = Rule {
+    ids: &["lock", "connection-pool", "workers", "effective-concurrency"],
+    title: "Calls to a dependency are limited",
+    says: "calls to a dependency go out only so many at a time, and why",
+    needs: &[],
+    settings: &["pool", "connection", "worker", "thread", "lock", "concurrency"],
+    precedence: 120,
+    find: FindingSearch::One(find),
+};
+
 /// What lets only so many through: a lock, a pool, the number of workers; or, without the evidence to tell, the number alone.
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let ceiling = facts.call_ceiling.as_ref()?;
     let found = match &facts.sessions_at_ceiling {
         Some(sessions) if ceiling.calls_max < 1.5 && sessions.waiting_for_locks >= 1.0 => behind_a_lock(ceiling, sessions),
@@ -250,7 +262,7 @@ fn behind(ceiling: &CallCeiling<'_>, exhausted: &Exhausted<'_>, mut found: Ranke
 }
 
 /// The finding with the evidence that all of them rest on.
-fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: String) -> RankedFinding {
+fn begun(ceiling: &CallCeiling<'_>, rule: &'static str, confidence: Confidence, claim: String) -> RankedFinding {
     let waiting = &ceiling.waiting;
     let (standing, confidence) = match waiting.is_unstable() {
         true => (Standing::Cause, confidence),
@@ -295,7 +307,7 @@ fn begun(ceiling: &CallCeiling<'_>, rule: &str, confidence: Confidence, claim: S
     } else {
         format!("{} waited for {}, and then no longer", waiting.what(), loadstone_units::seconds(waiting.to - waiting.from))
     };
-    RankedFinding::new(standing, rule, confidence, claim).rests_on(text, series, (ceiling.from, ceiling.to)).rests_on(
+    RankedFinding::new(standing, rule, Subject::endpoint(ceiling.endpoint.name), confidence, claim).rests_on(text, series, (ceiling.from, ceiling.to)).rests_on(
         waited,
         waiting.columns(),
         (waiting.from, waiting.load_to),

@@ -2,11 +2,13 @@
 
 use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 
-use super::added_time;
-use super::alternative::Alternative;
-use super::load_shape::{self, WantedLoad};
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::evidence::added_time;
+use crate::finding::Alternative;
+use crate::remark::load_shape::{self, WantedLoad};
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::changes::{Change, LoadBeside, Shape};
 use crate::facts::load_response::GROWN;
 use crate::facts::signal_moves::{self, SignalMove};
@@ -37,7 +39,17 @@ const ECHO: f64 = 0.1;
 /// Part of the added time that a phase must hold to be named.
 const PHASE_SHARE: f64 = 0.6;
 
-pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["change"],
+    title: "Times changed",
+    says: "times changed while the load stayed the same, or by more than the load explains",
+    needs: &[],
+    settings: &[],
+    precedence: 20,
+    find: FindingSearch::Each(find),
+};
+
+fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
     let is_told =
         |change: &&Change| !is_of_failures(facts, change) && !is_of_backlog(facts, change) && is_beyond_lag(facts, change, BEYOND_LAG);
     let mut left: Vec<&Change> = facts.changes.found.iter().filter(is_told).collect();
@@ -70,6 +82,17 @@ fn is_of_backlog(facts: &Facts<'_>, change: &Change) -> bool {
     facts.waiting.iter().any(|waiting| waiting.flow.as_ref() == Some(name) && waiting.from < change.to && change.from < waiting.to)
 }
 
+/// The request, flow or other series that changed, and the requests that changed with it.
+fn subject(change: &Change, with: &[&str]) -> Subject {
+    let name = change.of.name();
+    match (&change.of, change.of.kind()) {
+        (TimelineOf::Flow(_), _) => Subject::flow(name),
+        (_, Some(SeriesKind::Group)) => Subject::Group { name: name.to_owned() },
+        (_, Some(SeriesKind::Iteration)) => Subject::Scenario { name: name.to_owned() },
+        _ => Subject::requests(std::iter::once(name).chain(with.iter().copied())),
+    }
+}
+
 fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let requests: Vec<&Change> = with.iter().copied().filter(|other| other.of.kind() == Some(SeriesKind::Request)).collect();
     let names: Vec<&str> = requests.iter().map(|other| other.of.name()).collect();
@@ -95,7 +118,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let is_long = change.shape != Shape::Drift || change.to - change.from >= WANDERS_S;
     let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs && is_long;
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
-    let mut found = RankedFinding::new(standing, "change", confidence, claim).rests_on(numbers(change), columns(change), span(change));
+    let mut found = RankedFinding::new(standing, "change", subject(change, &names), confidence, claim).rests_on(numbers(change), columns(change), span(change));
     // A scenario changes as its request does, and often has its name.
     let added = |of: &Change| of.after.mean - of.before.mean;
     let is_echo = |other: &Change| {

@@ -1,10 +1,14 @@
 //! Many commits for each piece of work, and sessions that wait for them: auto-commit, where one transaction would do.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
-use super::{acquiring, looked_at, next_limit};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::evidence::acquiring;
+use crate::evidence::examined;
+use crate::evidence::next_limit;
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::commits::Commits;
 use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
@@ -16,7 +20,17 @@ const FEW: f64 = 0.25;
 /// Part of a pool's connections that wait at commit where more of them would do the same.
 const MOST: f64 = 0.5;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["commits"],
+    title: "Each iteration commits many times",
+    says: "database sessions wait for many commits per iteration",
+    needs: &["postgres"],
+    settings: &["commit", "batch", "synchronous"],
+    precedence: 270,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let wait = facts.session_wait.as_ref()?;
     let commits = wait.many_commits()?;
     let stretch = (wait.from, wait.to);
@@ -32,12 +46,12 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (true, None) => Standing::Cause,
         (true, Some(waiting)) => Standing::during(waiting),
     };
-    let found = RankedFinding::new(standing, "commits", Confidence::High, claim)
+    let found = RankedFinding::new(standing, "commits", Subject::observed(&wait.readings.signal.observer), Confidence::High, claim)
         .rests_on(profile(wait), wait.events.iter().map(|(.., series)| series.clone()).collect(), stretch)
         .rests_on(each(wait, commits), vec![commits.series.clone()], stretch);
     let found = acquiring::told(facts, found, stretch)
-        .weigh(looked_at::computing_sessions(wait))
-        .weigh(looked_at::cpu(facts, wait.from, wait.to))
+        .weigh(examined::computing_sessions(wait))
+        .weigh(examined::cpu(facts, wait.from, wait.to))
         .weigh(indexes_and_memory(wait));
     let found = match facts.pools.iter().find(|pool| !pool.is_threads && pool.is_during(wait.from, wait.to)) {
         Some(pool) => found.weigh(connections(wait, pool)),

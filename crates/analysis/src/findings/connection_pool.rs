@@ -2,11 +2,15 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
-use super::{acquiring, looked_at, next_limit};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::evidence::acquiring;
+use crate::evidence::examined;
+use crate::evidence::next_limit;
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::growing_level::GrowingLevel;
 use crate::facts::next_limits::NextLimit;
 use crate::facts::pools::PoolShortage;
@@ -16,7 +20,17 @@ use crate::instant::clock;
 const HELD_ALIKE: f64 = 1.5;
 const HELD_LONGER: f64 = 3.0;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["connection-pool", "workers"],
+    title: "A pool is used up",
+    says: "the service's own metrics show that a pool of connections or threads is used up",
+    needs: &["prometheus"],
+    settings: &["pool", "connection", "thread", "worker"],
+    precedence: 130,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let pool = facts.pools.first()?;
     let (rule, members, member) =
         if pool.is_threads { ("workers", "threads", "thread") } else { ("connection-pool", "connections", "connection") };
@@ -35,7 +49,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (None, Some(_)) => (Standing::Cause, Confidence::Low, format!("{claim}: whatever they are used for has become slow")),
         (None, None) => (Standing::Cause, Confidence::High, claim),
     };
-    let mut found = RankedFinding::new(standing, rule, confidence, claim);
+    let mut found =
+        RankedFinding::new(standing, rule, Subject::part(pool.name, ""), confidence, claim).with(Quantity::count("size", pool.size));
+    if let Some((mean, _)) = pool.waiting {
+        found = found.with(Quantity::count("waiting", mean));
+    }
     let span = (pool.from, pool.to);
     let text = match pool.waiting {
         Some((mean, share)) => {
@@ -98,8 +116,8 @@ fn size_or_holders(facts: &Facts<'_>, pool: &PoolShortage<'_>, found: RankedFind
             format!("each is held {} times as long as before", loadstone_units::number(times)),
         ));
     }
-    let found = found.weigh(looked_at::cpu(facts, pool.from, pool.to));
-    if pool.is_threads { found } else { found.weigh(looked_at::database(facts, pool.from, pool.to)) }
+    let found = found.weigh(examined::cpu(facts, pool.from, pool.to));
+    if pool.is_threads { found } else { found.weigh(examined::database(facts, pool.from, pool.to)) }
 }
 
 /// What was found to keep the members in use, as part of a sentence.

@@ -1,14 +1,26 @@
 //! In which function the CPU time goes that a request takes more while work is held up.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 
 /// Part of the growth from which it is one function's.
 const SURE: f64 = 0.75;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["cpu-growth"],
+    title: "A function takes more CPU time per request",
+    says: "in which function the CPU time grows while work waits",
+    needs: &["native"],
+    settings: &[],
+    precedence: 330,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let growth = facts.cpu_growth.as_ref()?;
     let place = match growth.under {
         "" => format!("`{}`", growth.function),
@@ -29,7 +41,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         "samples of the stack: {part_from} → {part_to} of CPU per request in {place}, of {} readings without waiting and {} with",
         growth.readings.0, growth.readings.1
     );
-    let found = RankedFinding::new(Standing::Consequence, "cpu-growth", confidence, claim)
+    let found = RankedFinding::new(Standing::Consequence, "cpu-growth", Subject::part(name, growth.function), confidence, claim)
         .rests_on(text, vec![growth.series.clone()], growth.span)
         .weigh(Alternative::not_ruled_out(
             "A queue that costs CPU time itself, so that this follows from the wait",

@@ -2,13 +2,27 @@
 
 use loadstone_metrics::Role;
 
-use super::ranked::{RankedFinding, Standing};
-use super::{acquiring, looked_at, next_limit};
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::evidence::acquiring;
+use crate::evidence::examined;
+use crate::evidence::next_limit;
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::next_limits::NextLimit;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["database-waits"],
+    title: "Database sessions wait or compute",
+    says: "what the sessions of a database wait for, or that they compute",
+    needs: &["postgres"],
+    settings: &["lock", "session", "connection"],
+    precedence: 280,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // Those that wait for one of many commits have a rule of their own.
     let wait = facts.session_wait.as_ref().filter(|wait| wait.many_commits().is_none())?;
     let (event, sessions, stretch) = (wait.event, wait.sessions, (wait.from, wait.to));
@@ -36,7 +50,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (true, None) => Standing::Cause,
         (true, Some(waiting)) => Standing::during(waiting),
     };
-    let mut found = RankedFinding::new(standing, "database-waits", Confidence::Medium, claim).rests_on(
+    let mut found = RankedFinding::new(standing, "database-waits", Subject::observed(&wait.readings.signal.observer), Confidence::Medium, claim).rests_on(
         format!("{sessions:.1} sessions {doing} while {waited} waited"),
         vec![wait.readings.name()],
         stretch,
@@ -52,7 +66,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found = found.rests_on(format!("{running:.1} active sessions were in `{statement}`"), vec![readings.name()], stretch);
     }
     let found = acquiring::told(facts, found, stretch);
-    let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(looked_at::computing_sessions(wait)) };
+    let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(examined::computing_sessions(wait)) };
     // What computes is on cores: the database's, which an observed process or the machine may be, are what the finding speaks of.
     let is_cores = |role| matches!(role, Role::ProcessCpu | Role::ProcessThreadCpuMax | Role::GroupCpu | Role::MachineIdle);
     let is_it = |limit: &NextLimit<'_>| {

@@ -6,9 +6,11 @@
 
 use loadstone_metrics::SeriesKind;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::instant::named;
 use crate::{Confidence, SeriesTally};
 
@@ -20,7 +22,17 @@ const REQUESTS_MIN: u64 = 20;
 /// Bytes of a response, on average, that a first flight of segments carries (ten of them, RFC 6928).
 const BYTES_MAX: u64 = 14_600;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["delayed-acknowledgement"],
+    title: "The rest of a response waits 40 ms",
+    says: "the end of a response waits for a delayed acknowledgement",
+    needs: &[],
+    settings: &["nodelay"],
+    precedence: 170,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let is_delayed = |series: &&SeriesTally| {
         let (merged, body) = (&series.merged, &series.merged.phases.body);
         let quantile = |part| body.quantile(part).unwrap_or(0);
@@ -44,7 +56,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     );
     let bytes = first.merged.bytes_received / first.merged.count.max(1);
     Some(
-        RankedFinding::new(Standing::Fault, "delayed-acknowledgement", Confidence::High, claim)
+        RankedFinding::new(Standing::Fault, "delayed-acknowledgement", Subject::requests(names.iter().copied()), Confidence::High, claim)
             .rests_on(
                 format!(
                     "\"{}\": from the first byte to the last, {} to {} (10th to 90th percentile) for {} on average",

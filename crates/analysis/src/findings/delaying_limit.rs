@@ -5,10 +5,12 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::looked_at;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::evidence::examined;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::plateau::{Plateau, Plateaus, SlotEstimate};
 use crate::{Confidence, Grade};
 
@@ -25,11 +27,21 @@ enum Passage {
     Part,
 }
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["rate-limit"],
+    title: "A rate limit delays",
+    says: "requests are let through at an even rate",
+    needs: &[],
+    settings: &["rate", "limit", "quota"],
+    precedence: 230,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let plateaus = &facts.plateaus;
     let (from, to) = plateaus.span()?;
     let concurrency = plateaus.concurrency();
-    let cpu = looked_at::cpu(facts, from, to);
+    let cpu = examined::cpu(facts, from, to);
     let is_other = facts.full_way.is_some()
         || facts.slow_connects.is_some()
         || facts.used_up().next().is_some()
@@ -38,7 +50,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         || facts.busy_sessions.is_some()
         || facts.runtime_queue.as_ref().is_some_and(|queue| queue.is_limit(plateaus));
     // As many that kept their times as there are others rule out the processor; so does one that was seen to be idle, or an even pace.
-    let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.is_ruled_out();
+    let is_shared = plateaus.unaffected.len() < plateaus.limited.len() + plateaus.grown && !cpu.ruled_out;
     let passage = passage(plateaus, concurrency)?;
     // Others that wait as well may hold what these wait for: then these are only a part of what passes.
     let is_a_part = plateaus.grown > 0 && plateaus.paced().is_none();
@@ -52,8 +64,8 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let what = what(passage, plateaus);
     let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", loadstone_units::rate(rate));
     let quota = quota(facts);
-    let confidence = if quota.is_ruled_out() && passage != Passage::EvenUnseen { Confidence::Medium } else { Confidence::Low };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", confidence, claim);
+    let confidence = if quota.ruled_out && passage != Passage::EvenUnseen { Confidence::Medium } else { Confidence::Low };
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(plateaus.limited.iter().map(|plateau| plateau.name.as_str())), confidence, claim);
     let found = plateaus.limited.iter().fold(found, with_evidence);
     let limiter = format!(
         "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through",
@@ -67,7 +79,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         Passage::Part => format!("{limiter}, and for a lock, a connection or a worker that {names} holds for a part of its time."),
     };
     let cpu = match pace_text(plateaus) {
-        _ if cpu.is_ruled_out() => cpu,
+        _ if cpu.ruled_out => cpu,
         Some(even) if is_shared => Alternative::ruled_out("A saturated CPU, which gives each request the time that it takes", even),
         _ => Alternative::ruled_out(
             "A saturated CPU would slow everything down",

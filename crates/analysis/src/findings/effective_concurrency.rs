@@ -3,10 +3,13 @@
 //! For a single request, a saturated CPU looks the same, but it slows down all of them: the rule only speaks of a pool alone when other requests kept
 //! their times meanwhile or the processes were seen to be idle. When all grow together otherwise, it says how many at a time, with low confidence.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
-use super::{looked_at, next_limit};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::evidence::examined;
+use crate::evidence::next_limit;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::busy_sessions::BusySessions;
 use crate::facts::exhausted::ExhaustedResource;
 use crate::facts::path::PathResource;
@@ -24,7 +27,17 @@ const CHANCE_MAX: f64 = 0.25;
 /// The same against places that are held for a part of a request, which are as usual as those that are held for all of it.
 const PART_CHANCE_MAX: f64 = 0.1;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["effective-concurrency"],
+    title: "Only so many at a time",
+    says: "a request is served only so many at a time",
+    needs: &[],
+    settings: &["pool", "connection", "worker", "thread", "lock", "limit", "semaphore", "concurrency"],
+    precedence: 320,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.full_way.is_some() || facts.slow_connects.is_some() {
         return None;
     }
@@ -43,7 +56,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     // Without a whole number nothing is handed out one at a time, and no pool or lock is in their path; of many numbers, none is known.
     let concurrency = plateaus.concurrency();
-    let cpu = computing(facts, span, concurrency).unwrap_or_else(|| looked_at::cpu(facts, span.0, span.1));
+    let cpu = computing(facts, span, concurrency).unwrap_or_else(|| examined::cpu(facts, span.0, span.1));
     // What is seen inside the system is surer than what follows from times.
     let sessions = facts.busy_sessions.as_ref();
     let whole = sessions.map(|busy| (busy.number, busy.number)).or_else(|| concurrency.whole().filter(|_| concurrency.is_known()));
@@ -51,7 +64,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         return at_most(plateaus, plateaus.places_at_most().filter(|_| plateaus.paced().is_none())?, cpu);
     };
     // Where most of what was measured grew together, their processor is as good an explanation, unless it was seen to be idle.
-    let is_alone = if kept == 0 { limited + grown == 1 || (cpu.is_ruled_out() && grown == 0) } else { grown <= kept };
+    let is_alone = if kept == 0 { limited + grown == 1 || (cpu.ruled_out && grown == 0) } else { grown <= kept };
     let kept: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
     let found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, kept), (cpu, sessions));
     Some(next_limit::told(facts, found, span, &|_| false))
@@ -96,7 +109,7 @@ fn finding(
     let (limited, SlotEstimate { slots, half, .. }) = (&plateaus.limited, concurrency);
     let names = plateaus.names();
     let is_are = if limited.len() == 1 { "is" } else { "are together" };
-    let is_seen = is_alone && (!kept.is_empty() || cpu.is_ruled_out());
+    let is_seen = is_alone && (!kept.is_empty() || cpu.ruled_out);
     let rate = limited.iter().map(|plateau| plateau.high.throughput).sum::<f64>();
     let limiter = match sessions {
         Some(busy) => not_by_rate(busy, rate),
@@ -104,7 +117,7 @@ fn finding(
     };
     let what = match sessions {
         Some(busy) => each_with_a_session(busy),
-        None => what(plateaus, concurrency, is_seen, !limiter.is_ruled_out()),
+        None => what(plateaus, concurrency, is_seen, !limiter.ruled_out),
     };
     let suspect = generator > Grade::Valid;
     let strong = limited.iter().all(Plateau::is_strong);
@@ -119,7 +132,7 @@ fn finding(
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
     let pace = even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", loadstone_units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
-    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", confidence, claim);
+    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", subject(plateaus), confidence, claim).with(Quantity::count("places", slots).within((slots - half).max(0.0), slots + half)).with(Quantity::rate("throughput", rate));
     found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
     if let Some((busiest, part)) = plateaus.busiest().filter(|(_, part)| limited.len() > 1 && *part >= MOST_OF_THEM) {
         let text = format!(
@@ -238,7 +251,7 @@ fn delaying_limit(plateaus: &Plateaus, rate: f64, concurrency: SlotEstimate) -> 
 /// A saturated processor, as an alternative: by the requests that kept their times, or by what was observed of it.
 fn processor(found: RankedFinding, kept: &[UnaffectedRequest], cpu: Alternative) -> RankedFinding {
     match kept {
-        [] if cpu.is_ruled_out() => found.weigh(cpu),
+        [] if cpu.ruled_out => found.weigh(cpu),
         [] => found.weigh(cpu).weigh(Alternative::not_ruled_out(
             "Another resource that all requests share",
             "too few other requests kept their times; add cheap requests to the test",
@@ -252,6 +265,10 @@ fn processor(found: RankedFinding, kept: &[UnaffectedRequest], cpu: Alternative)
             ))
         }
     }
+}
+
+fn subject(plateaus: &Plateaus) -> Subject {
+    Subject::requests(plateaus.limited.iter().map(|plateau| plateau.name.as_str()))
 }
 
 /// How long one takes alone was not seen, only how many there can be.
@@ -270,7 +287,7 @@ fn at_most(plateaus: &Plateaus, most: f64, cpu: Alternative) -> Option<RankedFin
          {their} path",
         loadstone_units::rate(rate)
     );
-    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", Confidence::Low, claim);
+    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", subject(plateaus), Confidence::Low, claim);
     let slots = |plateau: &Plateau| {
         let (users, service) = (loadstone_units::number(plateau.lowest.load), loadstone_units::seconds(plateau.lowest.service));
         format!("at most {most:.0} of all together (with the fewest users, {users}, it took {service}, and some may have waited even then)")

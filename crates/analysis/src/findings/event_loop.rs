@@ -5,10 +5,12 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::readings::longest_run;
 use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
@@ -19,7 +21,17 @@ const NAMED_MIN: f64 = 0.25;
 /// Share of the time that it had work in which it must have had a core, for it not to have waited for one.
 const COMPUTED_MIN: f64 = 0.85;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["event-loop"],
+    title: "The event loop has no time left",
+    says: "an event loop is busy all the time, and in which function",
+    needs: &["node"],
+    settings: &["worker", "thread"],
+    precedence: 80,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.signals.parts_with(Role::EventLoopBusy).find_map(|part| full(facts, part))
 }
 
@@ -43,7 +55,7 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
         loadstone_units::share(share),
         loadstone_units::share(least(&busy, stretch))
     );
-    let mut found = RankedFinding::new(Standing::Cause, "event-loop", Confidence::High, claim).rests_on(text, vec![busy.name()], stretch);
+    let mut found = RankedFinding::new(Standing::Cause, "event-loop", Subject::observed(name), Confidence::High, claim).with(Quantity::share("busy", share)).rests_on(text, vec![busy.name()], stretch);
     if let Some(top) = &top {
         let text = format!("samples of the stack: {} of a core in {}", loadstone_units::share_to(top.cores, top.digits), top.place());
         found = found.rests_on(text, vec![top.series.clone()], stretch);

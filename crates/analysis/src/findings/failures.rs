@@ -2,9 +2,11 @@
 
 use loadstone_metrics::{Outcome, SeriesKind};
 
-use super::alternative::Alternative;
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::changes::Change;
 use crate::facts::failures::{FailedWhen, Failing, is_exhausted};
 use crate::instant::{clock, named};
@@ -28,7 +30,17 @@ const LONGER: f64 = 3.0;
 /// Failed ones of one length, than which no other took longer, that are a limit: fewer may be by chance.
 const LONGEST_MIN: u64 = 5;
 
-pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["failures", "lost-journeys"],
+    title: "Requests fail",
+    says: "which request failed, how, and since when or above which load",
+    needs: &[],
+    settings: &["timeout", "limit"],
+    precedence: 10,
+    find: FindingSearch::Each(find),
+};
+
+fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
     let is_pattern = |failing: &&Failing<'_>| {
         let share = failing.failed as f64 / failing.count.max(1) as f64;
         failing.failed >= FAILED_MIN || share >= SHARE_MIN
@@ -68,6 +80,15 @@ fn are_together(a: &Failing<'_>, b: &Failing<'_>) -> bool {
     }
 }
 
+/// The request that failed and those that failed with it, or the scenario whose script threw.
+fn subject(failing: &Failing<'_>, with: &[&str]) -> Subject {
+    let name = &*failing.key.name;
+    if failing.key.kind == SeriesKind::Iteration {
+        return Subject::Scenario { name: name.to_owned() };
+    }
+    Subject::requests(std::iter::once(name).chain(with.iter().copied()))
+}
+
 fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> RankedFinding {
     let names: Vec<&str> = with.iter().map(|other| &*other.key.name).collect();
     let beside = if names.is_empty() { String::new() } else { format!("; {} with it", named(&names)) };
@@ -75,7 +96,7 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
     let (standing, share) = (standing(facts, failing), failing.share());
     let span = span(facts, failing);
     let (low, high) = failing.interval;
-    let mut found = RankedFinding::new(standing, "failures", Confidence::High, claim).rests_on(
+    let mut found = RankedFinding::new(standing, "failures", subject(failing, &names), Confidence::High, claim).with(Quantity::share("failed", share).within(low, high)).rests_on(
         format!(
             "{} of {} \"{}\" failed{}: {} (95 % interval {}–{})",
             loadstone_units::count(failing.while_failing.0),
@@ -295,7 +316,7 @@ fn lost_journeys(facts: &Facts<'_>) -> Option<RankedFinding> {
     let late = flow.merged.late;
     let text = format!("{} of those that started; {} of them finished later", loadstone_units::share(share), loadstone_units::count(late));
     Some(
-        RankedFinding::new(standing, "lost-journeys", Confidence::High, claim)
+        RankedFinding::new(standing, "lost-journeys", Subject::flow(name), Confidence::High, claim)
             .rests_on(text, vec![format!("flow/{name}/rate/finished")], (0.0, facts.tally.duration_seconds()))
             .try_next("Follow one of them: its stages show where it was last seen."),
     )

@@ -1,9 +1,11 @@
 //! A queue that grows while the load stays the same: what had filled up when requests began to wait, or that a run was too short to know.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::growing::{GrowingBacklog, StuckRequests};
 use crate::instant::clock;
 
@@ -15,7 +17,17 @@ const LONG_MIN_S: f64 = 600.0;
 /// Part of the time in which a queue grew that journeys must have waited for it to be theirs.
 const SEEN_MIN: f64 = 0.5;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["late-onset", "growing-backlog"],
+    title: "Work piles up before it hurts",
+    says: "a queue grows while requests are still fast, or requests wait only after it has grown",
+    needs: &["prometheus"],
+    settings: &[],
+    precedence: 90,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let backlog = facts.growing.first()?;
     match backlog.onset {
         Some(onset) => late_onset(facts, backlog, onset),
@@ -65,7 +77,7 @@ fn waits_from(backlog: &GrowingBacklog<'_>, onset: f64, confidence: Confidence) 
         backlog.what,
         backlog.observer
     );
-    grew(RankedFinding::new(Standing::Cause, "late-onset", confidence, claim), backlog)
+    grew(RankedFinding::new(Standing::Cause, "late-onset", Subject::part(backlog.observer, &backlog.what), confidence, claim), backlog)
         .weigh(Alternative::ruled_out("More load", format!("it was the same from {} on", clock(backlog.from))))
         .try_next(format!(
             "Have fewer {0} made, or each done faster, until no more come than are done: remember what does not change for as long as it may be \
@@ -95,7 +107,7 @@ fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
         backlog.observer,
         loadstone_units::number(backlog.growth.0)
     );
-    let mut found = grew(RankedFinding::new(Standing::Fault, "growing-backlog", Confidence::High, claim), backlog);
+    let mut found = grew(RankedFinding::new(Standing::Fault, "growing-backlog", Subject::part(backlog.observer, &backlog.what), Confidence::High, claim), backlog);
     if let Some((wait, done)) = backlog.wait().zip(backlog.done) {
         let limit = facts.run.plan.options.request_timeout_ns as f64 / 1e9;
         let slower = backlog.growth.0 / done;

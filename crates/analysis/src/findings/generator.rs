@@ -1,16 +1,28 @@
 //! The load generator itself: at its limit, or so late that most of what the run rests on may be its doing. Where it only may have added to some numbers,
 //! those are marked and validity says so: that limits nothing.
 
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::{Confidence, Grade};
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["generator"],
+    title: "The load generator limits the results",
+    says: "the load generator itself limits the results",
+    needs: &[],
+    settings: &[],
+    precedence: 340,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let generator = &facts.generator;
     let checks = generator.doubtful();
     let worst = checks.first()?;
     let certain = |confidence, claim: &str| {
-        let found = RankedFinding::new(Standing::Cause, "generator", confidence, claim.to_owned());
+        let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
         RankedFinding { doubt: GeneratorDoubt::Itself, ..found }
     };
     let found = if !generator.made_the_load() {

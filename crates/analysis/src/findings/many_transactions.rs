@@ -2,10 +2,12 @@
 
 use loadstone_metrics::Role;
 
-use super::ranked::{RankedFinding, Standing};
-use super::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
+use crate::finding::ranked::{RankedFinding, Standing};
+use crate::evidence::transactions::{many, most_repeated, most_seen, per_request, repeated_too_often};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::commits::Commits;
 use crate::facts::repeated_statements::RepeatedStatement;
 use crate::facts::session_waits::SessionWait;
@@ -13,7 +15,17 @@ use crate::facts::session_waits::SessionWait;
 /// Transactions per request from which they surely are what takes the time.
 const SURELY_TOO_MANY: f64 = 50.0;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["many-transactions"],
+    title: "The database is asked too often",
+    says: "far more transactions or statements than requests",
+    needs: &["postgres"],
+    settings: &[],
+    precedence: 240,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // What its sessions wait for says more.
     let waits = |wait: &SessionWait<'_>| wait.role == Role::SessionsWaitingForCommit || wait.holds_up && wait.role != Role::SessionsOnCpu;
     if facts.session_wait.as_ref().is_some_and(waits) {
@@ -59,7 +71,7 @@ fn of_transactions(facts: &Facts<'_>, commits: &Commits, each: f64, where_to: &s
         "The database is asked too often: it commits {:.0} transactions for each iteration of the load, {each:.0} for each request{where_to}",
         commits.per_iteration
     );
-    let mut found = RankedFinding::new(Standing::Cause, "many-transactions", confidence(each), claim).rests_on(
+    let mut found = RankedFinding::new(Standing::Cause, "many-transactions", Subject::Whole, confidence(each), claim).rests_on(
         format!("{} commits per second, without the observer's own", loadstone_units::number(commits.rate)),
         vec![commits.series.clone()],
         (commits.from, commits.to),
@@ -87,7 +99,7 @@ fn of_statement(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>, where_to: &
     let text = format!("{} executions per second on average, as those came{took}", loadstone_units::number(repeated.rate));
     // How much work a command is, and whether one could do for many, is not known of what is only counted.
     let confidence = if repeated.statement.is_some() { confidence(per_request(facts, repeated)) } else { Confidence::Low };
-    RankedFinding::new(Standing::Cause, "many-transactions", confidence, claim)
+    RankedFinding::new(Standing::Cause, "many-transactions", Subject::observed(repeated.observer), confidence, claim)
         .rests_on(text, vec![repeated.series.clone()], repeated.stretch)
         .try_next(TOGETHER)
 }

@@ -2,10 +2,12 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 
 /// Connections that must have been added for a slope to mean something.
@@ -23,7 +25,17 @@ const LEVEL_MIN: usize = 8;
 /// Part of the connections with a request in progress from which they may be what takes the memory.
 const BUSY_MIN: f64 = 0.5;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["memory-per-connection"],
+    title: "Each connection costs memory",
+    says: "each connection takes a lot of memory",
+    needs: &["process"],
+    settings: &["connection", "memory"],
+    precedence: 160,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let mut processes = facts.signals.parts_with(Role::ProcessMemory);
     processes.find_map(|process| judge(facts, process.observer, &facts.signals.read(process, Role::ProcessMemory)?))
 }
@@ -59,7 +71,7 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     let claim =
         format!("\"{process}\" uses {:.0} kB of memory per connection: {:.0} of them took {:.0} MB", each / 1e3, most - least, all / 1e6);
     Some(
-        RankedFinding::new(Standing::Fault, "memory-per-connection", Confidence::High, claim)
+        RankedFinding::new(Standing::Fault, "memory-per-connection", Subject::observed(process), Confidence::High, claim)
             .rests_on(
                 format!(
                     "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of the change",

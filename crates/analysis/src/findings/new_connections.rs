@@ -5,10 +5,12 @@
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 
 /// Connections for each request and for each iteration from which they are not kept.
 const EACH_REQUEST_MIN: f64 = 0.5;
@@ -18,7 +20,17 @@ const OPENED_MIN: u64 = 50;
 const OF_TIME_MIN: f64 = 0.1;
 const OF_TIME_ALONE_MIN: f64 = 0.4;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["new-connections"],
+    title: "The target closes its connections",
+    says: "connections are not kept, and handshakes take the time",
+    needs: &[],
+    settings: &["keepalive", "connection"],
+    precedence: 260,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let slices = &facts.run.slices;
     let sum = |of: fn(&Snapshot) -> u64| slices.iter().map(of).sum::<u64>();
     let opened = sum(|slice| slice.generator.iter().map(|worker| worker.connections_opened).sum());
@@ -53,7 +65,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         format!("{} were opened for {} iterations that began", loadstone_units::count(opened), loadstone_units::count(iterations)),
     );
     Some(
-        RankedFinding::new(standing, "new-connections", confidence, claim)
+        RankedFinding::new(standing, "new-connections", Subject::Whole, confidence, claim)
             .rests_on(
                 format!(
                     "{} connections for {} requests; connecting took {} of {}",

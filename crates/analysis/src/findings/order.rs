@@ -6,9 +6,11 @@
 //! Where the calls that serve a journey were seen, their mean length is the measure: in order, next to nobody is overtaken by one that started eight of
 //! them later. The median is none then, as it grows with the backlog.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
@@ -23,7 +25,17 @@ const LONGER_THAN_IN_ORDER: f64 = 1.5;
 const STARVED_MIN: u64 = 5;
 const STARVED_SHARE_MIN: (f64, f64) = (0.05, 0.01);
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["order"],
+    title: "Work is served out of order",
+    says: "journeys are overtaken by later ones",
+    needs: &[],
+    settings: &["order", "priority"],
+    precedence: 140,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.waiting.iter().find_map(|waiting| {
         let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
         starved(facts, waiting, flow)
@@ -56,7 +68,7 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
         loadstone_units::seconds(longest)
     );
     let worst = slice.overtaken.max() as f64 / 1e9;
-    let finding = RankedFinding::new(Standing::Fault, "order", Confidence::High, claim)
+    let finding = RankedFinding::new(Standing::Fault, "order", Subject::flow(&flow.merged.name), Confidence::High, claim)
         .rests_on(
             format!(
                 "{} of {} journeys were overtaken by one that started more than {} later; the worst by {}",

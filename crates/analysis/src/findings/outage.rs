@@ -1,13 +1,25 @@
 //! A part of the system that went away in mid-run.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::growing_memory::{self, GrowingMemory};
 use crate::facts::outages::{LostPart, Outage};
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["outage"],
+    title: "A part of the system went away",
+    says: "a part of the system stopped during the run",
+    needs: &[],
+    settings: &[],
+    precedence: 40,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let outage = facts.outages.first()?;
     let Outage { observer, part, from, to, is_over, message, failed, ended, throughput } = outage;
     let what = match part {
@@ -26,7 +38,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ),
     };
     let claim = format!("\"{observer}\" could not be read from {}{until}: {what}, and {felt}", loadstone_units::seconds(*from));
-    let found = RankedFinding::new(Standing::Cause, "outage", Confidence::High, claim);
+    let found = RankedFinding::new(Standing::Cause, "outage", Subject::observed(observer), Confidence::High, claim).with(Quantity::count("failed", *failed as f64)).with(Quantity::seconds("from", *from));
     let columns = vec!["rate/failed".to_owned(), "rate/requests".to_owned()];
     let found = found.rests_on((*message).to_owned(), columns, (*from, *to)).rests_on(
         format!(

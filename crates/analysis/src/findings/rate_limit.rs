@@ -2,10 +2,12 @@
 
 use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 
-use super::alternative::Alternative;
-use super::looked_at;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::evidence::examined;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::called::CalledEndpoint;
 use crate::facts::exhausted::{Exhausted, ExhaustedResource};
 use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
@@ -22,7 +24,17 @@ const SECONDS_MIN: usize = 15;
 /// Share of the seconds with the same most calls at once, from which busy workers are not ruled out.
 const SAME_SHARE: f64 = 0.8;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["rate-limit"],
+    title: "A rate limit applies",
+    says: "a rate limit rejects or delays requests or calls",
+    needs: &[],
+    settings: &["rate", "limit", "quota"],
+    precedence: 220,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts))
 }
 
@@ -103,7 +115,7 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim).with(Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half))
         .rests_on(
             format!(
                 "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",
@@ -142,7 +154,7 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
             loadstone_units::rate(mean)
         );
         Some(
-            RankedFinding::new(Standing::Cause, "rate-limit", Confidence::High, claim)
+            RankedFinding::new(Standing::Cause, "rate-limit", Subject::endpoint(name), Confidence::High, claim)
                 .rests_on(
                     format!(
                         "{} calls per second arrived on average, and {} of them were rejected",
@@ -178,10 +190,10 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
             loadstone_units::rate(mean),
             loadstone_units::seconds(1.0 / mean)
         );
-        let (cpu, workers) = (looked_at::cpu(facts, from, to), busy_workers(endpoint, (from, to)));
-        let confidence = if cpu.is_ruled_out() && workers.is_ruled_out() { Confidence::Medium } else { Confidence::Low };
+        let (cpu, workers) = (examined::cpu(facts, from, to), busy_workers(endpoint, (from, to)));
+        let confidence = if cpu.ruled_out && workers.ruled_out { Confidence::Medium } else { Confidence::Low };
         Some(
-            RankedFinding::new(Standing::Cause, "rate-limit", confidence, claim)
+            RankedFinding::new(Standing::Cause, "rate-limit", Subject::endpoint(name), confidence, claim)
                 .rests_on(
                     format!("{}, while {} waited", how_even(mean, deviation, seconds), waiting.what()),
                     vec![readings.name()],

@@ -1,14 +1,26 @@
 //! A request that makes the same call again and again, one after another: a query for each row of another one ("N + 1"), a lookup in a loop.
 
-use super::alternative::Alternative;
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 
 /// Part of the request's time from which the calls are what it does.
 const MOST: f64 = 0.5;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["repeated-calls"],
+    title: "A call is repeated within each request",
+    says: "one call is made again and again within a request",
+    needs: &["traces"],
+    settings: &[],
+    precedence: 310,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let call = facts.repeated_calls.first()?;
     let (calls, name) = (loadstone_units::number(call.calls), &call.span.name);
     let who = call.span.service.as_ref();
@@ -18,7 +30,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         loadstone_units::share(call.share)
     );
     let confidence = if call.share >= MOST { Confidence::High } else { Confidence::Medium };
-    let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", confidence, claim).rests_on(
+    let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", Subject::request(&call.request), confidence, claim).rests_on(
         format!(
             "{} per request for {calls} calls of \"{who}\", in {} traces",
             loadstone_units::seconds(call.time),

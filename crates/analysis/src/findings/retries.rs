@@ -2,10 +2,12 @@
 
 use loadstone_metrics::Histogram;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 
 /// Calls that failed, and slow journeys over failed calls: a call may fail twice, and some failures are made good at once.
 const CALLS_MIN: u64 = 3;
@@ -14,7 +16,17 @@ const JOURNEYS_PER_CALL: (f64, f64) = (0.5, 1.1);
 const GAP: f64 = 1.5;
 const LONGER_MIN_S: f64 = 1.0;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["retries"],
+    title: "A failed call was repeated",
+    says: "journeys took longer because a call failed and was repeated",
+    needs: &[],
+    settings: &["retry", "backoff"],
+    precedence: 150,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let faulted = facts.faulted_calls.iter().max_by_key(|faulted| faulted.count).filter(|faulted| faulted.count >= CALLS_MIN)?;
     facts.tally.flows().iter().find_map(|flow| {
         let times = &flow.merged.time;
@@ -28,7 +40,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         );
         let whole = (0.0, facts.tally.duration_seconds());
         Some(
-            RankedFinding::new(Standing::Fault, "retries", Confidence::Medium, claim)
+            RankedFinding::new(Standing::Fault, "retries", Subject::flow(name), Confidence::Medium, claim).with(Quantity::seconds("delay", delay))
                 .rests_on(
                     format!(
                         "{} of {} journeys took {} or longer, and none between that and {}",

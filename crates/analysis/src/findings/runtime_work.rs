@@ -1,16 +1,28 @@
 //! Work that queues for the few threads that a runtime has for it.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::facts::runtime_queues::RuntimeQueue;
 
 /// Part of the threads that the work must want if each piece takes what it took under low load.
 const EXPLAINED: f64 = 0.75;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["runtime-work"],
+    title: "Work waits for the runtime's threads",
+    says: "work queues for the few threads that a runtime has for it",
+    needs: &["node"],
+    settings: &["thread", "worker", "pool"],
+    precedence: 100,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let queue = facts.runtime_queue.as_ref()?;
     let RuntimeQueue { observer, kind, work, places, threads, count, in_system, from, to } = queue;
     let confidence = if queue.is_limit(&facts.plateaus) { Confidence::High } else { Confidence::Medium };
@@ -24,7 +36,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         work.name(),
         loadstone_units::number(*in_system)
     );
-    let found = RankedFinding::new(Standing::Cause, "runtime-work", confidence, claim)
+    let found = RankedFinding::new(Standing::Cause, "runtime-work", Subject::part(observer, kind), confidence, claim)
         .rests_on(text, vec![work.name(), places.name()], (*from, *to))
         .weigh(slower_each(facts, work, *threads, (*from, *to)))
         .beyond_the_generator(facts, (*from, *to))

@@ -2,11 +2,13 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::next_limit;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::evidence::next_limit;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::exhausted::{COLLECTING_NAMED, Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
@@ -22,7 +24,17 @@ const SAME_CORES: std::ops::Range<f64> = 0.5..1.6;
 const NAMED_MIN: f64 = 0.25;
 const SEEN_MIN_S: f64 = 1.0;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["cpu", "heap", "disk", "network", "descriptors"],
+    title: "A resource is used up",
+    says: "a resource is used up while work waits",
+    needs: &["process"],
+    settings: &["cpu", "core", "heap", "memory", "disk", "descriptor", "worker"],
+    precedence: 290,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let exhausted = facts.exhausted.first()?;
     let found = match &exhausted.resource {
         ExhaustedResource::Descriptors { process, limit } => {
@@ -115,10 +127,20 @@ fn is_of(resource: &ExhaustedResource<'_>, limit: &NextLimit<'_>) -> bool {
     }
 }
 
+fn subject(resource: &ExhaustedResource<'_>) -> Subject {
+    match resource {
+        ExhaustedResource::Descriptors { process, .. } | ExhaustedResource::Heap { process, .. } => Subject::observed(process),
+        ExhaustedResource::GroupCpu { group, .. } => Subject::observed(group),
+        ExhaustedResource::ProcessCpu(cpu) => Subject::observed(cpu.process),
+        ExhaustedResource::MachineCpu(_) => Subject::observed("host"),
+        ExhaustedResource::Disk { device, .. } | ExhaustedResource::Network { device, .. } => Subject::part("host", device),
+    }
+}
+
 /// The finding with its evidence: under closed load where it began, then the sentence that shows it.
-fn begun(exhausted: &Exhausted<'_>, rule: &str, confidence: Confidence, claim: String, text: String) -> RankedFinding {
+fn begun(exhausted: &Exhausted<'_>, rule: &'static str, confidence: Confidence, claim: String, text: String) -> RankedFinding {
     let standing = exhausted.waiting.as_ref().map_or(Standing::Cause, Standing::during);
-    let mut found = RankedFinding::new(standing, rule, confidence, claim);
+    let mut found = RankedFinding::new(standing, rule, subject(&exhausted.resource), confidence, claim);
     let span = (exhausted.from, exhausted.to);
     if let Some(waiting) = &exhausted.waiting
         && let Some(closed) = waiting.closed

@@ -1,9 +1,11 @@
 //! A dependency that slowed down, and the requests with it.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 
 /// How many times longer calls must be held, and by how much.
 const SLOWER: f64 = 1.5;
@@ -13,7 +15,17 @@ const BEFORE_MIN_S: f64 = 8.0;
 /// The requests must have slowed down by about what the dependency did, per call.
 const EXPLAINS: (f64, f64) = (0.6, 1.8);
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["slow-dependency"],
+    title: "A dependency became slower",
+    says: "calls to a dependency take the added time",
+    needs: &[],
+    settings: &[],
+    precedence: 300,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     // Only where the requests themselves wait for the calls: what waits in a queue waits for those who work it off.
     if facts.call_ceiling.is_some() {
         return None;
@@ -42,7 +54,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             loadstone_units::seconds(during)
         );
         Some(
-            RankedFinding::new(Standing::Cause, "slow-dependency", Confidence::High, claim)
+            RankedFinding::new(Standing::Cause, "slow-dependency", Subject::endpoint(name), Confidence::High, claim)
                 .rests_on(
                     format!(
                         "mean response time went from {} to {}; \"{name}\" accounts for {} of the increase",

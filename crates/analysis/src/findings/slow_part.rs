@@ -1,14 +1,26 @@
 //! One of several instances is slow: a part of all requests takes longer by the same time, whatever is asked for.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 
 /// Requests that the evidence lists.
 const LISTED_MAX: usize = 5;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["slow-part"],
+    title: "A part of all requests is slower",
+    says: "a share of all requests takes longer by the same time: one of several instances is slow",
+    needs: &[],
+    settings: &["instance"],
+    precedence: 180,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let part = facts.slow_part.as_ref()?;
     let (share, longer) = (loadstone_units::share(part.share()), loadstone_units::seconds(part.longer_s));
     let claim = format!(
@@ -16,7 +28,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
          only some of them pass, is slow"
     );
     let whole = (0.0, facts.tally.duration_seconds());
-    let found = RankedFinding::new(Standing::Fault, "slow-part", Confidence::Medium, claim);
+    let found = RankedFinding::new(Standing::Fault, "slow-part", Subject::Whole, Confidence::Medium, claim);
     let found = part.each.iter().take(LISTED_MAX).fold(found, |found, one| {
         let text = format!(
             "{} of \"{}\" take {}, the others {}",

@@ -3,8 +3,10 @@
 //! By conservation of flow, what piles up before a stage is what came in less what went out. Stages behind the slowest get no more than it lets out, so
 //! nothing piles up before them; the first with a growing queue is the one to mend.
 
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::interval::mean_of_batches;
 use crate::{Confidence, FlowTally};
 
@@ -23,7 +25,17 @@ struct Layer {
     backlog: f64,
 }
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["slow-stage"],
+    title: "One stage of the pipeline is the slowest",
+    says: "the slowest layer of a pipeline",
+    needs: &[],
+    settings: &["worker"],
+    precedence: 350,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.waiting.iter().filter(|waiting| waiting.is_unstable()).find_map(|waiting| {
         let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
         let stretch = (waiting.from, waiting.load_to);
@@ -44,7 +56,7 @@ fn told(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> R
     let rates = layers.iter().map(|layer| format!("{} {}", layer.name, loadstone_units::rate(layer.left)));
     let queues = layers.iter().map(|layer| format!("{:.0} before \"{}\"", layer.backlog, layer.name));
     let (growth, half) = slowest.growth;
-    RankedFinding::new(Standing::Consequence, "slow-stage", Confidence::High, claim)
+    RankedFinding::new(Standing::Consequence, "slow-stage", Subject::flow(flow), Confidence::High, claim)
         .rests_on(
             format!("side by side: {}", std::iter::once(first).chain(rates).collect::<Vec<_>>().join(", ")),
             vec![format!("flow/{flow}/rate/finished")],

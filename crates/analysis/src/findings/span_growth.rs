@@ -1,9 +1,11 @@
 //! Which span, or which wait before one, carries what a request takes longer.
 
-use super::alternative::Alternative;
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::spans::{GrowthWhy, SpanGrowth, TimePart};
 use crate::instant::clock;
 use loadstone_metrics::span::{SpanKind, SpanPath};
@@ -16,7 +18,17 @@ const SURE: f64 = 0.75;
 const SLOWER: f64 = 1.5;
 const ALIKE: f64 = 1.25;
 
-pub(super) fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["span-growth"],
+    title: "A part of the request became slower",
+    says: "which span, or which wait before one, accounts for the time that a request takes longer",
+    needs: &["traces"],
+    settings: &[],
+    precedence: 30,
+    find: FindingSearch::Each(find),
+};
+
+fn find(facts: &Facts<'_>) -> Vec<RankedFinding> {
     facts.span_growths.iter().take(FINDINGS_MAX).map(told).collect()
 }
 
@@ -40,7 +52,7 @@ fn told(growth: &SpanGrowth<'_>) -> RankedFinding {
         loadstone_units::count(before.traces),
         loadstone_units::count(after.traces)
     );
-    let mut found = RankedFinding::new(Standing::Cause, "span-growth", confidence, claim).rests_on(
+    let mut found = RankedFinding::new(Standing::Cause, "span-growth", Subject::request(&growth.request), confidence, claim).rests_on(
         part,
         vec!["response/p50".to_owned()],
         growth.after_span,

@@ -2,10 +2,12 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::instant::clock;
 
@@ -13,7 +15,17 @@ use crate::instant::clock;
 const AFTER_MIN_S: f64 = 20.0;
 const TIMES_BELIEVED: f64 = 2.0;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["stale-address"],
+    title: "An old address is still used",
+    says: "a name points elsewhere, and its users still use the old address",
+    needs: &["dns"],
+    settings: &["ttl", "dns"],
+    precedence: 370,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let parts = facts.signals.parts_with(Role::NameAddress).collect::<Vec<_>>();
     parts.into_iter().find_map(|part| {
         let lookups = facts.signals.read_each(part, Role::NameLookups);
@@ -48,7 +60,7 @@ fn stale(
         clock(moved)
     );
     Some(
-        RankedFinding::new(Standing::Fault, "stale-address", Confidence::High, claim)
+        RankedFinding::new(Standing::Fault, "stale-address", Subject::endpoint(name), Confidence::High, claim)
             .rests_on(
                 format!(
                     "it was looked up {} before, last at {}, and not at all in the {} of load after the change; an answer may be believed for {}",

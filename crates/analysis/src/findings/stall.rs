@@ -1,9 +1,11 @@
 //! Requests stand still again and again, at even distances or not: a job, a flush, a collection that comes back.
 
-use super::alternative::Alternative;
-use super::looked_at;
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::evidence::examined;
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::stalls::Stalls;
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
@@ -14,9 +16,19 @@ const LIKELY: f64 = 1e-2;
 /// Signals and instants that are named.
 const NAMED_MAX: usize = 3;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["periodic-stall", "stall"],
+    title: "Requests stand still",
+    says: "requests stand still again and again",
+    needs: &[],
+    settings: &[],
+    precedence: 210,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let stalls = facts.stalls.as_ref()?;
-    let is_crowded = looked_at::others_fill_the_machine(facts, &stalls.at);
+    let is_crowded = examined::others_fill_the_machine(facts, &stalls.at);
     // Pauses without a rhythm while others have the cores are theirs; the remark tells of them.
     if stalls.period.is_none() && is_crowded == Some(true) {
         return None;
@@ -44,7 +56,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let rule = if stalls.period.is_some() { "periodic-stall" } else { "stall" };
     let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
-    let found = RankedFinding::new(Standing::Fault, rule, confidence, claim).rests_on(
+    let found = RankedFinding::new(Standing::Fault, rule, Subject::requests(if spared.is_empty() { Vec::new() } else { held_up.clone() }), confidence, claim).rests_on(
         format!(
             "{} pauses, at {}{}: the slowest request of such a second took {longest}, of any other {usual}; {} of the {} requests that \
              ended in those seconds were slower than usual",

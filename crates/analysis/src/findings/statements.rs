@@ -5,16 +5,28 @@
 
 use loadstone_metrics::SeriesKind;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
 
 /// Executions for each iteration, and for each request that it makes many times, from which a statement is repeated.
 const MANY: f64 = 10.0;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["statements"],
+    title: "Rows are inserted one by one",
+    says: "a statement runs once for each row",
+    needs: &["postgres"],
+    settings: &["batch"],
+    precedence: 250,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let repeats = requests_per_iteration(facts);
     let is_many = |found: &&RepeatedStatement<'_>| match found.comes_with {
         // Where an iteration makes a request many times, each of them may insert rows of its own.
@@ -45,7 +57,7 @@ fn told(facts: &Facts<'_>, found: &RepeatedStatement<'_>) -> RankedFinding {
         )
     });
     let fewer = 1.0 - 1.0 / each;
-    let mut told = RankedFinding::new(Standing::Fault, "statements", Confidence::Medium, claim)
+    let mut told = RankedFinding::new(Standing::Fault, "statements", Subject::observed(found.observer), Confidence::Medium, claim)
         .rests_on(
             format!("{} executions per second on average, as those came{time}", loadstone_units::number(found.rate)),
             vec![found.series.clone()],

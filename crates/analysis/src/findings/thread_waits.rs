@@ -2,10 +2,12 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::facts::thread_wait::ThreadWait;
 
@@ -14,7 +16,17 @@ const OTHERS_MAX: usize = 2;
 /// Threads from which another place is told of.
 const OTHER_MIN: f64 = 0.3;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["thread-waits"],
+    title: "Threads wait in one place",
+    says: "where the threads at work wait, and for what",
+    needs: &["jvm"],
+    settings: &["lock", "pool", "thread", "connection"],
+    precedence: 110,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.thread_wait.as_ref().map(|wait| told(facts, wait))
 }
 
@@ -51,7 +63,7 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
         loadstone_units::number(in_system)
     );
     let series = place.each.iter().map(SignalReadings::name).take(4).collect();
-    let mut found = RankedFinding::new(standing, "thread-waits", confidence, claim).rests_on(text, series, stretch);
+    let mut found = RankedFinding::new(standing, "thread-waits", Subject::part(wait.observer, &place.at), confidence, claim).with(Quantity::count("threads_waiting", waiting)).with(Quantity::count("threads", total)).rests_on(text, series, stretch);
     for (other, count) in others(wait) {
         let at = other.label("at").unwrap_or_default();
         let below = other.label("under").map_or(String::new(), |under| format!(" below `{under}`"));

@@ -1,15 +1,27 @@
 //! Closed load gets less done with as many users in requests: the system held them.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::instant::clock;
 
 /// Seconds between instants that are taken for the same.
 const TOGETHER_S: f64 = 3.0;
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["throughput"],
+    title: "Fewer requests end",
+    says: "closed load completes less work with as many users",
+    needs: &[],
+    settings: &[],
+    precedence: 200,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let drop = facts.throughput.as_ref()?;
     // Where the times tell it, or failures, that says more.
     let is_near = |at: f64| (at - drop.at).abs() <= TOGETHER_S;
@@ -30,7 +42,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     );
     let standing = if drop.until.is_some() { Standing::Passing } else { Standing::Symptom };
     Some(
-        RankedFinding::new(standing, "throughput", Confidence::Medium, claim)
+        RankedFinding::new(standing, "throughput", Subject::Whole, Confidence::Medium, claim)
             .rests_on(
                 format!(
                     "{} requests ended meanwhile, and {} at other times of that load",

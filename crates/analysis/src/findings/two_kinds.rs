@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 
 use loadstone_metrics::{Histogram, Outcome, SeriesKind};
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::failures::Failing;
 use crate::facts::humps::{Hump, VALLEY, between, hump};
 use crate::instant::clock;
@@ -41,7 +43,17 @@ struct RequestTimes<'a> {
     groups: Vec<&'a SeriesTally>,
 }
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["two-kinds", "slow-connect"],
+    title: "A few requests are much slower",
+    says: "a few requests take many times as long as the rest, and which",
+    needs: &[],
+    settings: &[],
+    precedence: 190,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.slow_part.is_some() {
         return None;
     }
@@ -71,7 +83,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
     let seconds = seconds_with(facts, &request, &hump);
     let confidence = if hump.count >= SURE { Confidence::High } else { Confidence::Medium };
-    let found = RankedFinding::new(Standing::Fault, "two-kinds", confidence, claim)
+    let found = RankedFinding::new(Standing::Fault, "two-kinds", Subject::request(name), confidence, claim)
         .rests_on(
             format!(
                 "{} of {} took {} or longer, and {} between half of that and that; they ended from {} to {}",
@@ -112,7 +124,7 @@ fn connecting(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Opt
     let claim = format!("{share} of \"{}\" take {took}, the others {others}: they wait for a connection", request.name);
     let resent = facts.tally.syn_retransmits();
     let whole = (0.0, facts.tally.duration_seconds());
-    let found = RankedFinding::new(Standing::Fault, "slow-connect", Confidence::High, claim).rests_on(
+    let found = RankedFinding::new(Standing::Fault, "slow-connect", Subject::request(request.name), Confidence::High, claim).rests_on(
         format!(
             "{} of the {} slow ones spent that time connecting",
             loadstone_units::count(slow.min(hump.count)),

@@ -1,10 +1,12 @@
 //! Requests that are no longer answered: a connection that is not given back, a deadlock, a worker that hangs.
 
-use super::alternative::Alternative;
-use super::looked_at;
-use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::evidence::examined;
+use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
+use crate::finding::{Quantity, Subject};
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::unanswered::Unanswered;
 use crate::instant::{clock, named};
 
@@ -18,7 +20,17 @@ fn long_queue(all: &[Unanswered]) -> Alternative {
     }
 }
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["unanswered"],
+    title: "Requests are no longer answered",
+    says: "requests that receive no answer any more",
+    needs: &[],
+    settings: &["pool", "connection", "lock", "worker", "timeout"],
+    precedence: 50,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let all = &facts.unanswered;
     let first = all.first()?;
     let names: Vec<&str> = all.iter().map(|unanswered| unanswered.name.as_str()).collect();
@@ -40,7 +52,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         clock(from)
     );
     let end = facts.tally.duration_seconds();
-    let found = RankedFinding::new(Standing::Cause, "unanswered", Confidence::Medium, claim).rests_on(
+    let found = RankedFinding::new(Standing::Cause, "unanswered", Subject::requests(names.iter().copied()), Confidence::Medium, claim).with(Quantity::count("unanswered", count as f64)).rests_on(
         format!(
             "they had been open for up to {} when the run ended; {}",
             loadstone_units::seconds(open),
@@ -57,7 +69,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     Some(
         found
             .weigh(long_queue(all))
-            .weigh(looked_at::cpu(facts, from, end))
+            .weigh(examined::cpu(facts, from, end))
             .try_next(
                 "Look at what they hold and wait for: the pool's own metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
                  dump of the target. Give every wait a time limit.",

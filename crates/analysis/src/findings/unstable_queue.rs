@@ -1,12 +1,24 @@
 //! An unstable queue: more comes in than goes out, for as long as the load lasts.
 
-use super::alternative::Alternative;
-use super::ranked::{RankedFinding, Standing};
+use crate::finding::Alternative;
+use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
+use crate::finding::Subject;
+use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
-pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
+pub(super) const RULE: Rule = Rule {
+    ids: &["unstable-queue"],
+    title: "More comes in than goes out",
+    says: "a backlog grows as long as the load lasts",
+    needs: &[],
+    settings: &["worker"],
+    precedence: 360,
+    find: FindingSearch::One(find),
+};
+
+fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let waiting = facts.waiting.iter().find(|waiting| waiting.is_unstable())?;
     let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
     Some(grows(facts, waiting, flow))
@@ -29,7 +41,7 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
         },
         None => "the run ended with its load".to_owned(),
     };
-    RankedFinding::new(Standing::Consequence, "unstable-queue", Confidence::High, claim)
+    RankedFinding::new(Standing::Consequence, "unstable-queue", Subject::flow(&flow.merged.name), Confidence::High, claim)
         .rests_on(
             format!(
                 "grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load",

@@ -111,7 +111,7 @@ fn input(run: usize, requests: &[(&str, [f64; 3])]) -> TrendInput {
         verdict: Verdict {
             validity: Validity { grade: Grade::Valid, checks: Vec::new() },
             thresholds: Vec::new(),
-            findings: Findings { findings: Vec::new(), remark: String::new() },
+            findings: Findings { findings: Vec::new(), remark: crate::Remark::default() },
         },
     };
     TrendInput { run: TrendRun { id: format!("run-{run}"), ..TrendRun::default() }, numbers: TrendNumbers::of(&summary) }

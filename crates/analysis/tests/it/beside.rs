@@ -35,18 +35,18 @@ fn findings(run: &Run) -> Findings {
 #[test]
 fn a_load_that_stays_the_same_holds_beside_one_that_rises() {
     let remark = findings(&run(|_| 3, |_| 12)).remark;
-    assert!(remark.starts_with("Nothing limits it at this load: throughput followed the load"), "{remark}");
+    assert!(remark.text.starts_with("Nothing limits it at this load: throughput followed the load"), "{remark}");
 }
 
 /// The last seconds of it reach what limits it.
 #[test]
 fn a_ramp_that_ends_just_above_a_limit_is_not_said_to_meet_none() {
     let remark = findings(&run(|_| 3, |second| if second < 36 { 12 } else { 16 })).remark;
-    assert!(remark.starts_with("Cannot tell what limits it: times began to grow only at the top of the load"), "{remark}");
-    assert!(remark.contains("(\"List\" from 12.0 ms to 16.0 ms)") && remark.contains("Raise the load further"), "{remark}");
+    assert!(remark.text.starts_with("Cannot tell what limits it: times began to grow only at the top of the load"), "{remark}");
+    assert!(remark.text.contains("(\"List\" from 12.0 ms to 16.0 ms)") && remark.text.contains("Raise the load further"), "{remark}");
     // A little longer, it may be the load itself.
     let remark = findings(&run(|_| 3, |second| if second < 36 { 12 } else { 13 })).remark;
-    assert!(remark.starts_with("Nothing limits it at this load"), "{remark}");
+    assert!(remark.text.starts_with("Nothing limits it at this load"), "{remark}");
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn one_that_slows_down_beside_it_does_not() {
     // By two thirds, in the middle: less than a limit shows, and more than nothing.
     let slower = run(|second| if second < 20 { 30 } else { 50 }, |_| 12);
     let said = findings(&slower);
-    assert!(said.findings.iter().any(|finding| finding.rule == "change") || said.remark.starts_with("Cannot tell"), "{said:?}");
-    assert!(!said.remark.starts_with("Nothing limits it"), "{}", said.remark);
+    assert!(said.findings.iter().any(|finding| finding.rule == "change") || said.remark.text.starts_with("Cannot tell"), "{said:?}");
+    assert!(!said.remark.text.starts_with("Nothing limits it"), "{}", said.remark);
 }
 
 #[test]
@@ -71,17 +71,17 @@ fn what_is_executed_for_one_request_again_and_again_is_told_of_that_request() {
     assert!(passing.findings.is_empty(), "{passing:?}");
     let said =
         "\"mysql\" is asked 61 times for each \"List\": each is a round trip that requests pay for, though that limits nothing here.";
-    assert!(passing.remark.contains(said), "{}", passing.remark);
+    assert!(passing.remark.text.contains(said), "{}", passing.remark);
     // Where it does take longer and longer, it is a finding.
     let slow = asked(61, |second| 12 + u64::from(second) * 2);
     let found = slow.findings.iter().find(|finding| finding.rule == "many-transactions").unwrap_or_else(|| panic!("{slow:?}"));
     assert!(found.claim.contains("\"mysql\" is asked 61 times for each \"List\""), "{}", found.claim);
-    assert!(!asked(4, |_| 12).remark.contains("is asked"));
+    assert!(!asked(4, |_| 12).remark.text.contains("is asked"));
 }
 
 #[test]
 fn what_comes_whatever_is_asked_is_told_of_no_request() {
     let mut run = run(|_| 3, |_| 12);
     counter("mysql", "statements").role(Role::Statements).each_second(&mut run, |second| 900.0 + (second % 7) as f64);
-    assert!(!findings(&run).remark.contains("is asked"), "{}", findings(&run).remark);
+    assert!(!findings(&run).remark.text.contains("is asked"), "{}", findings(&run).remark);
 }

@@ -26,7 +26,7 @@ fn shown(findings: &Findings) -> String {
             .chain(std::iter::once(format!("    → {}", finding.next)))
             .collect::<Vec<_>>()
     });
-    format!("{}\n{}", findings.remark, lines.collect::<Vec<_>>().join("\n"))
+    format!("{}\n{}", findings.remark.text, lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// A system, the rule that must come first, and what its claim must say.
@@ -175,7 +175,7 @@ fn the_causes_read_well() {
 #[test]
 fn causes_are_found_by_what_signals_mean_and_not_by_their_names() {
     let claims = |run: &Run| -> Vec<(String, String)> {
-        conclude(run).verdict.findings.findings.into_iter().map(|finding| (finding.rule, finding.claim)).collect()
+        conclude(run).verdict.findings.findings.into_iter().map(|finding| (finding.rule.to_string(), finding.claim)).collect()
     };
     for (name, system, rule, _) in planted() {
         let mut run = simulate(&system, 2);
@@ -375,7 +375,7 @@ fn an_even_pace_looks_at_the_workers_before_it_sets_them_aside() {
     ] {
         let even =
             found.findings.iter().find(|finding| finding.claim.contains("leave at an even")).unwrap_or_else(|| panic!("{}", shown(&found)));
-        assert!(even.alternatives.iter().any(|other| other.starts_with(says)), "{}", shown(&found));
+        assert!(even.alternatives.iter().any(|other| other.text.starts_with(says)), "{}", shown(&found));
     }
 }
 

@@ -178,7 +178,7 @@ fn a_slow_beginning_is_a_warm_up_and_no_fault() {
     let time = |second: u32, draws: &mut Draws| 0.012 * noise(0.3, draws) + if second < 8 { 0.03 } else { 0.0 };
     let found = conclude(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 3)).verdict.findings;
     assert!(found.findings.is_empty(), "{}", shown(&found.findings));
-    assert!(found.remark.contains("\"Pay\" was slower until 0:08 (4"), "{}", found.remark);
+    assert!(found.remark.text.contains("\"Pay\" was slower until 0:08 (4"), "{}", found.remark.text);
 }
 
 /// Failures from an instant on, all along, above a load, and who is named.
@@ -345,14 +345,18 @@ fn three_pauses_are_told_with_low_confidence() {
     let stalled = |at| findings(&run(at));
     let even = stalled(&[8, 18, 28]);
     assert!(even[0].rule == "periodic-stall" && even[0].confidence == Confidence::Low, "{}", shown(&even));
-    assert!(even[0].alternatives[0].starts_with("Chance. Not ruled out: pauses that come at random"), "{}", shown(&even));
+    assert!(even[0].alternatives[0].text.starts_with("Chance. Not ruled out: pauses that come at random"), "{}", shown(&even));
     let uneven = stalled(&[8, 14, 33]);
     assert!(
         uneven[0].rule == "stall" && uneven[0].claim.starts_with("3 times, unevenly spaced, requests take up to"),
         "{}",
         shown(&uneven)
     );
-    assert!(uneven[0].confidence == Confidence::Low && uneven[0].alternatives[0].starts_with("Chance. Ruled out"), "{}", shown(&uneven));
+    assert!(
+        uneven[0].confidence == Confidence::Low && uneven[0].alternatives[0].text.starts_with("Chance. Ruled out"),
+        "{}",
+        shown(&uneven)
+    );
     // Distances of seven and eight seconds are not uneven, though random ones would keep them in more than a tenth of runs.
     let few = stalled(&[7, 14, 22]);
     assert!(few[0].rule == "stall" && few[0].claim.starts_with("3 times, about 7.50 s apart, requests take up to"), "{}", shown(&few));
@@ -415,7 +419,7 @@ fn slow_seconds_forbid_to_say_that_no_limit_was_reached() {
         let run = constant(40, 10, &[Request { name: "Pay", time: &time, outcome: &passes }], 7);
         let summary = conclude(&run);
         assert!(summary.verdict.findings.findings.is_empty(), "{}", shown(&summary.verdict.findings.findings));
-        summary.verdict.findings.remark
+        summary.verdict.findings.remark.text
     };
     let said = remark([13, 31]);
     assert!(said.contains("in 2 seconds, the slowest request took up to 400 ms") && !said.contains("no limit"), "{said}");

@@ -89,7 +89,7 @@ fn a_stretch_is_told_from_its_load_under_every_shape_of_it() {
             let says =
                 first.claim.starts_with("\"Pay\" took 2") && first.claim.contains(" from 0:22 to 0:32, more than the load explains (");
             assert!(first.rule == "change" && says, "{}", shown(&found));
-            assert!(first.alternatives[0].contains("as high and as low at other times"), "{}", shown(&found));
+            assert!(first.alternatives[0].text.contains("as high and as low at other times"), "{}", shown(&found));
             assert!(found.iter().all(|finding| !finding.claim.contains("List")), "{}", shown(&found));
         }
     }
@@ -103,7 +103,7 @@ fn a_step_under_a_rising_load_is_told_with_the_load_as_another_cause() {
         let first = found.first().unwrap_or_else(|| panic!("nothing"));
         assert!(first.rule == "change" && first.confidence == Confidence::Medium, "{}", shown(&found));
         assert!(first.claim.contains(" at 0:30, all at once, while the load rose past 20"), "{}", shown(&found));
-        assert!(first.alternatives[0].contains("Not ruled out: the load had not been as high before"), "{}", shown(&found));
+        assert!(first.alternatives[0].text.contains("Not ruled out: the load had not been as high before"), "{}", shown(&found));
     }
 }
 
@@ -223,7 +223,7 @@ fn a_queue_that_grows_and_shrinks_near_its_limit_is_never_surely_a_change() {
         let found = findings(&simulate(&target, ramp(0.65, 7.9, 40, Timing::Poisson), seed));
         for change in found.iter().filter(|finding| finding.rule == "change" && finding.claim.contains("more than the load explains")) {
             assert!(change.confidence < Confidence::High, "{seed}: {}", shown(&found));
-            assert!(change.alternatives.iter().any(|other| other.starts_with("A queue near its limit")), "{seed}: {}", shown(&found));
+            assert!(change.alternatives.iter().any(|other| other.text.starts_with("A queue near its limit")), "{seed}: {}", shown(&found));
             told += 1;
         }
     }

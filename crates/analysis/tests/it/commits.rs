@@ -42,14 +42,15 @@ fn shown(found: &[Finding]) -> String {
             finding.confidence,
             finding.claim,
             evidence.join("\n· "),
-            finding.alternatives.join("\nor ")
+            finding.alternatives.iter().map(|other| other.text.as_str()).collect::<Vec<_>>().join("\nor ")
         )
     });
     lines.collect()
 }
 
 fn says(finding: &Finding, part: &str) -> bool {
-    finding.evidence.iter().any(|evidence| evidence.text.contains(part)) || finding.alternatives.iter().any(|other| other.contains(part))
+    finding.evidence.iter().any(|evidence| evidence.text.contains(part))
+        || finding.alternatives.iter().any(|other| other.text.contains(part))
 }
 
 /// What a commit waits for, one thing after the other, is one wait: no event of it alone holds 40 % of the sessions.

@@ -98,9 +98,12 @@ fn sentences(summary: &Summary) -> Vec<String> {
     let findings = &summary.verdict.findings;
     let of = |finding: &Finding| {
         let evidence = finding.evidence.iter().map(|evidence| evidence.text.clone());
-        std::iter::once(finding.claim.clone()).chain(evidence).chain(finding.alternatives.clone()).collect::<Vec<String>>()
+        std::iter::once(finding.claim.clone())
+            .chain(evidence)
+            .chain(finding.alternatives.iter().map(ToString::to_string))
+            .collect::<Vec<String>>()
     };
-    findings.findings.iter().flat_map(of).chain(std::iter::once(findings.remark.clone())).collect()
+    findings.findings.iter().flat_map(of).chain(std::iter::once(findings.remark.text.clone())).collect()
 }
 
 fn failed(summary: &Summary, name: &str) -> u64 {
@@ -194,13 +197,13 @@ fn contradictions(run: &Run) -> Vec<String> {
         let held = beside_the_load(run, finding);
         hold(held.is_none(), format!("{held:?}: {}", finding.claim));
     }
-    for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule.ends_with("stall")) {
+    for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule.as_str().ends_with("stall")) {
         let seconds = pauses(run);
         let told: usize = number(finding.evidence[0].text.split(' ').next().unwrap()) as usize;
         hold(told >= 3 && seconds >= told, format!("{seconds} slow seconds: {}", finding.claim));
     }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.confidence == Confidence::High) {
-        let open = finding.alternatives.iter().find(|other| other.contains("Not ruled out"));
+        let open = finding.alternatives.iter().find(|other| other.text.contains("Not ruled out"));
         hold(open.is_none(), format!("high, and {open:?}: {}", finding.claim));
     }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "failures") {

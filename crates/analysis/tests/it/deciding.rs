@@ -16,7 +16,7 @@ fn remark(profile: LoadProfile, seconds: u32, each_second: u64) -> String {
     };
     let found = conclude(&made::run_of(plan(profile), (0..seconds).map(slice).collect())).verdict.findings;
     assert!(found.findings.is_empty(), "{found:?}");
-    found.remark
+    found.remark.text
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn ramp(top: f64) -> String {
     let asked = |second: u32| (top * f64::from(second + 1) / 40.0).round() as u64;
     let slice = |second: u32| Slice::new(second).requests("Buy", asked(second), 5 * MS).arrivals(asked(second)).done();
     let stages = vec![OpenStage::Rate { from: 0.0, to: top, duration_ns: 40 * SECOND, timing: Timing::Even }];
-    conclude(&made::run_of(plan(LoadProfile::Open { stages }), (0..40).map(slice).collect())).verdict.findings.remark
+    conclude(&made::run_of(plan(LoadProfile::Open { stages }), (0..40).map(slice).collect())).verdict.findings.remark.text
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_run_that_ended_nothing_or_failed_is_not_told_to_run_longer() {
     assert_eq!(remark(closed(2, 20), 20, 0), "Cannot tell what limits it: no request ended. See the validity checks.");
     let mut run = made::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
     run.end = Some(RunEnd::Failed("the set-up failed: 401 Unauthorized".to_owned()));
-    let told = conclude(&run).verdict.findings.remark;
+    let told = conclude(&run).verdict.findings.remark.text;
     assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Mend what made it fail.");
 }
 
@@ -85,7 +85,7 @@ fn a_machine_without_an_idle_core_has_none() {
     let slice = |second| Slice::new(second).requests("Buy", 50, 5 * MS).done();
     let mut run = made::run_of(plan(closed(20, 40)), (0..40).map(slice).collect());
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second == 7 { 0.0 } else { 1.0 });
-    let told = conclude(&run).verdict.findings.remark;
+    let told = conclude(&run).verdict.findings.remark.text;
     assert!(told.contains("Seen: at some moment \"host\" had no core idle."), "{told}");
 }
 
@@ -99,7 +99,7 @@ fn with_journeys(each: u64, left: u64) -> String {
     };
     let found = conclude(&made::run_of(plan(open(2.0, 40)), (0..40).map(second).collect())).verdict.findings;
     assert!(found.findings.is_empty(), "{found:?}");
-    found.remark
+    found.remark.text
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn what_only_prepared_the_load_does_not_keep_it_from_being_judged() {
         };
         let found = conclude(&made::run_of(TestPlan::new("t", ["once", "Buy"], load), (0..40).map(second).collect())).verdict.findings;
         assert!(found.findings.is_empty(), "{found:?}");
-        found.remark
+        found.remark.text
     };
     assert!(told(0).contains("no limit was reached"), "{}", told(0));
     // In mid-run it is a request like others, made once, so that nobody knows what it would do.
@@ -149,7 +149,7 @@ fn a_millisecond_is_said_only_of_what_kept_within_it() {
             let more = u64::from(number >= 20);
             Slice::new(number).requests("Ping", 20, MS + more * MS / 2).requests("Buy", 20, slow + more * slow / 10).arrivals(20).done()
         };
-        conclude(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).verdict.findings.remark
+        conclude(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).verdict.findings.remark.text
     };
     assert!(told(100 * MS).contains("median kept within 10.0 % or 1 ms at"), "{}", told(100 * MS));
     assert!(told(5 * MS).contains("median kept within 1 ms at"), "{}", told(5 * MS));

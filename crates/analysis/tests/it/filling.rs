@@ -122,7 +122,7 @@ fn a_name_that_moved_and_was_not_asked_for_again_is_told() {
     assert!(told.claim.starts_with("\"statsd.test\" got another address at 1:0"), "{}", told.claim);
     assert!(told.evidence[0].text.contains("looked up 2 times before, last at 0:02"), "{}", told.evidence[0].text);
     let kept_open = "A connection that is kept open, and needs no name as long as it holds. Not ruled out";
-    assert!(told.confidence == Confidence::Medium && told.alternatives[0].starts_with(kept_open), "{}", shown(&found));
+    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.starts_with(kept_open), "{}", shown(&found));
     // Asked for again, believed for longer than the run goes on, or never used.
     let once = |second: u64| f64::from(u8::from(second == 1));
     let often = |second: u64| f64::from(u8::from(second.is_multiple_of(5)));

@@ -35,7 +35,8 @@ fn a_pool_is_named_with_its_size_under_open_and_closed_load() {
             .enumerate()
             {
                 let findings = find(&shop(slots, shape), profile, 7 + index as u64);
-                let finding = pool(&findings).unwrap_or_else(|| panic!("{slots} slots of {shape:?}, profile {index}: {}", findings.remark));
+                let finding =
+                    pool(&findings).unwrap_or_else(|| panic!("{slots} slots of {shape:?}, profile {index}: {}", findings.remark.text));
                 assert!(finding.claim.contains("\"POST /checkout\"") && !finding.claim.contains("products"), "{}", finding.claim);
                 assert!(finding.confidence >= Confidence::Medium, "{slots} {shape:?} {index}: {finding:?}");
                 let (estimate, low, high) = estimate(finding);
@@ -84,7 +85,7 @@ fn the_demo_shop_is_explained() {
             cases += 1;
             let Some(finding) = pool(&findings) else {
                 // Where random arrivals stay below the limit until the end, there is less to see.
-                assert!(findings.remark.starts_with("Cannot tell"), "{label}: {}", findings.remark);
+                assert!(findings.remark.text.starts_with("Cannot tell"), "{label}: {}", findings.remark.text);
                 continue;
             };
             found += 1;
@@ -97,11 +98,12 @@ fn the_demo_shop_is_explained() {
             assert!(["", PART, PART_OR_RATE].contains(&others) && findings.findings.len() == 1, "{label}: {}", finding.claim);
             plain += u32::from(others.is_empty());
             // A few seconds of it do not tell how evenly requests pass.
-            let limit = finding.alternatives.iter().any(|other| other.starts_with("A rate limit of") && other.contains("Not ruled out"));
+            let limit =
+                finding.alternatives.iter().any(|other| other.text.starts_with("A rate limit of") && other.text.contains("Not ruled out"));
             assert!(finding.confidence == if limit { Confidence::Medium } else { Confidence::High }, "{label}: {finding:?}");
             assert_eq!(finding.claim.contains("rate limit"), limit, "{label}: {finding:?}");
             sure += u32::from(!limit);
-            assert!(finding.alternatives[0].starts_with("A saturated CPU would slow everything down. Ruled out: "), "{finding:?}");
+            assert!(finding.alternatives[0].text.starts_with("A saturated CPU would slow everything down. Ruled out: "), "{finding:?}");
         }
     }
     // A few are left open where the search, which takes 0.02 to 0.8 s by itself, scatters by as much as all others wait: it may wait with them.
@@ -141,7 +143,7 @@ fn a_single_request_is_only_a_low_confidence_claim_with_the_cpu_not_ruled_out() 
         "{}",
         finding.claim
     );
-    assert!(finding.alternatives[0].contains("Not ruled out"), "{:?}", finding.alternatives);
+    assert!(finding.alternatives[0].text.contains("Not ruled out"), "{:?}", finding.alternatives);
 }
 
 fn delays(service: Service) -> Target {
@@ -168,7 +170,7 @@ fn slow_bimodal_and_random_targets_are_not_accused() {
                 let two_kinds = matches!(service, Service::Bimodal(share, ..) if share < 0.2);
                 let others: Vec<&str> = findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
                 assert!(others.iter().all(|rule| two_kinds && *rule == "two-kinds"), "{label}: {:?}", findings.findings);
-                assert_eq!(findings.remark.is_empty(), !others.is_empty());
+                assert_eq!(findings.remark.text.is_empty(), !others.is_empty());
             }
         }
     }
@@ -191,9 +193,9 @@ fn a_saturated_processor_is_not_called_a_pool() {
             for finding in &findings.findings {
                 let is_guess =
                     finding.confidence == Confidence::Low && finding.claim.contains("at a time") && finding.claim.contains("or cores of");
-                assert!(is_guess && finding.alternatives[0].contains("Not ruled out"), "{label}: {finding:?}");
+                assert!(is_guess && finding.alternatives[0].text.contains("Not ruled out"), "{label}: {finding:?}");
             }
-            assert!(!findings.findings.is_empty() || findings.remark.starts_with("Cannot tell"), "{label}: {}", findings.remark);
+            assert!(!findings.findings.is_empty() || findings.remark.text.starts_with("Cannot tell"), "{label}: {}", findings.remark.text);
         }
     }
 }
@@ -211,7 +213,7 @@ fn one_request_served_elsewhere_does_not_make_a_saturated_processor_a_pool() {
         for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), users(1, 30, 60)] {
             for finding in find(&target, profile, seed).findings {
                 assert!(finding.confidence == Confidence::Low && finding.claim.contains("or cores of that number"), "{}", finding.claim);
-                assert!(finding.alternatives[0].contains("Not ruled out"), "{:?}", finding.alternatives);
+                assert!(finding.alternatives[0].text.contains("Not ruled out"), "{:?}", finding.alternatives);
             }
         }
     }
@@ -221,12 +223,16 @@ fn one_request_served_elsewhere_does_not_make_a_saturated_processor_a_pool() {
 fn a_target_that_follows_the_load_is_said_to_have_no_limit_at_it() {
     for profile in [ramp(5.0, 150.0, 60, Timing::Poisson), ramp(5.0, 150.0, 60, Timing::Even), users(1, 60, 60)] {
         let findings = find(&delays(Service::Exponential(0.03)), profile, 1);
-        assert!(findings.remark.starts_with("Nothing limits it at this load: throughput followed the load"), "{}", findings.remark);
+        assert!(
+            findings.remark.text.starts_with("Nothing limits it at this load: throughput followed the load"),
+            "{}",
+            findings.remark.text
+        );
     }
     let constant = find(&delays(Service::Exponential(0.03)), ramp(100.0, 100.0, 60, Timing::Even), 1);
-    assert!(constant.remark.contains("This run cannot tell where the limit is"), "{}", constant.remark);
+    assert!(constant.remark.text.contains("This run cannot tell where the limit is"), "{}", constant.remark);
     let closed = find(&delays(Service::Exponential(0.03)), users(30, 30, 60), 1);
-    assert!(closed.remark.starts_with("Cannot tell what limits it: the load did not vary"), "{}", closed.remark);
+    assert!(closed.remark.text.starts_with("Cannot tell what limits it: the load did not vary"), "{}", closed.remark);
 }
 
 /// Twenty seconds of random arrivals: a few seconds of low load are known no better than as many of high.
@@ -236,7 +242,7 @@ fn a_healthy_target_is_said_to_be_one_after_a_short_ramp_as_well() {
     for seed in 0..40 {
         let findings = find(&delays(Service::Exponential(0.03)), ramp(4.0, 40.0, 24, Timing::Poisson), seed);
         assert!(findings.findings.is_empty(), "{seed}: {}", findings.findings[0].claim);
-        told += usize::from(findings.remark.starts_with("Nothing limits it at this load"));
+        told += usize::from(findings.remark.text.starts_with("Nothing limits it at this load"));
     }
     assert!(told >= 36, "{told} of 40");
 }
@@ -284,7 +290,7 @@ fn a_generator_that_is_only_doubted_is_no_limit() {
     let summary = conclude(&run);
     let rules: Vec<&str> = summary.verdict.findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
     assert!(summary.requests.iter().any(|row| row.response.percentiles.iter().any(|percentile| percentile.doubt.is_some())));
-    assert_eq!(rules[0], target_alone, "{rules:?}");
+    assert!(target_alone == rules[0], "{rules:?}");
     assert!(!rules.contains(&"generator"), "{rules:?}");
 }
 
@@ -304,7 +310,7 @@ fn the_verdict_on_the_demo_reads_well() {
     for result in &verdict.thresholds {
         text.push_str(&format!("{:?}: {}\n", result.state, result.detail));
     }
-    text.push_str(&verdict.findings.remark);
+    text.push_str(&verdict.findings.remark.text);
     for finding in &verdict.findings.findings {
         text.push_str(&format!("{:?}: {}\n", finding.confidence, finding.claim));
         finding.evidence.iter().for_each(|evidence| text.push_str(&format!("  evidence: {}\n", evidence.text)));

@@ -11,7 +11,7 @@ use crate::made::{self, MS, SECOND, Slice, counter, open, plan};
 
 fn verdict(run: &Run) -> (Vec<Finding>, String) {
     let found = conclude(run).verdict.findings;
-    (found.findings, found.remark)
+    (found.findings, found.remark.text)
 }
 
 /// 20 requests a second for 40 seconds whose body comes so much later than their beginning. Nanoseconds.

@@ -48,7 +48,7 @@ fn remark_of_users(loan: u64, delay: f64) -> String {
     let mut run = made::run_of(plan(closed(20, 40)), (0..40).map(second).collect());
     counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
     counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| delay);
-    conclude(&run).verdict.findings.remark
+    conclude(&run).verdict.findings.remark.text
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn a_crowd_that_begins_at_once_is_not_called_a_warm_up() {
                 .leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, 30))
         };
         let run = made::run_of(plan(closed(30, 60)), (0..60).map(|number| second(number).done()).collect());
-        conclude(&run).verdict.findings.remark
+        conclude(&run).verdict.findings.remark.text
     };
     let told = remark(30);
     assert!(told.contains("\"List\" was slower until 0:05") && told.contains("all 30 users began at once"), "{told}");

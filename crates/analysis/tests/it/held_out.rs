@@ -1,5 +1,5 @@
 //! How often changes are said to be where there are none, and missed where there are: on seeds and kinds of noise that no limit of the rules was chosen
-//! on. The numbers stand in docs/findings.md.
+//! on. The numbers are in bench/results/diagnosis.md.
 
 use loadstone_analysis::{Summary, conclude};
 use loadstone_metrics::Outcome;

@@ -283,7 +283,7 @@ fn a_single_request_is_held_back_by_a_pool_where_the_process_was_seen_to_be_idle
     let fluid = system.under(Load::Ramp(4.0, 120.0, 60));
     let found = findings(&observe_cpu(&fluid, 0.004, None));
     assert!(found[0].claim.contains("served about") && found[0].claim.contains("a pool, lock or limit"), "{}", shown(&found));
-    assert!(found[0].alternatives[0].contains("Ruled out: \"process:8080\" used 0.3"), "{}", shown(&found));
+    assert!(found[0].alternatives[0].text.contains("Ruled out: \"process:8080\" used 0.3"), "{}", shown(&found));
     // Without it, a processor is as good an explanation.
     let found = findings(&fluid.run);
     assert!(found[0].claim.contains("a lock or cores of that number") && found[0].confidence == Confidence::Low, "{}", shown(&found));
@@ -328,7 +328,7 @@ fn places_that_hold_a_session_each_are_as_many_as_the_sessions_in_use() {
         shown(&found)
     );
     assert!(first.claim.contains("a pool of 3 connections") && !first.claim.contains("rate limit"), "{}", shown(&found));
-    assert!(first.alternatives.iter().all(|other| !other.contains("Not ruled out: it would")), "{}", shown(&found));
+    assert!(first.alternatives.iter().all(|other| !other.text.contains("Not ruled out: it would")), "{}", shown(&found));
     assert!(found.iter().all(|finding| finding.rule != "rate-limit"), "{}", shown(&found));
 }
 
@@ -360,7 +360,7 @@ fn a_pool_whose_connections_are_held_no_longer_than_before_is_too_small() {
     let system = System { capacity: 100.0, base: 0.1, is_shared: false };
     let found = findings(&pooled(&system.under(Load::Ramp(5.0, 150.0, 60)), 10.0));
     assert!(found[0].rule == "connection-pool" && found[0].confidence == Confidence::High, "{}", shown(&found));
-    assert!(found[0].alternatives[0].starts_with("Something slow that keeps them in use for longer. Ruled out"), "{}", shown(&found));
+    assert!(found[0].alternatives[0].text.starts_with("Something slow that keeps them in use for longer. Ruled out"), "{}", shown(&found));
 }
 
 #[test]

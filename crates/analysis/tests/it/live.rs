@@ -87,6 +87,6 @@ fn no_finding_so_far_claims_nothing_of_the_system() {
     let live = LiveAnalysis::new(&run.plan, &run.info.host);
     let mut summary = live.summary(&run.info);
     Provisional::of(&so_far(&run, 40)).put_into(&mut summary);
-    assert_eq!(summary.verdict.findings.remark, "No finding so far.");
+    assert_eq!(summary.verdict.findings.remark.text, "No finding so far.");
     assert!(!summary.resources.is_empty(), "what was not observed is told");
 }

@@ -55,12 +55,12 @@ fn a_full_machine_holds_up_only_who_asks_for_its_cores() {
     };
     let starved = found(12.0);
     assert!(starved[0].claim.starts_with("The machine's CPU is saturated"), "{:?}", claims(&starved));
-    assert!(starved[0].alternatives[0].contains("Ruled out: 12.1 threads"), "{:?}", starved[0].alternatives);
+    assert!(starved[0].alternatives[0].text.contains("Ruled out: 12.1 threads"), "{:?}", starved[0].alternatives);
     // Most of the time none of its threads wants a core.
     let aside = found(0.2);
     assert_eq!(aside[0].rule, "change", "{:?}", claims(&aside));
     let cpu = aside.iter().find(|finding| finding.rule == "cpu").expect("said, but not first");
-    assert!(cpu.confidence == Confidence::Low && cpu.alternatives[0].contains("Not ruled out: only 0.3"), "{:?}", cpu.alternatives);
+    assert!(cpu.confidence == Confidence::Low && cpu.alternatives[0].text.contains("Not ruled out: only 0.3"), "{:?}", cpu.alternatives);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_remark_tells_of_garbage_collection_that_takes_a_good_part_of_the_time() {
     let mut remark = |low: f64, high: f64| {
         let collecting = counter("jvm", "gc").role(Role::GarbageCollection);
         collecting.each_second(&mut run, |second| if second < 30 { low } else { high });
-        conclude(&run).verdict.findings.remark
+        conclude(&run).verdict.findings.remark.text
     };
     let told = remark(0.05, 0.24);
     assert!(told.contains("\"jvm\" collected garbage for 24.0 % of the time at high load, and 5.00 % at low load"), "{told}");
@@ -189,7 +189,7 @@ fn a_few_failures_are_never_called_nothing() {
         if once.get() % 1_000 == 500 { Outcome::Reset } else { Outcome::Passed }
     };
     let verdict = conclude(&constant(60, 40, &[Request { name: "Show", time: &time, outcome: &outcome }], 1)).verdict.findings;
-    let told = verdict.remark + &verdict.findings.iter().map(|finding| finding.claim.as_str()).collect::<String>();
+    let told = verdict.remark.text + &verdict.findings.iter().map(|finding| finding.claim.as_str()).collect::<String>();
     assert!(!told.contains("nothing failed") && told.contains("2 of 2,400 requests failed"), "{told}");
 }
 

@@ -28,9 +28,9 @@ fn cpu_set_aside(observe: impl Fn(&mut Run)) -> String {
     observe(&mut run);
     let found = findings(&run);
     assert_eq!(found[0].rule, "effective-concurrency", "{}", shown(&found));
-    let cpu = found[0].alternatives.iter().find(|other| other.starts_with("A process or thread")).unwrap();
-    assert!(cpu.contains(". Ruled out: ") || found[0].confidence < Confidence::High, "{}", shown(&found));
-    cpu.clone()
+    let cpu = found[0].alternatives.iter().find(|other| other.text.starts_with("A process or thread")).unwrap();
+    assert!(cpu.text.contains(". Ruled out: ") || found[0].confidence < Confidence::High, "{}", shown(&found));
+    cpu.text.clone()
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_machine_that_waits_for_its_disk_has_cores_left() {
     let mut run = made::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
     machine(&mut run, 4.0);
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.1);
-    let remark = |run: &Run| conclude(run).verdict.findings.remark;
+    let remark = |run: &Run| conclude(run).verdict.findings.remark.text;
     assert!(remark(&run).contains("all 4 cores of the machine were busy"), "{}", remark(&run));
     gauge("host", "iowait").role(Role::MachineIoWait).each_second(&mut run, |_| 3.0);
     assert!(!remark(&run).contains("cores of the machine were busy"), "{}", remark(&run));

@@ -1,6 +1,6 @@
 //! What a runtime says of itself while work waits: its event loop, its own threads, the stacks of a service's threads.
 
-use loadstone_analysis::{Confidence, Finding};
+use loadstone_analysis::{Alternative, Confidence, Finding};
 use loadstone_metrics::Role;
 use loadstone_run_directory::Run;
 
@@ -79,7 +79,7 @@ fn a_loop_that_waits_for_a_core_is_not_sure() {
     observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.3);
     let found = findings(&run);
     let of_loop = found.iter().find(|finding| finding.rule == "event-loop").expect("said");
-    let weighed = |other: &String| other.contains("Not ruled out: its process used 0.29");
+    let weighed = |other: &Alternative| other.text.contains("Not ruled out: its process used 0.29");
     assert!(of_loop.confidence == Confidence::Medium && of_loop.alternatives.iter().any(weighed), "{}", shown(&found));
 }
 
@@ -113,13 +113,13 @@ fn lookups_that_queue_for_the_runtimes_threads_are_named() {
     assert!(first.claim.contains("has for look-ups of names") && first.claim.ends_with("and it does 2 at a time"), "{}", shown(&found));
     // 0.09 of them for each request, at 40/s.
     let faster = "That each of them has become slow. Ruled out: by what each request kept busy under low load";
-    assert!(first.alternatives[0].starts_with(faster), "{}", shown(&found));
+    assert!(first.alternatives[0].text.starts_with(faster), "{}", shown(&found));
     // Each takes ten times as long from 0:20 on: half of the ramp asks for a fifth of the threads.
     let mut run = fluid.run.clone();
     lookups(&mut run, |second| if second < 20 { 0.05 } else { 0.9 } * fluid.open[second as usize]);
     let found = findings(&run);
     let told = found.iter().find(|finding| finding.rule == "runtime-work").unwrap_or_else(|| panic!("{}", shown(&found)));
-    assert!(told.confidence == Confidence::Medium && told.alternatives[0].contains("slow. Not ruled out"), "{}", shown(&found));
+    assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.contains("slow. Not ruled out"), "{}", shown(&found));
     // As many as there are threads for, or a few among many requests, hold nothing up.
     for other in [1.9, 4.0] {
         let mut run = fluid.run.clone();
@@ -249,7 +249,7 @@ fn the_function_that_takes_more_for_each_request_is_named() {
     let run = profiled(PLACES, RAMP, [(0.001, 0.006), (0.004, 0.005), (0.001, 0.001)]);
     let found = growth_of(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));
     let queue = "A queue that costs CPU time itself, so that this follows from the wait. Not ruled out";
-    assert!(found.confidence == Confidence::Medium && found.alternatives[0].starts_with(queue), "{}", shown(&[found]));
+    assert!(found.confidence == Confidence::Medium && found.alternatives[0].text.starts_with(queue), "{}", shown(&[found]));
     let place = "is in `lookup node:dns` ← `send statsd.mjs:4` ← `decide shop.mjs:9`";
     assert!(found.claim.contains("more of \"node:80\" while work waits") && found.claim.ends_with(place), "{}", shown(&[found]));
     // Nearly as much in another one.

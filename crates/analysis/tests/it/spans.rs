@@ -254,7 +254,7 @@ fn a_query_for_each_row_is_named_and_queries_at_once_are_not() {
     assert_eq!(each_row.confidence, Confidence::High);
     let one_by_one = "% of their time adds up on the way of the request.";
     let told = &each_row.alternatives[0];
-    assert!(told.starts_with("Calls that are made at once. Ruled out: ") && told.ends_with(one_by_one), "{told}");
+    assert!(told.text.starts_with("Calls that are made at once. Ruled out: ") && told.text.ends_with(one_by_one), "{told}");
     for (what, parts) in [
         ("at once", Parts { queries: 41, one_by_one: false, ..USUAL }),
         ("few", Parts { queries: 4, ..USUAL }),

@@ -21,7 +21,7 @@ fn one_core() -> Run {
 }
 
 fn other<'f>(finding: &'f Finding, begins: &str) -> Option<&'f str> {
-    finding.alternatives.iter().map(String::as_str).find(|other| other.starts_with(begins))
+    finding.alternatives.iter().map(|other| other.text.as_str()).find(|other| other.starts_with(begins))
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl ExperimentRecord {
     /// Adds what became of a finding to the run that made it.
     pub(crate) fn put_beside(&self, run: &Path, proof: &FindingProof) -> anyhow::Result<()> {
         let mut proofs = proofs(run)?;
-        proofs.retain(|known| (&known.rule, &known.claim, &known.knob) != (&proof.rule, &proof.claim, &proof.knob));
+        proofs.retain(|known| (&known.rule, &known.subject, &known.knob) != (&proof.rule, &proof.subject, &proof.knob));
         proofs.push(FindingProof { experiment: self.id(), ..proof.clone() });
         loadstone_run_directory::Writer::conclusion(run, files::PROOFS, &serde_json::to_vec_pretty(&proofs)?)?;
         Ok(())

@@ -206,7 +206,7 @@ impl TestHost for HostOfTest {
         self.common.answer(agent, question)
     }
 
-    fn tell(&mut self, _agent: usize, text: &str) {
+    fn receive(&mut self, _agent: usize, text: &str) {
         match AgentSaid::parse(text) {
             Some(AgentSaid::Common(text)) => {
                 if let Err(error) = self.common.take(&text) {
@@ -234,7 +234,7 @@ impl Subscriber for OnDisk {
     fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Snapshot { snapshot, .. } = event {
             self.told.drain(..).for_each(|(agent, before)| self.fleet.written(agent, before));
-            self.told.extend(snapshot.agents.iter().filter(|agent| !agent.lost).map(|agent| (agent.agent, agent.told)));
+            self.told.extend(snapshot.agents.iter().filter(|agent| !agent.lost).map(|agent| (agent.agent, agent.seconds_received)));
         }
         Ok(())
     }

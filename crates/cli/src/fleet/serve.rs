@@ -72,7 +72,7 @@ impl CommonHome for ByWayOf {
     }
 
     fn tell(&self, text: String) {
-        self.0.tell(AgentSaid::Common(text).to_text());
+        self.0.send_to_host(AgentSaid::Common(text).to_text());
     }
 }
 
@@ -110,7 +110,7 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
     let (of_set_up, of_values) = (Arc::clone(&loaded), Arc::clone(&loaded));
     let listeners = HostListeners {
         on_set_up: Box::new(move |json| of_set_up.keep_set_up(json)),
-        on_told: Box::new(move |text| of_values.hear(&text)),
+        on_host_message: Box::new(move |text| of_values.hear(&text)),
     };
     link.attach(workers.commands(), listeners);
     workers.run(
@@ -141,7 +141,7 @@ fn sinks(link: &AgentLink) -> Sinks {
     let (lines, failures) = (link.clone(), link.clone());
     Sinks {
         console: Some(Rc::new(move |line: &ConsoleLine| lines.line(console_text(line)))),
-        misuse: Some(Rc::new(move |error: &ScriptError| failures.tell(AgentSaid::Misuse(error.render()).to_text()))),
+        misuse: Some(Rc::new(move |error: &ScriptError| failures.send_to_host(AgentSaid::Misuse(error.render()).to_text()))),
         ..Sinks::default()
     }
 }

@@ -193,7 +193,7 @@ fn with_an_agent_killed(further: &[&str]) -> Ended {
 
 #[test]
 fn an_agent_that_is_killed_is_named_and_what_is_missing_is_told() {
-    let ended = with_an_agent_killed(&[]).says("agent west was lost: nothing was heard of it for 10 s");
+    let ended = with_an_agent_killed(&[]).says("agent west was lost: it sent nothing for 10 s");
     let summary = ended.summary();
     let checks = summary["verdict"]["validity"]["checks"].as_array().expect("checks").clone();
     let check = checks.iter().find(|check| check["id"] == "agents").expect("the check of the agents");

@@ -81,7 +81,7 @@ export default test({{ target: "{}", load: get.run(arrivals(40).for("8s")) }});"
     west.signal(Signal::TERM);
     west.ended().code(130).says("handing over what was measured");
     // The load is not long enough for an agent to be lost by its silence.
-    let ended = run.ended().says("agent west was lost: it was asked to end").does_not_say("nothing was heard");
+    let ended = run.ended().says("agent west was lost: it was asked to end").does_not_say("it sent nothing");
     lacks_an_agent(&ended);
     let (made, told) = (requests(&ended), ended.printed().len() as u64);
     assert!((160..320).contains(&made), "the other one's half, and what this one handed over: {made}");
@@ -136,7 +136,7 @@ fn an_agent_that_stands_still_for_too_long_is_lost_and_serves_the_next_run() {
     west.signal(Signal::STOP);
     thread::sleep(TOO_LONG);
     west.signal(Signal::CONT);
-    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    let ended = run.ended().says("agent west was lost: it sent nothing for 10 s");
     lacks_an_agent(&ended);
     let made = requests(&ended);
     assert!((160..320).contains(&made), "the other one's half, and what this one handed over: {made}");
@@ -155,11 +155,11 @@ fn an_agent_that_is_cut_off_for_too_long_stops_by_itself_and_serves_the_next_run
     way.cut(true);
     thread::sleep(TOO_LONG);
     way.cut(false);
-    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    let ended = run.ended().says("agent west was lost: it sent nothing for 10 s");
     lacks_an_agent(&ended);
     next_run_has_both(&nats);
     let [_, west] = end(agents).try_into().unwrap_or_else(|_| panic!("two agents"));
-    west.code(130).says("the run has ended: nothing was heard of the controller for 10 s");
+    west.code(130).says("the run has ended: the controller sent nothing for 10 s");
 }
 
 #[test]
@@ -270,7 +270,7 @@ export default test({ load: take.run(arrivals(20).for("24s")) });"#;
 fn replaced(ended: &Ended) -> usize {
     lacks_an_agent(ended);
     let told = ended.everything();
-    let from = told.split_once("; the others make its part of the load from ").expect("it is told").1;
+    let from = told.split_once("; the other agents take over its load from ").expect("it is told").1;
     let from: f64 = from.split_once(" s into the run").expect("seconds").0.parse().expect("a number");
     let printed = ended.printed();
     let (mut numbers, mut rows) = (BTreeSet::new(), BTreeSet::new());
@@ -295,7 +295,7 @@ fn the_part_of_an_agent_that_is_killed_is_made_by_the_other() {
     let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--on-agent-loss", "replace"]);
     server::wait_until("two seconds on disk", || seconds_on_disk(&folder) >= 2);
     west.signal(Signal::KILL);
-    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    let ended = run.ended().says("agent west was lost: it sent nothing for 10 s");
     assert!(replaced(&ended) as u64 >= requests(&ended));
     west.ended();
     end([east]);
@@ -311,7 +311,7 @@ fn an_agent_that_wakes_when_the_other_makes_its_part_makes_nothing_twice() {
     // Until the other has been at it for seconds.
     thread::sleep(Duration::from_secs(15));
     west.signal(Signal::CONT);
-    let ended = run.ended().says("agent west was lost: nothing was heard of it for 10 s");
+    let ended = run.ended().says("agent west was lost: it sent nothing for 10 s");
     assert!(replaced(&ended) as u64 >= requests(&ended));
     for ended in end([west, east]) {
         ended.code(130).says("the run has ended");

@@ -61,7 +61,7 @@ fn customers_are_told_of_their_orders() {
     let count = |name: &str| rows.iter().find(|row| row["name"] == name).and_then(|row| row["count"].as_u64()).unwrap_or_default();
     let (streams, orders) = (count("Watch"), count("Create order"));
     assert!(streams >= 3 && orders >= streams, "{streams} streams, {orders} orders\n{}", ended.everything());
-    assert_eq!(count("Told of the order"), orders, "{}", ended.everything());
+    assert_eq!(count("Order event"), orders, "{}", ended.everything());
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl UserFactory for Users {
     }
 }
 
-/// Numbers that all agents take from.
+/// One counter from which all agents take their numbers.
 struct OneCounter(Arc<AtomicU64>, u64);
 
 impl SharedIterations for OneCounter {
@@ -59,36 +59,36 @@ impl SharedIterations for OneCounter {
     }
 }
 
-/// Runs a profile on agents of so many workers each.
+/// Runs a profile on agents with these numbers of workers.
 fn run(profile: LoadProfile, agents: &[u32], log: &'static Log) -> (LoadEnding, Snapshot) {
     run_plan(TestPlan::new("t", ["s"], Load::Run(ScenarioRun::new(ScenarioId(0), profile))), agents, log, None)
 }
 
-/// The same of a whole plan. `lost`: an agent that is given up as soon as its load begins; it goes on, as it does not hear of it.
+/// Runs a whole plan likewise. `lost`: an agent that is reported lost as soon as its load begins. It continues, since it is not informed.
 fn run_plan(plan: TestPlan, agents: &[u32], log: &'static Log, lost: Option<usize>) -> (LoadEnding, Snapshot) {
     let plan = Arc::new(plan);
     let of = agents.iter().sum();
     let firsts: Vec<u32> = agents.iter().scan(0, |next, here| Some(std::mem::replace(next, *next + here))).collect();
     let (coordinator, counter) = (Coordinator::new(Arc::clone(&plan), of), Arc::new(AtomicU64::new(0)));
-    let mut tellers: Vec<Box<dyn Fn(AgentCommand)>> = Vec::new();
+    let mut sinks: Vec<Box<dyn Fn(AgentCommand)>> = Vec::new();
     for (agent, (here, first)) in agents.iter().zip(&firsts).enumerate() {
         let share = WorkerShare { first: *first, here: *here, of };
         let (plan, firsts, counter, handle) = (Arc::clone(&plan), firsts.clone(), Arc::clone(&counter), coordinator.handle());
-        let (told, commands) = sync_channel(1);
+        let (sender, commands) = sync_channel(1);
         std::thread::spawn(move || {
             let iterations = Box::new(move |_, count| Box::new(OneCounter(Arc::clone(&counter), count)) as Box<dyn SharedIterations>);
             let workers = AgentWorkers::new(plan, share, firsts, iterations, DescriptorTables::OneForAll);
-            told.send(workers.commands()).unwrap();
+            sender.send(workers.commands()).unwrap();
             workers.run(
                 |context| Ok::<_, UserError>(Users { clock: context.clock.clone(), worker: context.index, log }),
                 |report| handle.report(agent, report),
             );
         });
         let commands = commands.recv().unwrap();
-        tellers.push(Box::new(move |command| commands.send(command)));
+        sinks.push(Box::new(move |command| commands.send(command)));
     }
     let (mut total, handle) = (Snapshot::default(), coordinator.handle());
-    let ending = coordinator.run_agents(tellers, 20 * MS, |event| {
+    let ending = coordinator.run_agents(sinks, 20 * MS, |event| {
         if let (LoadEvent::LeafBegan { leaf: 0, .. }, Some(lost)) = (&event, lost) {
             handle.report(lost, AgentReport::Lost { why: "gone".to_owned(), started_before: None });
         }
@@ -126,7 +126,7 @@ fn arrivals_are_divided_over_the_workers_of_all_agents() {
 }
 
 #[test]
-fn iterations_that_all_share_are_run_once_also_where_an_agent_has_no_user() {
+fn shared_iterations_run_once_even_if_an_agent_has_no_user() {
     for users in [1, 2, 3, 5] {
         let log = log();
         let profile = LoadProfile::Iterations { users, count: 17, split: IterationSplit::Shared, duration_max_ns: None };
@@ -143,7 +143,7 @@ fn the_tear_down_of_a_lost_first_agent_runs_on_the_next() {
     let (ending, total) = run_plan(plan, &[1, 1, 1], log, Some(0));
     assert!(matches!(ending, LoadEnding::Completed), "{ending:?}");
     let of_second: Vec<u64> = log.lock().unwrap().iter().filter(|(worker, _)| *worker == 1).map(|(_, number)| *number).collect();
-    assert_eq!(of_second, [1, 4, 7, 0], "its own part of the load, and the tear-down");
-    let told: Vec<&str> = total.marks.iter().map(|mark| &*mark.text).filter(|text| text.contains("gone")).collect();
-    assert_eq!(told, ["gone; its part of the load is missing from here on"]);
+    assert_eq!(of_second, [1, 4, 7, 0], "its own share of the load, and the tear-down");
+    let warnings: Vec<&str> = total.marks.iter().map(|mark| &*mark.text).filter(|text| text.contains("gone")).collect();
+    assert_eq!(warnings, ["gone; its share of the load is missing from this point"]);
 }

@@ -17,9 +17,9 @@ type Log = Mutex<Vec<&'static str>>;
 #[derive(Clone, Copy)]
 enum Fault {
     None,
-    /// There are no more than so many users.
+    /// At most this many users can be created.
     Users(u64),
-    /// Iterations of the user of this number panic.
+    /// Iterations of the user with this number panic.
     Panic(u64),
 }
 
@@ -67,7 +67,7 @@ impl UserFactory for Users<'static> {
     }
 }
 
-/// Four users, one more each 20 ms, on two workers. Returns the end, the iterations that were recorded, and what happened.
+/// Four users, one more every 20 ms, on two workers. Returns the ending, the number of recorded iterations, and the log.
 fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
     let stages = vec![ClosedStage { from: 0, to: 4, duration_ns: 80 * MS }, ClosedStage { from: 4, to: 4, duration_ns: 80 * MS }];
     let load = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::Closed { stages }));
@@ -77,7 +77,7 @@ fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
     let ending = coordinator.run(
         |context| {
             if context.index == 1 {
-                // As a test file does that computes at its top level.
+                // A test file that computes at its top level takes time like this.
                 std::thread::sleep(std::time::Duration::from_millis(50));
             }
             Ok::<_, UserError>(Users { clock: context.clock.clone(), fault, log })
@@ -90,7 +90,7 @@ fn run(fault: Fault, log: &'static Log) -> (LoadEnding, u64) {
             None
         },
     );
-    assert!(has_last, "the run is told to its end");
+    assert!(has_last, "the last snapshot is marked as last");
     (ending, total.leaves.iter().map(|leaf| leaf.ended).sum())
 }
 
@@ -104,7 +104,7 @@ fn the_load_begins_when_every_worker_is_ready() {
 }
 
 #[test]
-fn a_user_that_cannot_be_made_ends_the_run_and_keeps_what_was_measured() {
+fn a_user_that_cannot_be_created_ends_the_run_and_keeps_its_measurements() {
     static LOG: Log = Log::new(Vec::new());
     let (ending, ended) = run(Fault::Users(3), &LOG);
     assert!(matches!(&ending, LoadEnding::Broke(WorkerError::Users(error)) if error.to_string() == "line 3 threw"), "{ending:?}");

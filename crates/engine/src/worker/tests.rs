@@ -1,4 +1,4 @@
-//! The engine on virtual time: load profile and target in, arrivals and times out.
+//! The engine on virtual time: the tests pass a load profile and a target, and check arrivals and times.
 
 mod behind;
 mod late_reads;
@@ -18,24 +18,24 @@ use loadstone_plan::{ClosedStage, Load, OpenStage, ScenarioId, ScenarioRun, Timi
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// A target that answers after a time that may depend on when it is asked.
+/// A target whose response time may depend on when the request arrives.
 #[derive(Clone)]
 struct Target {
     clock: Clock,
-    answer_ns: fn(now: Nanos) -> u64,
+    response_ns: fn(now: Nanos) -> u64,
     iterations_left: Rc<Cell<u64>>,
     numbers: Rc<RefCell<Vec<u64>>>,
     generator: Generator,
-    users_made: Rc<Cell<u64>>,
+    users_created: Rc<Cell<u64>>,
     /// How long iterations of the second leaf take.
-    beside_ns: Option<u64>,
-    /// How long iterations of odd numbers take, where that is another time.
+    second_leaf_ns: Option<u64>,
+    /// How long iterations with odd numbers take, if that differs.
     odd_ns: Option<u64>,
     turns: Turns,
     read_at_once: Rc<RefCell<Vec<bool>>>,
 }
 
-/// What the generator itself costs, which is nothing unless a test says otherwise.
+/// The generator's own costs, which are zero by default.
 #[derive(Clone, Default)]
 struct Generator {
     iteration_ns: u64,
@@ -59,7 +59,7 @@ impl Generator {
 
 struct TestUser {
     target: Target,
-    answer_ns: Option<u64>,
+    response_ns: Option<u64>,
 }
 
 impl VirtualUser for TestUser {
@@ -70,7 +70,7 @@ impl VirtualUser for TestUser {
         target.iterations_left.set(left);
         target.generator.works(&target.clock, target.generator.iteration_ns);
         let odd_ns = target.odd_ns.filter(|_| iteration.arrival.sequence % 2 == 1);
-        let wait = self.answer_ns.or(odd_ns).unwrap_or_else(|| (target.answer_ns)(target.clock.now()));
+        let wait = self.response_ns.or(odd_ns).unwrap_or_else(|| (target.response_ns)(target.clock.now()));
         if wait > 0 {
             target.clock.sleep(wait).await;
         }
@@ -83,9 +83,9 @@ impl UserFactory for Target {
     type User = TestUser;
 
     fn new_user(&self, leaf: u32, _: ScenarioId, _: u64) -> Result<TestUser, UserError> {
-        self.users_made.set(self.users_made.get() + 1);
+        self.users_created.set(self.users_created.get() + 1);
         self.generator.works(&self.clock, self.generator.user_ns);
-        Ok(TestUser { target: self.clone(), answer_ns: self.beside_ns.filter(|_| leaf == 1) })
+        Ok(TestUser { target: self.clone(), response_ns: self.second_leaf_ns.filter(|_| leaf == 1) })
     }
 
     fn count_into(&self, _: &mut GeneratorSlice) {}
@@ -95,51 +95,51 @@ impl UserFactory for Target {
     }
 }
 
-struct Asked {
+struct LoadCase {
     profile: LoadProfile,
     users_max: Option<u64>,
     graceful_stop_ns: u64,
-    answer_ns: fn(Nanos) -> u64,
+    response_ns: fn(Nanos) -> u64,
     iterations: u64,
-    /// Numbers of the iterations that began, worker by worker.
+    /// Numbers of the iterations that began, grouped by worker.
     numbers: Rc<RefCell<Vec<u64>>>,
     generator: Generator,
-    users_made: Rc<Cell<u64>>,
-    /// For each iteration, whether a worker that may read late had to read its end at once.
+    users_created: Rc<Cell<u64>>,
+    /// For each iteration: whether a worker that may read late had to read its end at once.
     read_at_once: Rc<RefCell<Vec<bool>>>,
-    /// How long iterations of odd numbers take, where that is another time.
+    /// How long iterations with odd numbers take, if that differs.
     odd_ns: Option<u64>,
     /// A second leaf, and how long its iterations take.
-    beside: Option<(LoadProfile, u64)>,
-    /// Commands given at instants, besides begin and finish.
+    second_leaf: Option<(LoadProfile, u64)>,
+    /// Commands and the instants at which they are sent, in addition to begin and finish.
     commands: Vec<(Nanos, WorkerCommand)>,
-    /// A worker that hears none of these, but may start nothing from an instant on.
+    /// A worker that receives none of these commands, and may start nothing from an instant on.
     lost: Option<(u32, Nanos)>,
 }
 
-impl Asked {
-    fn new(profile: LoadProfile, answer_ns: fn(Nanos) -> u64) -> Self {
+impl LoadCase {
+    fn new(profile: LoadProfile, response_ns: fn(Nanos) -> u64) -> Self {
         Self {
             profile,
             users_max: None,
             graceful_stop_ns: 30 * S,
-            answer_ns,
+            response_ns,
             iterations: u64::MAX,
             numbers: Rc::default(),
             generator: Generator::default(),
-            users_made: Rc::default(),
+            users_created: Rc::default(),
             read_at_once: Rc::default(),
             odd_ns: None,
-            beside: None,
+            second_leaf: None,
             commands: Vec::new(),
             lost: None,
         }
     }
 }
 
-/// Runs a load on `workers` workers, on one virtual clock, and folds all that was measured into one snapshot.
-fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
-    let profiles = [Some(&asked.profile), asked.beside.as_ref().map(|(profile, _)| profile)];
+/// Runs a load on `workers` workers, on one virtual clock, and folds everything measured into one snapshot.
+fn measured(asked: &LoadCase, workers: u32) -> (Snapshot, Vec<Snapshot>) {
+    let profiles = [Some(&asked.profile), asked.second_leaf.as_ref().map(|(profile, _)| profile)];
     let run = |(index, profile): (u32, &LoadProfile)| {
         Load::Run(ScenarioRun {
             users_max: asked.users_max,
@@ -149,7 +149,7 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
     };
     let leaves: Vec<Load> = (0..).zip(profiles.into_iter().flatten()).map(run).collect();
     let leaf_count = leaves.len() as u32;
-    let plan = Arc::new(TestPlan::new("t", ["s", "beside"], Load::Parallel(leaves)));
+    let plan = Arc::new(TestPlan::new("t", ["s", "second"], Load::Parallel(leaves)));
     let (clock, turns) = (Clock::virtual_time(), Turns::default());
     let shared: Vec<_> = (0..2).map(|_| Arc::new(LeafShared::new(workers as usize, IterationNumbers::all()))).collect();
     let (mut bodies, mut outputs) = (Vec::new(), Vec::new());
@@ -160,15 +160,15 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
         let context = WorkerContext { index, workers, first: 0, clock: clock.clone(), recorder };
         let factory = Rc::new(Target {
             clock: clock.clone(),
-            answer_ns: asked.answer_ns,
+            response_ns: asked.response_ns,
             iterations_left: Rc::new(Cell::new(asked.iterations)),
             numbers: Rc::clone(&asked.numbers),
             generator: asked.generator.clone(),
-            users_made: Rc::clone(&asked.users_made),
+            users_created: Rc::clone(&asked.users_created),
             odd_ns: asked.odd_ns,
             turns: turns.clone(),
             read_at_once: Rc::clone(&asked.read_at_once),
-            beside_ns: asked.beside.as_ref().map(|(_, ns)| *ns),
+            second_leaf_ns: asked.second_leaf.as_ref().map(|(_, ns)| *ns),
         });
         let link = WorkerLink::new(reports, index as usize);
         let later = match asked.lost {
@@ -186,13 +186,13 @@ fn measured(asked: &Asked, workers: u32) -> (Snapshot, Vec<Snapshot>) {
                 script_clock.sleep_until(at).await;
                 to_worker.send(command).await.unwrap();
             }
-            // Virtual time ends when the test says so.
+            // Virtual time ends here.
             script_clock.sleep_until(1_000 * S).await;
             to_worker.send(WorkerCommand::Finish).await.unwrap();
         };
         let tasks = Tasks::default();
         tasks.spawner().spawn(script);
-        bodies.push(tasks.beside(carry_out(Arc::clone(&plan), context, factory, turns.clone(), commands, link)));
+        bodies.push(tasks.run_until(carry_out(Arc::clone(&plan), context, factory, turns.clone(), commands, link)));
         outputs.push(inputs);
     }
     on_virtual_time(&clock, &turns, 2_000 * S, join_all(bodies)).expect("the workers end");
@@ -224,21 +224,21 @@ fn close_to(measured: u64, truth: u64) -> bool {
 }
 
 #[test]
-fn arrivals_that_are_close_start_together_and_others_on_time() {
-    // 100 µs apart, and 30 µs apart: there, three share a wake-up.
-    let (sparse, _) = measured(&Asked::new(rate(10_000.0, 1), |_| MS), 1);
+fn close_arrivals_start_together_and_others_on_time() {
+    // 100 µs apart, and 30 µs apart. In the second case, three arrivals share a wake-up.
+    let (sparse, _) = measured(&LoadCase::new(rate(10_000.0, 1), |_| MS), 1);
     assert_eq!(iterations(&sparse).lag.max(), 0);
-    let (dense, _) = measured(&Asked::new(rate(1e9 / 30_000.0, 1), |_| MS), 1);
+    let (dense, _) = measured(&LoadCase::new(rate(1e9 / 30_000.0, 1), |_| MS), 1);
     let (all, lag) = (iterations(&dense).count, &iterations(&dense).lag);
-    // What starts on time has no lag.
-    assert!((all / 3).abs_diff(all - lag.count()) <= 1, "one of three is on time, and not all but {} of {all}", lag.count());
+    // An arrival that starts on time has no lag.
+    assert!((all / 3).abs_diff(all - lag.count()) <= 1, "one of three is on time, but {} of {all} were late", lag.count());
     assert!(close_to(lag.max(), 60_000), "the first of three waits for the third, not {} ns", lag.max());
 }
 
 #[test]
 fn an_open_profile_starts_every_arrival_on_time() {
     for workers in [1, 2, 3] {
-        let (all, _) = measured(&Asked::new(rate(100.0, 10), |_| 50 * MS), workers);
+        let (all, _) = measured(&LoadCase::new(rate(100.0, 10), |_| 50 * MS), workers);
         let leaf = &all.leaves[0];
         assert_eq!((leaf.arrivals_due, leaf.started, leaf.ended, leaf.failed), (1000, 1000, 1000, 0), "{workers} workers");
         let series = iterations(&all);
@@ -252,9 +252,9 @@ fn an_open_profile_starts_every_arrival_on_time() {
 
 #[test]
 fn a_stall_of_the_target_shows_in_full() {
-    // Everything asked between 10 s and 12 s is answered at 12 s. R_q = D − (1−q)·T for the stalled share (docs/metrics.md).
+    // Requests between 10 s and 12 s are answered at 12 s. R_q = D − (1−q)·T for the stalled share (docs/metrics.md).
     let stall = |now: Nanos| if (10 * S..12 * S).contains(&now) { 12 * S - now } else { 0 };
-    let (all, _) = measured(&Asked::new(rate(1000.0, 60), stall), 1);
+    let (all, _) = measured(&LoadCase::new(rate(1000.0, 60), stall), 1);
     let series = iterations(&all);
     for q in [0.97, 0.98, 0.99, 0.999] {
         let truth = 2.0 - (1.0 - q) * 60.0;
@@ -266,9 +266,9 @@ fn a_stall_of_the_target_shows_in_full() {
 #[test]
 fn arrivals_wait_for_a_user_and_none_is_lost() {
     // One user, 100 ms per iteration, 20 arrivals/s for 2 s: 40 arrivals take 4 s, the last waits for 2 s.
-    let mut asked = Asked::new(rate(20.0, 2), |_| 100 * MS);
+    let mut asked = LoadCase::new(rate(20.0, 2), |_| 100 * MS);
     asked.users_max = Some(1);
-    // The bound is the run's: with more workers than users, some workers have none.
+    // The bound applies to the run: with more workers than users, some workers have none.
     for workers in [1, 2, 3] {
         let (all, slices) = measured(&asked, workers);
         let leaf = &all.leaves[0];
@@ -277,14 +277,14 @@ fn arrivals_wait_for_a_user_and_none_is_lost() {
         assert!(close_to(series.response.max(), 2_050 * MS), "{}", series.response.max());
         assert_eq!(series.service.max(), 100 * MS);
         assert!(close_to(series.lag.max(), 1_950 * MS));
-        assert!(slices.iter().any(|slice| slice.leaves.iter().any(|leaf| leaf.waiting > 5)), "the waiting is on record");
+        assert!(slices.iter().any(|slice| slice.leaves.iter().any(|leaf| leaf.waiting > 5)), "the waiting is recorded");
     }
 }
 
 #[test]
-fn an_arrival_waits_on_no_worker_while_another_has_a_user_free() {
-    // The second worker's arrivals are the odd ones, each 60 ms of work at 24 in a second: too much for its one user, nothing for two.
-    let mut asked = Asked::new(rate(48.0, 2), |_| MS);
+fn no_arrival_waits_while_another_worker_has_a_free_user() {
+    // The second worker's arrivals are the odd ones, each 60 ms of work at 24 per second. That is too much for its one user, but not for two.
+    let mut asked = LoadCase::new(rate(48.0, 2), |_| MS);
     (asked.users_max, asked.odd_ns, asked.graceful_stop_ns) = (Some(2), Some(60 * MS), S / 2);
     let (all, slices) = measured(&asked, 2);
     let leaf = &all.leaves[0];
@@ -297,23 +297,23 @@ fn an_arrival_waits_on_no_worker_while_another_has_a_user_free() {
 }
 
 #[test]
-fn workers_that_all_queue_share_what_waits_and_lose_none() {
-    // 100 at once, of which every second takes ten times as long, for four users.
+fn workers_that_all_queue_share_the_backlog_and_lose_nothing() {
+    // 100 at once for four users. Every second one takes ten times as long.
     for workers in [2, 3, 4] {
-        let mut asked = Asked::new(LoadProfile::burst(100), |_| 5 * MS);
+        let mut asked = LoadCase::new(LoadProfile::burst(100), |_| 5 * MS);
         (asked.users_max, asked.odd_ns) = (Some(4), Some(50 * MS));
         let (all, _) = measured(&asked, workers);
         let leaf = &all.leaves[0];
         assert_eq!((leaf.started, leaf.ended), (100, 100), "{workers} workers");
-        // (50 × 5 ms + 50 × 50 ms) / 4 users, and at most one long iteration more.
+        // (50 × 5 ms + 50 × 50 ms) / 4 users, plus at most one long iteration.
         let last = iterations(&all).response.max();
         assert!(last <= 740 * MS, "{workers} workers: the last ended after {} ms", last / MS);
     }
 }
 
 #[test]
-fn what_does_not_finish_in_the_graceful_stop_is_interrupted() {
-    let mut asked = Asked::new(rate(10.0, 1), |now| if now < S / 2 { 10 * S } else { 100 * MS });
+fn iterations_that_outlast_the_graceful_stop_are_interrupted() {
+    let mut asked = LoadCase::new(rate(10.0, 1), |now| if now < S / 2 { 10 * S } else { 100 * MS });
     asked.graceful_stop_ns = S;
     let (all, _) = measured(&asked, 2);
     let leaf = &all.leaves[0];
@@ -324,7 +324,7 @@ fn what_does_not_finish_in_the_graceful_stop_is_interrupted() {
 
 #[test]
 fn stop_lets_iterations_finish_and_halt_does_not() {
-    let mut asked = Asked::new(rate(10.0, 100), |_| 2 * S);
+    let mut asked = LoadCase::new(rate(10.0, 100), |_| 2 * S);
     asked.commands = vec![(10 * S + 1, WorkerCommand::Stop)];
     let (all, _) = measured(&asked, 1);
     assert_eq!((all.leaves[0].started, all.leaves[0].ended, all.leaves[0].interrupted), (101, 101, 0));
@@ -335,7 +335,7 @@ fn stop_lets_iterations_finish_and_halt_does_not() {
 
 #[test]
 fn a_stopped_load_waits_no_longer_than_its_graceful_stop() {
-    let mut asked = Asked::new(rate(10.0, 100), |_| 50 * S);
+    let mut asked = LoadCase::new(rate(10.0, 100), |_| 50 * S);
     (asked.graceful_stop_ns, asked.commands) = (S, vec![(10 * S + 1, WorkerCommand::Stop)]);
     let (all, slices) = measured(&asked, 1);
     assert_eq!((all.leaves[0].started, all.leaves[0].interrupted), (101, 101));
@@ -348,7 +348,7 @@ fn closed_users_loop_as_fast_as_the_target_lets_them() {
         let profile = LoadProfile::Closed {
             stages: vec![ClosedStage { from: 0, to: 10, duration_ns: 10 * S }, ClosedStage { from: 10, to: 10, duration_ns: 10 * S }],
         };
-        let (all, _) = measured(&Asked::new(profile, |_| 100 * MS), workers);
+        let (all, _) = measured(&LoadCase::new(profile, |_| 100 * MS), workers);
         let leaf = &all.leaves[0];
         // User i starts at second i: Σ (20 − i) s × 10/s.
         let expected: u64 = (0..10).map(|i| (20 - i) * 10).sum();
@@ -361,7 +361,7 @@ fn closed_users_loop_as_fast_as_the_target_lets_them() {
 fn counted_iterations_are_counted_exactly() {
     let counted = |split| {
         let profile = LoadProfile::Iterations { users: 3, count: 10, split, duration_max_ns: None };
-        measured(&Asked::new(profile, |_| MS), 2).0.leaves[0].ended
+        measured(&LoadCase::new(profile, |_| MS), 2).0.leaves[0].ended
     };
     assert_eq!(counted(IterationSplit::PerUser), 30);
     assert_eq!(counted(IterationSplit::Shared), 10);
@@ -369,14 +369,14 @@ fn counted_iterations_are_counted_exactly() {
 
 #[test]
 fn iterations_are_numbered_without_gaps_by_any_number_of_workers() {
-    // Workers with unlike numbers of users, so that they run unlike numbers of iterations.
+    // Workers with different numbers of users, so that they run different numbers of iterations.
     let counted = |split| LoadProfile::Iterations { users: 5, count: 70, split, duration_max_ns: None };
     let closed = LoadProfile::Closed {
         stages: vec![ClosedStage { from: 0, to: 5, duration_ns: 4 * S }, ClosedStage { from: 5, to: 1, duration_ns: 4 * S }],
     };
     for profile in [counted(IterationSplit::PerUser), counted(IterationSplit::Shared), closed, rate(50.0, 3)] {
         for workers in 1..=3 {
-            let asked = Asked::new(profile.clone(), |_| 70 * MS);
+            let asked = LoadCase::new(profile.clone(), |_| 70 * MS);
             let (all, _) = measured(&asked, workers);
             let mut numbers = asked.numbers.take();
             numbers.sort_unstable();
@@ -388,7 +388,7 @@ fn iterations_are_numbered_without_gaps_by_any_number_of_workers() {
 
 #[test]
 fn an_exhausted_feeder_ends_the_leaf() {
-    let mut asked = Asked::new(rate(10.0, 100), |_| MS);
+    let mut asked = LoadCase::new(rate(10.0, 100), |_| MS);
     asked.iterations = 7;
     let (all, _) = measured(&asked, 1);
     assert_eq!(iterations(&all).count, 7);
@@ -397,7 +397,7 @@ fn an_exhausted_feeder_ends_the_leaf() {
 
 #[test]
 fn the_load_can_be_scaled_and_paused() {
-    let mut asked = Asked::new(rate(10.0, 30), |_| MS);
+    let mut asked = LoadCase::new(rate(10.0, 30), |_| MS);
     asked.commands =
         vec![(10 * S, WorkerCommand::Scale { at: 10 * S, factor: 0.0 }), (20 * S, WorkerCommand::Scale { at: 20 * S, factor: 3.0 })];
     let (all, slices) = measured(&asked, 2);
@@ -409,34 +409,34 @@ fn the_load_can_be_scaled_and_paused() {
 #[test]
 fn iterations_that_do_nothing_do_not_hang_the_worker() {
     let profile = LoadProfile::Iterations { users: 2, count: 10_000, split: IterationSplit::PerUser, duration_max_ns: Some(S) };
-    let (all, _) = measured(&Asked::new(profile, |_| 0), 1);
+    let (all, _) = measured(&LoadCase::new(profile, |_| 0), 1);
     assert_eq!(all.leaves[0].ended, 20_000);
 }
 
 #[test]
-fn a_burst_with_nothing_after_it_runs_to_its_end() {
+fn a_burst_at_the_end_of_a_profile_runs_to_completion() {
     for workers in [1, 2] {
-        let (all, _) = measured(&Asked::new(LoadProfile::burst(5), |_| 300 * MS), workers);
+        let (all, _) = measured(&LoadCase::new(LoadProfile::burst(5), |_| 300 * MS), workers);
         assert_eq!((iterations(&all).count, iterations(&all).response.max()), (5, 300 * MS));
     }
 }
 
 #[test]
-fn what_a_leaf_asks_for_is_told_once_with_its_instants() {
-    let changes = |asked: &Asked, workers| {
+fn changes_of_a_leaf_are_recorded_once_with_their_instants() {
+    let changes = |asked: &LoadCase, workers| {
         let (all, _) = measured(asked, workers);
         all.leaves[0].changes.clone()
     };
     let began = || LeafChange::Began { at: 0, scenario: "s".into() };
-    let mut asked = Asked::new(rate(10.0, 20), |_| MS);
+    let mut asked = LoadCase::new(rate(10.0, 20), |_| MS);
     asked.commands = [(5, 0.0), (10, 2.0)].map(|(at, factor)| (at * S, WorkerCommand::Scale { at: at * S, factor })).to_vec();
     let scaled = |at, factor| LeafChange::Scaled { at: at * S, factor };
     for workers in [1, 3] {
         assert_eq!(changes(&asked, workers), [began(), scaled(5, 0.0), scaled(10, 2.0), LeafChange::LoadEnded { at: 20 * S }]);
     }
-    // Answers that come later do not prolong the load, and a stop shortens it.
-    assert_eq!(changes(&Asked::new(rate(10.0, 2), |_| 7 * S), 2), [began(), LeafChange::LoadEnded { at: 2 * S }]);
-    let mut stopped = Asked::new(rate(10.0, 20), |_| MS);
+    // Later responses do not prolong the load, and a stop shortens it.
+    assert_eq!(changes(&LoadCase::new(rate(10.0, 2), |_| 7 * S), 2), [began(), LeafChange::LoadEnded { at: 2 * S }]);
+    let mut stopped = LoadCase::new(rate(10.0, 20), |_| MS);
     stopped.commands = vec![(3 * S, WorkerCommand::Stop)];
     assert_eq!(changes(&stopped, 2), [began(), LeafChange::LoadEnded { at: 3 * S }]);
 }

@@ -1,4 +1,4 @@
-//! A fleet on virtual time, over a bus that fails as it is told; and over a real NATS server.
+//! A fleet on virtual time, over a bus with scheduled faults, and over a real NATS server.
 
 mod replacement;
 mod sim_agent;

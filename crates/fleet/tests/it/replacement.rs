@@ -1,5 +1,5 @@
-//! What must hold where the others make the part of an agent that was lost: no arrival is made twice, and missing is only what was due while nobody
-//! knew of the loss.
+//! Invariants of runs in which the other agents take over a lost agent's load: no arrival starts twice, and only arrivals that were due before the
+//! loss was known are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use crate::sim_bus::{MS, Weather};
 use crate::sim_run::{Fault, Outcome, Simulated, plan, simulate};
-use crate::simulation::{asked, check, counted, fair, seeds};
+use crate::simulation::{check, counted, fair, planned, seeds};
 
 const S: Nanos = 1_000 * MS;
-/// Between telling those that are left and the instant from which on they make it.
+/// Time between the message to the remaining agents and the instant from which they take over.
 const LEAD: Nanos = S / 2;
-/// As many as the long plan has arrivals.
+/// The number of arrivals of the long plan.
 const ROWS: u64 = 1_658;
 
 fn replacing(agents: &[u32], faults: Vec<Fault>) -> Simulated {
@@ -36,19 +36,19 @@ fn due(outcome: &Outcome) -> BTreeMap<(u32, u64), Nanos> {
     all
 }
 
-/// When arrivals that nobody started were due.
+/// When the arrivals that nobody started were due.
 fn missing(outcome: &Outcome) -> Vec<(u64, Nanos)> {
     let started: BTreeSet<(u32, u64)> = outcome.ledger.started.iter().map(|started| (started.leaf, started.number)).collect();
     due(outcome).into_iter().filter(|(arrival, _)| !started.contains(arrival)).map(|((_, number), at)| (number, at)).collect()
 }
 
-/// Beside all that holds for any fleet.
+/// The checks for this case, in addition to those for any fleet.
 fn check_replacement(simulated: &Simulated, outcome: &Outcome) -> Result<(), String> {
     let ensure = |holds: bool, what: String| if holds { Ok(()) } else { Err(what) };
     let due = due(outcome);
     for (lost, from) in &outcome.ledger.handovers {
         let late = outcome.ledger.started.iter().find(|started| started.agent == *lost && started.at >= *from);
-        ensure(late.is_none(), format!("agent {lost} started load after others had its part from {from} ns on: {late:?}"))?;
+        ensure(late.is_none(), format!("agent {lost} started load after others had taken it over from {from} ns on: {late:?}"))?;
     }
     if !matches!(outcome.ending, Some(LoadEnding::Completed)) {
         return Ok(());
@@ -56,23 +56,23 @@ fn check_replacement(simulated: &Simulated, outcome: &Outcome) -> Result<(), Str
     let missing = missing(outcome);
     ensure(
         missing.is_empty() || !outcome.ledger.handovers.is_empty(),
-        format!("{} arrivals are missing, and nobody was lost", missing.len()),
+        format!("{} arrivals are missing, although no agent was lost", missing.len()),
     )?;
     let at = |fault: &Fault| match *fault {
         Fault::Crash { at, .. } | Fault::Freeze { at, .. } | Fault::Partition { at, .. } | Fault::AskedToEnd { at, .. } => at,
         Fault::BusDown { at, .. } | Fault::ControllerKilled { at } => at,
     };
-    // Of the simulation, which begins at 1 s of its clock.
+    // Relative to the simulation, which begins at 1 s of its clock.
     let first_fault = S + simulated.faults.iter().map(at).min().unwrap_or(0);
-    // Whoever is left hears of it before it would be lost itself.
+    // A remaining agent learns of the loss before it would be lost itself.
     let last_heard = outcome.ledger.handovers.iter().map(|(_, from)| from + loadstone_fleet::SILENCE_MAX_NS + S).max().unwrap_or(0);
-    // An agent's clock is known to half of a way there and back, and time goes in steps.
+    // An agent's clock is known to half of a round trip, and time advances in steps.
     let first_fault = first_fault.saturating_sub(outcome.ledger.zero + simulated.weather.delay_max + 20 * MS);
     let stray = missing.iter().find(|(_, at)| *at < first_fault || *at > last_heard);
     ensure(stray.is_none(), format!("an arrival is missing outside of {first_fault} to {last_heard} ns: {stray:?} of {}", due.len()))
 }
 
-/// Faults as a seed draws them, mostly such as lose agents.
+/// Faults drawn from a seed, mostly faults that lose agents.
 fn drawn(seed: u64) -> Simulated {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut below = |end: u64| random.next_u64() % end;
@@ -94,9 +94,9 @@ fn drawn(seed: u64) -> Simulated {
 }
 
 #[test]
-fn nothing_is_lost_or_made_twice_where_others_make_the_part_of_the_lost() {
-    let asked = asked(true);
-    assert_eq!(asked.len() as u64, ROWS);
+fn a_takeover_loses_and_duplicates_no_arrival() {
+    let planned = planned(true);
+    assert_eq!(planned.len() as u64, ROWS);
     let (mut failed, mut replaced, mut twice) = (Vec::new(), 0, 0);
     for seed in seeds() {
         let simulated = drawn(seed);
@@ -105,67 +105,69 @@ fn nothing_is_lost_or_made_twice_where_others_make_the_part_of_the_lost() {
         let lost: BTreeSet<u32> = outcome.ledger.handovers.iter().map(|(lost, _)| *lost).collect();
         replaced += usize::from(is_whole && !lost.is_empty());
         twice += usize::from(is_whole && lost.len() > 1);
-        if let Err(what) = check(&simulated, &outcome, &asked).and_then(|()| check_replacement(&simulated, &outcome)) {
+        if let Err(what) = check(&simulated, &outcome, &planned).and_then(|()| check_replacement(&simulated, &outcome)) {
             failed.push(format!("LOADSTONE_SEEDS={seed}..{}: {what}: {simulated:?}", seed + 1));
         }
     }
     assert!(failed.is_empty(), "{} seeds failed:\n{}", failed.len(), failed.join("\n"));
-    // The seeds are of some worth only where agents are lost, and more than one.
+    // The seeds are only useful if agents are lost, and sometimes more than one.
     assert!(seeds().end - seeds().start < 200 || replaced > 50 && twice > 10, "{replaced} with a loss, {twice} with several");
 }
 
 #[test]
-fn the_others_make_all_of_a_lost_agents_part_but_what_was_due_meanwhile() {
+fn a_takeover_covers_all_arrivals_due_after_it() {
     let (crash, workers) = (4 * S, [2, 1, 3]);
     let outcome = simulate(&replacing(&workers, vec![Fault::Crash { agent: 2, at: crash }]));
     assert!(matches!(outcome.ending, Some(LoadEnding::Completed)), "{:?}", outcome.ending);
-    let [(lost, from), (_, again)] = outcome.ledger.handovers[..] else { panic!("two are told of one: {:?}", outcome.ledger.handovers) };
+    let [(lost, from), (_, again)] = outcome.ledger.handovers[..] else {
+        panic!("two agents take over from one: {:?}", outcome.ledger.handovers)
+    };
     assert_eq!(from, again);
     let (gone, until) = (S + crash - outcome.ledger.zero, from);
     assert!(
         (gone + loadstone_fleet::SILENCE_MAX_NS..=gone + loadstone_fleet::SILENCE_MAX_NS + 2 * LEAD).contains(&until),
         "{gone} to {until} ns"
     );
-    // The agents came in their order, so its workers are the last three of six.
+    // The agents joined in order, so its workers are the last three of six.
     assert_eq!(lost, 2);
     let of_lost = due(&outcome).into_iter().filter(|((_, number), at)| number % 6 >= 3 && (gone..until).contains(at));
     let of_lost: Vec<(u64, Nanos)> = of_lost.map(|((_, number), at)| (number, at)).collect();
-    // A step of the simulation may have been the last that it made.
+    // A step of the simulation may have been the agent's last one.
     let edge = |(_, at): &(u64, Nanos)| at.abs_diff(gone) > 20 * MS;
     let missing: Vec<_> = missing(&outcome).into_iter().filter(edge).collect();
     assert_eq!(missing, of_lost.into_iter().filter(edge).collect::<Vec<_>>());
-    assert!(missing.len() > 250, "half of ten seconds and a half: {}", missing.len());
-    // Its part is divided among all that are left: three workers, of which the first has two.
-    let made = |agent: u32| outcome.ledger.started.iter().filter(|started| started.agent == agent && started.at >= until).count() as f64;
-    assert!((1.9..2.1).contains(&(made(0) / made(1))), "{} and {}", made(0), made(1));
+    assert!(missing.len() > 250, "half of 10.5 seconds: {}", missing.len());
+    // Its load is divided among the remaining workers: three, of which the first agent has two.
+    let started = |agent: u32| outcome.ledger.started.iter().filter(|started| started.agent == agent && started.at >= until).count() as f64;
+    assert!((1.9..2.1).contains(&(started(0) / started(1))), "{} and {}", started(0), started(1));
     let marks: Vec<&str> = outcome.seconds.iter().flat_map(|second| &second.marks).map(|mark| &*mark.text).collect();
-    let told = marks.iter().find(|text| text.contains("was lost")).expect("it is told");
-    assert!(told.contains("agent a0002 (region=eu) was lost: nothing was heard of it for 10 s"), "{told}");
-    assert!(told.contains("; the others make its part of the load from 1"), "{told}");
+    let loss = marks.iter().find(|text| text.contains("was lost")).expect("the loss is reported");
+    assert!(loss.contains("agent a0002 (region=eu) was lost: it sent nothing for 10 s"), "{loss}");
+    assert!(loss.contains("; the other agents take over its load from 1"), "{loss}");
 }
 
 #[test]
-fn an_agent_that_wakes_when_others_make_its_part_starts_nothing_any_more() {
+fn an_agent_that_wakes_after_the_takeover_starts_nothing() {
     for lasts in [9 * S, 11 * S, 14 * S] {
         let freeze = Fault::Freeze { agent: 0, at: 4 * S, lasts };
         let simulated = replacing(&[1, 2], vec![freeze]);
         let outcome = simulate(&simulated);
-        check(&simulated, &outcome, &asked(true)).and_then(|()| check_replacement(&simulated, &outcome)).unwrap();
+        check(&simulated, &outcome, &planned(true)).and_then(|()| check_replacement(&simulated, &outcome)).unwrap();
         let wakes = S + 4 * S + lasts - outcome.ledger.zero;
         let after = outcome.ledger.started.iter().filter(|started| started.agent == 0 && started.at >= wakes).count();
         let is_lost = lasts > loadstone_fleet::SILENCE_MAX_NS;
         assert_eq!((after == 0, outcome.ledger.handovers.len()), (is_lost, usize::from(is_lost)), "after {lasts} ns: {after}");
         let missing = missing(&outcome).len();
-        assert_eq!(missing > 150, is_lost, "{missing} are missing; one that was not lost makes up for all");
+        assert_eq!(missing > 150, is_lost, "{missing} are missing; an agent that was not lost catches up completely");
     }
 }
 
 #[test]
-fn an_agent_that_says_goodbye_leaves_no_gap_but_the_time_to_tell() {
+fn a_regular_departure_leaves_only_a_short_gap() {
     let outcome = simulate(&replacing(&[1, 1, 1], vec![Fault::AskedToEnd { agent: 1, at: 6 * S }]));
     assert!(matches!(outcome.ending, Some(LoadEnding::Completed)), "{:?}", outcome.ending);
     let missing = missing(&outcome);
-    assert!(!missing.is_empty() && missing.len() <= 20, "a third of less than a second: {missing:?}");
+    assert!(!missing.is_empty() && missing.len() <= 20, "a third of the arrivals of less than a second: {missing:?}");
     let handed: u64 = outcome.ledger.handed_over.values().sum();
     assert_eq!(counted(&outcome.seconds), handed);
 }

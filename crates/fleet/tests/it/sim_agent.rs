@@ -1,5 +1,5 @@
-//! An agent of a simulation: the real protocol, and in the place of workers the real arrivals, rows and recorders, with answers that take a time
-//! that only the arrival's number decides.
+//! An agent in a simulation: the real protocol, and in place of workers the real arrivals, rows and recorders. Response times depend only on the
+//! arrival's number.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,38 +7,38 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use loadstone_engine::{AgentCommand, AgentReport, ArrivalShare, Arrivals, Due, Handover, WorkerShare};
-use loadstone_fleet::{Agent, AgentFacts, AgentTask, Assignment, LentHere, NumberSource, TakenNumber, exchange};
+use loadstone_fleet::{Agent, AgentFacts, AgentTask, Assignment, LocalNumbers, NumberSource, TakenNumber, exchange};
 use loadstone_metrics::{Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind, Snapshot};
 use loadstone_plan::{LoadProfile, OpenStage, TestPlan};
 
 use crate::sim_bus::{MS, SimBus, SimPort};
 
 const S: Nanos = 1_000 * MS;
-/// As the process waits for it.
-const GOODBYE_MAX: Nanos = 5 * S;
+/// How long the process waits for the final message.
+const BYE_MAX_NS: Nanos = 5 * S;
 
-/// What really happened, beside what was told.
+/// What really happened, to compare with the reports.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// `(leaf, number)` of every arrival that ended, as often as it did.
+    /// `(leaf, number)` of every arrival that ended, once per end.
     pub(crate) arrivals: Vec<(u32, u64)>,
     pub(crate) started: Vec<Started>,
     pub(crate) rows: Vec<u64>,
     /// Arrivals that found no row.
     pub(crate) without_row: u64,
-    /// By agent: samples in the seconds that it handed over.
+    /// By agent: samples in the seconds that it sent.
     pub(crate) handed_over: BTreeMap<u32, u64>,
-    /// Agents that ended as they were told.
+    /// Agents that ended on command.
     pub(crate) done: BTreeSet<u32>,
     /// When the run began, on the simulation's clock.
     pub(crate) zero: Nanos,
     /// When each leaf began, on the run's clock.
     pub(crate) begun: BTreeMap<u32, Nanos>,
-    /// Agents whose part others were told to make, and from when on, on the run's clock.
+    /// Agents whose load others took over, and from when on, on the run's clock.
     pub(crate) handovers: Vec<(u32, Nanos)>,
 }
 
-/// An arrival that was started.
+/// An arrival that started.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Started {
     pub(crate) agent: u32,
@@ -55,17 +55,17 @@ pub(crate) struct SimAgent {
     ahead: Nanos,
     pub(crate) frozen_until: Nanos,
     pub(crate) crashed: bool,
-    /// It is asked to end at this instant; the process is there for some time more.
+    /// It is asked to end at this instant. The process remains for some time.
     pub(crate) ends_at: Nanos,
     load: Option<SimLoad>,
     test: SimTest,
 }
 
-/// What every agent is given.
+/// The test that every agent receives.
 #[derive(Clone)]
 pub(crate) struct SimTest {
     pub(crate) plan: Rc<TestPlan>,
-    /// Of the feeder that each arrival takes one from.
+    /// Rows of the feeder from which each arrival takes one.
     pub(crate) rows: u64,
     pub(crate) ledger: Rc<RefCell<Ledger>>,
 }
@@ -78,12 +78,12 @@ impl SimAgent {
         let facts = AgentFacts { name: name.clone(), hostname: "sim".to_owned(), cores: 1, workers, labels, ..AgentFacts::default() };
         let agent = Agent::new(name, facts);
         let port = SimPort::new(bus, vec![agent.subject()]);
-        // Machines that were started at other times.
+        // Machines that were started at different times.
         let ahead = Nanos::from(number) * 7_919 * MS + 13;
         Self { agent, port, ahead, frozen_until: 0, crashed: false, ends_at: Nanos::MAX, load: None, test: test.clone() }
     }
 
-    /// It makes load.
+    /// Whether it generates load.
     pub(crate) fn is_at_work(&self) -> bool {
         self.load.is_some()
     }
@@ -94,10 +94,10 @@ impl SimAgent {
         }
         if now >= self.ends_at {
             self.agent.depart("it was asked to end");
-            self.crashed = self.agent.has_departed() || now >= self.ends_at + GOODBYE_MAX;
+            self.crashed = self.agent.has_departed() || now >= self.ends_at + BYE_MAX_NS;
         }
         let local = now + self.ahead;
-        // Whoever stood still wakes with its workers, and hears only then what was said meanwhile.
+        // A frozen agent wakes with its workers, and only then receives the messages sent in the meantime.
         if let Some(load) = &mut self.load {
             load.work(local);
         }
@@ -111,7 +111,7 @@ impl SimAgent {
                 AgentReport::Snapshot(snapshot) => {
                     let count: u64 = snapshot.series.iter().map(|series| series.count).sum();
                     *self.test.ledger.borrow_mut().handed_over.entry(load.number).or_default() += count;
-                    self.agent.tell_held(load.rows.second().into_iter().collect());
+                    self.agent.report_held(load.rows.second().into_iter().collect());
                 }
                 AgentReport::Done => _ = self.test.ledger.borrow_mut().done.insert(load.number),
                 _ => {}
@@ -119,7 +119,7 @@ impl SimAgent {
             let is_end = matches!(report, AgentReport::Done);
             self.agent.report(report);
             if is_end {
-                self.agent.tell_held(load.rows.second().into_iter().collect());
+                self.agent.report_held(load.rows.second().into_iter().collect());
                 self.load = None;
                 self.agent.hold(false);
                 return;
@@ -147,7 +147,7 @@ impl SimAgent {
     }
 }
 
-/// Load as workers would make it.
+/// Load like that of workers.
 struct SimLoad {
     number: u32,
     share: WorkerShare,
@@ -161,18 +161,18 @@ struct SimLoad {
     zero: Option<Nanos>,
     recorders: Vec<(Recorder, SeriesId)>,
     leaves: BTreeMap<u32, SimLeaf>,
-    /// Iterations under way, by their end: `(leaf, worker, due, number)`.
+    /// Iterations in progress, by their end: `(leaf, worker, due, number)`.
     under_way: BTreeMap<(Nanos, u32, u64), (usize, Nanos)>,
     slice: u32,
     stopped: bool,
     finishing: bool,
-    rows: LentHere,
+    rows: LocalNumbers,
     rows_needed: u64,
 }
 
 struct SimLeaf {
     at: Nanos,
-    /// Its profile's end: until then, arrivals of others may come to it.
+    /// Its profile's end. Until then it may take over arrivals of others.
     until: Nanos,
     arrivals: Vec<Arrivals>,
     ended: bool,
@@ -187,7 +187,7 @@ impl SimLeaf {
     }
 }
 
-/// How long the iteration of this number takes.
+/// How long the iteration with this number takes.
 fn takes(leaf: u32, number: u64) -> Nanos {
     let mixed = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(u64::from(leaf)) >> 33;
     MS + mixed % (400 * MS)
@@ -217,7 +217,7 @@ impl SimLoad {
             slice: 0,
             stopped: false,
             finishing: false,
-            rows: LentHere::new(NumberSource::Feeder(0), Some(test.rows)),
+            rows: LocalNumbers::new(NumberSource::Feeder(0), Some(test.rows)),
             rows_needed: 0,
         }
     }
@@ -248,7 +248,7 @@ impl SimLoad {
             AgentCommand::Lease { until } => self.lease = if self.lease == Nanos::MAX { until } else { self.lease.max(until) },
             AgentCommand::HandOver { lost, ref left, from, is_of_load } => {
                 let handover = Handover::of_agents(&self.firsts, self.share.of, lost, left, from, is_of_load);
-                // There is nothing but load here.
+                // The simulation contains only load.
                 if is_of_load {
                     self.leaves.values_mut().for_each(|leaf| leaf.hand_over(&handover));
                     self.handovers.push(handover);
@@ -299,7 +299,7 @@ impl SimLoad {
         reports
     }
 
-    /// Starts and ends what is due, as far as it may.
+    /// Starts and ends what is due, as far as its lease permits.
     fn work(&mut self, local: Nanos) {
         if let Some(zero) = self.zero {
             let now = local.saturating_sub(zero);

@@ -1,4 +1,4 @@
-//! A bus on virtual time: it loses, doubles, delays and reorders as its seed says, and is cut where a fault says so.
+//! A bus on virtual time. It loses, duplicates, delays and reorders packets according to its seed, and is cut by scheduled faults.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ pub(crate) const MS: Nanos = 1_000_000;
 /// What the bus does to packets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Weather {
-    /// Of a thousand.
+    /// Per thousand.
     pub(crate) lost: u64,
     pub(crate) doubled: u64,
-    /// Beyond the shortest way.
+    /// In addition to the shortest delay.
     pub(crate) delay_max: Nanos,
 }
 
@@ -25,13 +25,13 @@ impl Weather {
     pub(crate) const FAIR: Weather = Weather { lost: 0, doubled: 0, delay_max: 0 };
 }
 
-/// The network that all ports are on.
+/// The network that connects all ports.
 pub(crate) struct SimBus {
     pub(crate) now: Nanos,
     weather: Weather,
     random: Xoshiro256PlusPlus,
     ports: Vec<SimPortState>,
-    /// Nothing comes through until then: the server is away.
+    /// No packet arrives until then: the server is away.
     pub(crate) down_until: Nanos,
 }
 
@@ -47,12 +47,12 @@ impl SimBus {
         Rc::new(RefCell::new(Self { now: 1_000 * MS, weather, random, ports: Vec::new(), down_until: 0 }))
     }
 
-    /// Of a thousand times, so many.
+    /// True with this probability, per thousand.
     fn happens(&mut self, of_thousand: u64) -> bool {
         self.random.next_u64() % 1_000 < of_thousand
     }
 
-    fn post(&mut self, from: usize, packet: &Outgoing) {
+    fn send(&mut self, from: usize, packet: &Outgoing) {
         if self.now < self.down_until || self.now < self.ports[from].cut_until {
             return;
         }
@@ -69,7 +69,7 @@ impl SimBus {
     }
 }
 
-/// One participant's place on it.
+/// One participant's port.
 pub(crate) struct SimPort {
     bus: Rc<RefCell<SimBus>>,
     number: usize,
@@ -82,7 +82,7 @@ impl SimPort {
         Self { number: all.ports.len() - 1, bus: Rc::clone(bus) }
     }
 
-    /// Whoever is here is alone until then.
+    /// Isolates the participant until then.
     pub(crate) fn cut(&self, until: Nanos) {
         self.bus.borrow_mut().ports[self.number].cut_until = until;
     }
@@ -90,7 +90,7 @@ impl SimPort {
 
 impl Bus for SimPort {
     fn publish(&mut self, packet: Outgoing) {
-        self.bus.borrow_mut().post(self.number, &packet);
+        self.bus.borrow_mut().send(self.number, &packet);
     }
 
     fn take(&mut self, _wait: Duration) -> Option<Vec<u8>> {

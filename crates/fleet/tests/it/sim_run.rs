@@ -1,4 +1,4 @@
-//! A whole run on virtual time: the real controller and load tree, agents, a bus, and what goes wrong when.
+//! A whole run on virtual time: the real controller and load tree, agents, a bus, and scheduled faults.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,27 +18,27 @@ const S: Nanos = 1_000 * MS;
 const STEP: Nanos = 10 * MS;
 const LEAD: Nanos = 500 * MS;
 
-/// What goes wrong, counted from the start of the simulation.
+/// A fault, relative to the start of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// An agent is gone for good.
+    /// An agent is gone permanently.
     Crash {
         agent: usize,
         at: Nanos,
     },
-    /// It stands still for so long.
+    /// An agent is frozen for this long.
     Freeze {
         agent: usize,
         at: Nanos,
         lasts: Nanos,
     },
-    /// It can neither send nor hear for so long.
+    /// An agent can neither send nor receive for this long.
     Partition {
         agent: usize,
         at: Nanos,
         lasts: Nanos,
     },
-    /// The bus is away for so long.
+    /// The bus is away for this long.
     BusDown {
         at: Nanos,
         lasts: Nanos,
@@ -46,14 +46,14 @@ pub(crate) enum Fault {
     ControllerKilled {
         at: Nanos,
     },
-    /// It is asked to end.
+    /// An agent is simulated to end.
     AskedToEnd {
         agent: usize,
         at: Nanos,
     },
 }
 
-/// A run to be simulated.
+/// A run to simulate.
 #[derive(Debug, Clone)]
 pub(crate) struct Simulated {
     pub(crate) seed: u64,
@@ -61,30 +61,30 @@ pub(crate) struct Simulated {
     pub(crate) agents: Vec<u32>,
     pub(crate) weather: Weather,
     pub(crate) faults: Vec<Fault>,
-    /// None: agents make as much as they have workers.
+    /// Empty: each agent's share is its number of workers.
     pub(crate) shares: Vec<LabelShare>,
-    /// Of the feeder that each arrival takes one from.
+    /// Rows of the feeder from which each arrival takes one.
     pub(crate) rows: u64,
-    /// Whether the others make the part of an agent that is lost. Then the plan is the long one.
+    /// Whether the others take over the load of a lost agent. If so, the plan is the long one.
     pub(crate) replaces: bool,
 }
 
-/// What came of it.
+/// The result of a simulation.
 pub(crate) struct Outcome {
-    /// `None`: it did not end within two minutes, or its controller was killed.
+    /// `None`: the run did not end within two minutes, or its controller was killed.
     pub(crate) ending: Option<LoadEnding>,
     pub(crate) seconds: Vec<Snapshot>,
     pub(crate) ledger: Ledger,
-    /// Time from the controller's end until no agent made load any more.
+    /// Time from the controller's end until no agent generated load any more.
     pub(crate) agents_stopped_after: Option<Nanos>,
     pub(crate) lost: Vec<u32>,
-    /// What agents gave afterwards, where the controller was killed.
+    /// What agents sent afterwards, if the controller was killed.
     pub(crate) collected: CollectedSeconds,
-    /// All agents were there, and the run began.
+    /// All agents joined, and the run began.
     pub(crate) gathered: bool,
 }
 
-/// Five seconds of even arrivals, then four of a Poisson ramp; the long plan has 14 of each.
+/// Five seconds of even arrivals, then four of a Poisson ramp. The long plan has 14 of each.
 pub(crate) fn plan(is_long: bool) -> TestPlan {
     let (even, ramp) = if is_long { (14, 14) } else { (5, 4) };
     let leaf = |from, to, seconds, timing| {
@@ -94,20 +94,20 @@ pub(crate) fn plan(is_long: bool) -> TestPlan {
     TestPlan::new("t", ["s"], Load::Sequence(vec![leaf(60.0, 60.0, even, Timing::Even), leaf(20.0, 100.0, ramp, Timing::Poisson)]))
 }
 
-/// Runs it to its end.
-pub(crate) fn simulate(asked: &Simulated) -> Outcome {
-    let plan = Rc::new(plan(asked.replaces));
-    let bus = SimBus::new(asked.seed, asked.weather);
+/// Runs the simulation to its end.
+pub(crate) fn simulate(simulated: &Simulated) -> Outcome {
+    let plan = Rc::new(plan(simulated.replaces));
+    let bus = SimBus::new(simulated.seed, simulated.weather);
     let ledger = Rc::new(RefCell::new(Ledger::default()));
-    let mut controller = Controller::new("run".to_owned(), asked.agents.len());
+    let mut controller = Controller::new("run".to_owned(), simulated.agents.len());
     let mut port = SimPort::new(&bus, controller.subjects().to_vec());
-    let test = SimTest { plan: Rc::clone(&plan), rows: asked.rows, ledger: Rc::clone(&ledger) };
+    let test = SimTest { plan: Rc::clone(&plan), rows: simulated.rows, ledger: Rc::clone(&ledger) };
     let agent = |(number, workers): (_, &u32)| SimAgent::new(&bus, number, *workers, &test);
-    let mut agents: Vec<SimAgent> = (0..).zip(&asked.agents).map(agent).collect();
+    let mut agents: Vec<SimAgent> = (0..).zip(&simulated.agents).map(agent).collect();
     let (orders, written, mut seconds) = (AgentOrders::default(), WrittenSeconds::default(), Vec::<Snapshot>::new());
     let mut on_event = |event: LoadEvent| {
         if let LoadEvent::Snapshot(snapshot) | LoadEvent::LastSnapshot(snapshot) = event {
-            written.borrow_mut().extend(snapshot.agents.iter().map(|agent| (agent.agent, agent.told)));
+            written.borrow_mut().extend(snapshot.agents.iter().map(|agent| (agent.agent, agent.seconds_received)));
             seconds.push(*snapshot);
         }
         None::<LoadControl>
@@ -119,7 +119,7 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     for step in 0..12_000u64 {
         let now = S + step * STEP;
         bus.borrow_mut().now = now;
-        if causes(asked, step, now, &mut agents, &bus) && ending.is_none() {
+        if causes(simulated, step, now, &mut agents, &bus) && ending.is_none() {
             killed_at = Some(now);
         }
         step_all(&mut agents, step as usize, now);
@@ -132,18 +132,18 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
                 match news {
                     FleetNews::Gathered(facts) => {
                         gathered_facts.clone_from(&facts);
-                        assign(&mut controller, &facts, asked);
-                        let posts = (0..facts.len()).map(|agent| post(agent, &orders)).collect();
-                        load = events.take().map(|events| SteppedLoad::new(&plan, posts, clock.clone(), LEAD, events));
+                        assign(&mut controller, &facts, simulated);
+                        let senders = (0..facts.len()).map(|agent| command_sender(agent, &orders)).collect();
+                        load = events.take().map(|events| SteppedLoad::new(&plan, senders, clock.clone(), LEAD, events));
                     }
                     FleetNews::Report { agent, report } => load.as_mut().expect("reports follow the assignment").report(agent, report),
-                    FleetNews::Line(_) | FleetNews::Refused(_) | FleetNews::Asked { .. } | FleetNews::Told { .. } => {}
+                    FleetNews::Line(_) | FleetNews::Refused(_) | FleetNews::Asked { .. } | FleetNews::HostMessage { .. } => {}
                 }
             }
             if let Some(load) = load.as_mut().filter(|_| step % 50 == 0) {
                 load.tick();
             }
-            written.borrow_mut().drain(..).for_each(|(agent, told)| controller.written(agent as usize, told));
+            written.borrow_mut().drain(..).for_each(|(agent, before)| controller.written(agent as usize, before));
             deliver(&orders, &mut controller, &mut started_at, &mut ledger.borrow_mut(), now);
             if load.as_ref().is_some_and(SteppedLoad::is_over) {
                 ending = load.take().map(SteppedLoad::end);
@@ -168,11 +168,11 @@ pub(crate) fn simulate(asked: &Simulated) -> Outcome {
     Outcome { ending, seconds, ledger, agents_stopped_after: stopped_after, lost, gathered, collected }
 }
 
-/// Commands for agents, by number; and for which of an agent's seconds are on disk.
+/// Commands for agents, by number; and which of an agent's seconds are on disk.
 type AgentOrders = Rc<RefCell<Vec<(usize, AgentCommand)>>>;
 type WrittenSeconds = Rc<RefCell<Vec<(u32, u32)>>>;
 
-/// What was ordered since the last step. The first start says when the run began.
+/// Delivers the orders since the last step. The first start sets when the run began.
 fn deliver(orders: &AgentOrders, controller: &mut Controller, started_at: &mut Option<Nanos>, ledger: &mut Ledger, now: Nanos) {
     for (agent, command) in orders.borrow_mut().drain(..) {
         let command = match command {
@@ -185,19 +185,19 @@ fn deliver(orders: &AgentOrders, controller: &mut Controller, started_at: &mut O
         if let AgentCommand::HandOver { lost, from, is_of_load: true, .. } = command {
             ledger.handovers.push((lost, from));
         }
-        controller.tell(agent, &command);
+        controller.send_command(agent, &command);
     }
     ledger.zero = started_at.unwrap_or(0);
 }
 
-/// Takes from the agents what the killed controller's record does not have.
+/// Collects from the agents what the killed controller's record does not contain.
 fn collect(bus: &Rc<RefCell<SimBus>>, agents: &mut [SimAgent], facts: Vec<AgentFacts>, seconds: &[Snapshot]) -> CollectedSeconds {
-    let mut told: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut received: BTreeMap<u32, u32> = BTreeMap::new();
     for agent in seconds.iter().flat_map(|second| &second.agents) {
-        let known = told.entry(agent.agent).or_default();
-        *known = agent.told.max(*known);
+        let known = received.entry(agent.agent).or_default();
+        *known = agent.seconds_received.max(*known);
     }
-    let (mut collector, began) = (Collector::new("run".to_owned(), facts, told), bus.borrow().now);
+    let (mut collector, began) = (Collector::new("run".to_owned(), facts, received), bus.borrow().now);
     let mut port = SimPort::new(bus, collector.subjects().to_vec());
     for step in 0..6_000 {
         let now = began + step * STEP;
@@ -211,17 +211,17 @@ fn collect(bus: &Rc<RefCell<SimBus>>, agents: &mut [SimAgent], facts: Vec<AgentF
     collector.finish(seconds.last().map_or(0, |second| second.slice + 1))
 }
 
-fn assign(controller: &mut Controller, facts: &[AgentFacts], asked: &Simulated) {
-    if asked.replaces {
+fn assign(controller: &mut Controller, facts: &[AgentFacts], simulated: &Simulated) {
+    if simulated.replaces {
         controller.replace_lost();
     }
-    if !asked.shares.is_empty() {
-        controller.use_workers(&workers_by_share(facts, &asked.shares).expect("shares that these agents can have"));
+    if !simulated.shares.is_empty() {
+        controller.use_workers(&workers_by_share(facts, &simulated.shares).expect("shares that these agents can have"));
     }
     controller.assign("");
 }
 
-/// In another order each time: nothing may hang on who is first.
+/// Steps all agents in a different order each time: nothing may depend on the order.
 fn step_all(agents: &mut [SimAgent], shift: usize, now: Nanos) {
     let count = agents.len();
     for number in 0..count {
@@ -229,11 +229,11 @@ fn step_all(agents: &mut [SimAgent], shift: usize, now: Nanos) {
     }
 }
 
-/// Causes the faults that are due in this step. Says whether the controller is killed.
-fn causes(asked: &Simulated, step: u64, now: Nanos, agents: &mut [SimAgent], bus: &Rc<RefCell<SimBus>>) -> bool {
+/// Causes the faults that are due in this step. Returns whether the controller is killed.
+fn causes(simulated: &Simulated, step: u64, now: Nanos, agents: &mut [SimAgent], bus: &Rc<RefCell<SimBus>>) -> bool {
     let mut kills = false;
     let reached = |at: Nanos| at / STEP == step;
-    for fault in &asked.faults {
+    for fault in &simulated.faults {
         match *fault {
             Fault::Crash { agent, at } if reached(at) => agents[agent].crashed = true,
             Fault::Freeze { agent, at, lasts } if reached(at) => agents[agent].frozen_until = now + lasts,
@@ -247,7 +247,7 @@ fn causes(asked: &Simulated, step: u64, now: Nanos, agents: &mut [SimAgent], bus
     kills
 }
 
-fn post(agent: usize, orders: &Rc<RefCell<Vec<(usize, AgentCommand)>>>) -> Box<dyn Fn(AgentCommand)> {
+fn command_sender(agent: usize, orders: &Rc<RefCell<Vec<(usize, AgentCommand)>>>) -> Box<dyn Fn(AgentCommand)> {
     let orders = Rc::clone(orders);
     Box::new(move |command| orders.borrow_mut().push((agent, command)))
 }

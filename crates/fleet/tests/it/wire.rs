@@ -1,4 +1,4 @@
-//! How much an agent puts on the wire: the packets of the real protocol, for seconds as workers hand them over.
+//! How many bytes an agent sends: the packets of the real protocol, for seconds like those of real workers.
 
 use loadstone_engine::{AgentCommand, AgentReport};
 use loadstone_fleet::{Agent, AgentFacts, AgentTask, Controller, FleetNews};
@@ -12,17 +12,17 @@ use crate::sim_bus::MS;
 const S: Nanos = 1_000 * MS;
 const STEP: Nanos = 10 * MS;
 const SECONDS: u32 = 8;
-/// What docs/fleet.md promises of 50 request names, up to so many requests a second of one agent.
-const PROMISED: (u64, u64) = (20_000, 3_000);
+/// The promise of docs/fleet.md for 50 request names: the bytes per second of one agent, up to this request rate.
+const PROMISED_BYTES: (u64, u64) = (20_000, 3_000);
 
-/// A draw from a log-normal distribution (Box and Muller, 1958): as response times are, with a tail.
+/// A sample of a log-normal distribution (Box and Muller, 1958), which has a tail like real response times.
 fn response(random: &mut Xoshiro256PlusPlus, median: Nanos) -> Nanos {
     let mut uniform = || ((random.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
     let normal = (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
     (median as f64 * (0.5 * normal).exp()) as Nanos
 }
 
-/// A second of four workers that made `requests` of so many names, merged as an agent sends it.
+/// A second of four workers with `requests` requests under `names` names, merged as an agent sends it.
 fn second(slice: u32, names: usize, requests: u64, random: &mut Xoshiro256PlusPlus) -> Snapshot {
     let (start, end) = (Nanos::from(slice) * S, Nanos::from(slice + 1) * S);
     let mut parts = (0..4).map(|worker| {
@@ -33,7 +33,7 @@ fn second(slice: u32, names: usize, requests: u64, random: &mut Xoshiro256PlusPl
             .collect();
         for number in 0..requests / 4 {
             let scheduled = start + random.next_u64() % S;
-            // No generator is on time to the nanosecond: response and service times differ, and no bucket is like another.
+            // No generator is exact to the nanosecond: response and service times differ, and so do their buckets.
             let began = scheduled + response(random, MS / 10);
             let took = response(random, (5 + number % names as u64) * MS);
             let wait = took * 9 / 10;
@@ -62,7 +62,7 @@ fn second(slice: u32, names: usize, requests: u64, random: &mut Xoshiro256PlusPl
     merged
 }
 
-/// Bytes that an agent and its controller send each other in a second of a run, there and back.
+/// Bytes per second that an agent and its controller send each other during a run, in each direction.
 fn bytes_a_second(names: usize, requests: u64) -> (u64, u64) {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut controller = Controller::new("0123456789abcdef".to_owned(), 1);
@@ -91,7 +91,7 @@ fn bytes_a_second(names: usize, requests: u64) -> (u64, u64) {
             match news {
                 FleetNews::Gathered(_) => controller.assign("{}"),
                 FleetNews::Report { report: AgentReport::Ready, .. } => {
-                    controller.tell(0, &AgentCommand::Start { zero: Monotonic::with_origin(now) });
+                    controller.send_command(0, &AgentCommand::Start { zero: Monotonic::with_origin(now) });
                     started = Some(now);
                 }
                 FleetNews::Report { report: AgentReport::Snapshot(snapshot), .. } => {
@@ -113,14 +113,14 @@ fn bytes_a_second(names: usize, requests: u64) -> (u64, u64) {
 }
 
 #[test]
-fn fifty_names_take_no_more_than_promised() {
+fn fifty_names_take_no_more_bytes_than_promised() {
     let mut figures = Vec::new();
     for requests in [500, 3_000, 10_000, 50_000] {
         let (there, back) = bytes_a_second(50, requests);
         figures.push(format!("{requests} requests a second: {there} bytes from the agent, {back} to it"));
         println!("{}", figures.last().expect("just pushed"));
     }
-    let (bytes_max, requests) = PROMISED;
+    let (bytes_max, requests) = PROMISED_BYTES;
     let (there, back) = bytes_a_second(50, requests);
     assert!(there + back <= bytes_max, "{figures:?}");
 }

@@ -1,4 +1,4 @@
-//! Calls against servers of plain sockets that say exactly what a test wants.
+//! Calls to servers of plain sockets that send exactly what a test specifies.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -9,8 +9,8 @@ use hyper::Method;
 use loadstone_http_client::{HttpError, HttpTarget, within};
 use url::Url;
 
-/// A server that sends `response` to one request and then keeps the connection open for as long as `hold` lives; its target, and the
-/// head of the request it got.
+/// A server that sends `response` to one request and then keeps the connection open until `hold` is dropped. Returns its target, and a channel with
+/// the head of the request.
 fn server(response: &'static str, hold: Receiver<()>) -> (HttpTarget, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = Url::parse(&format!("http://{}/metrics?all", listener.local_addr().expect("an address"))).expect("a URL");
@@ -32,7 +32,7 @@ fn run<T>(call: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_response_of_any_status_is_handed_over_whole() {
+fn a_response_with_any_status_is_returned_completely() {
     let (_open, hold) = sync_channel(1);
     let (target, heads) = server("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nsorry", hold);
     let (status, body) = run(async {
@@ -56,7 +56,7 @@ fn a_body_longer_than_the_bound_is_refused() {
 }
 
 #[test]
-fn a_server_that_does_not_go_on_is_given_up() {
+fn a_stalled_server_times_out() {
     let (_open, hold) = sync_channel(1);
     let (target, _heads) = server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc", hold);
     let call = async { target.send(target.request(Method::GET, "")).await?.into_body().bytes(100).await };
@@ -65,7 +65,7 @@ fn a_server_that_does_not_go_on_is_given_up() {
 }
 
 #[test]
-fn a_body_that_breaks_off_and_a_port_nobody_listens_on_are_errors() {
+fn an_incomplete_body_and_a_closed_port_are_errors() {
     let (open, hold) = sync_channel(1);
     drop(open);
     let (target, _heads) = server("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc", hold);

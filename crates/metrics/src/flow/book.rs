@@ -1,4 +1,4 @@
-//! Puts the events of all journeys together.
+//! Correlates the events of all journeys.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,22 +11,22 @@ use super::slice::{FlowSlice, FlowStageSlice};
 use super::table::Table;
 use crate::clock::Nanos;
 
-/// Bounds on what a book holds of each flow.
+/// Limits on the memory that a book uses for each flow.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowLimits {
-    /// Open journeys; further starts are counted as unfollowed. Some 50 to 80 bytes each.
+    /// Open journeys. Further starts are counted as unfollowed. About 50 to 80 bytes each.
     pub open_max: usize,
-    /// Journeys that are over and remembered, so that a repeated finish is known as one. 8 to 22 bytes each.
+    /// Ended journeys that are remembered, so that a repeated finish is recognised. 8 to 22 bytes each.
     pub over_max: usize,
-    /// For how long they are remembered at least, while half of `over_max` are not exceeded. Nanoseconds.
+    /// Minimum time for which they are remembered while no more than half of `over_max` are in use. Nanoseconds.
     pub over_ns: u64,
-    /// Finished journeys of which news of stages is still taken, in a flow that has stages. Some 60 to 120 bytes each.
+    /// Finished journeys for which late reports of stages are accepted, in a flow with stages. About 60 to 120 bytes each.
     pub late_max: usize,
-    /// For how long it is taken. Nanoseconds.
+    /// How long such reports are accepted. Nanoseconds.
     pub late_ns: u64,
-    /// Keys with a stage or finish that wait for their start; the oldest is given up for a new one. Some 100 to 190 bytes each.
+    /// Keys with a stage or finish that wait for their start. Beyond this number the oldest is dropped. About 100 to 190 bytes each.
     pub early_max: usize,
-    /// For how long they wait in a flow without a timeout. News of a start may be late by as long as its request takes. Nanoseconds.
+    /// How long they wait in a flow without a timeout. The report of a start may be delayed by the duration of its request. Nanoseconds.
     pub early_ns: u64,
 }
 
@@ -45,11 +45,11 @@ impl Default for FlowLimits {
     }
 }
 
-/// All journeys of a run. Single owner; events may come late and in any order, and are counted in the order of their instants as far as
-/// they are known at the end of each slice.
+/// All journeys of a run. It has a single owner. Events may be late and in any order. They are counted in the order of their instants, as far as they
+/// are known at the end of each slice.
 pub struct FlowBook {
     ledgers: Vec<Ledger>,
-    /// Events that were not counted yet.
+    /// Events that have not been counted yet.
     events: Vec<FlowEvent>,
 }
 
@@ -68,15 +68,15 @@ impl FlowBook {
         Self { ledgers: flows.into_iter().map(|flow| Ledger::new(flow, limits)).collect(), events: Vec::new() }
     }
 
-    /// Takes events; they are counted by the next [`FlowBook::drain`] that reaches their instant.
+    /// Adds events. The next [`FlowBook::drain`] that reaches their instant counts them.
     pub fn take(&mut self, events: impl IntoIterator<Item = FlowEvent>) {
         self.events.extend(events);
     }
 
-    /// Counts everything up to `until` and hands over what became known since the last call: a slice per flow, in their order.
+    /// Counts all events up to `until` and returns what became known since the last call: a slice per flow, in their order.
     pub fn drain(&mut self, until: Nanos) -> Vec<FlowSlice> {
         let mut due: Vec<FlowEvent> = self.events.extract_if(.., |event| event.at <= until).collect();
-        // A start and a finish of the same instant stand in that order.
+        // A start sorts before a finish of the same instant.
         due.sort_by_key(|event| (event.at, event.step));
         for event in due {
             if let Some(ledger) = self.ledgers.get_mut(event.flow as usize) {
@@ -87,35 +87,35 @@ impl FlowBook {
         self.ledgers.iter_mut().map(|ledger| ledger.hand_over(until)).collect()
     }
 
-    /// The last slice of a run: as [`FlowBook::drain`], and journeys that are still open enter it with their age, as lower bounds of
-    /// their times. Keys that still wait for their start are given up.
+    /// The last slice of a run. Works like [`FlowBook::drain`]; in addition, open journeys enter the slice with their age, as lower bounds of their
+    /// times. Keys that still wait for their start are dropped.
     pub fn close(&mut self, at: Nanos) -> Vec<FlowSlice> {
         let until = self.events.iter().map(|event| event.at).fold(at, Nanos::max);
         let mut slices = self.drain(until);
         for (ledger, slice) in self.ledgers.iter().zip(&mut slices) {
             ledger.open.values().for_each(|open| open.bound_by(until.saturating_sub(open.start), slice));
             slice.left_open = ledger.open.len() as u64;
-            ledger.early.values().for_each(|early| early.give_up(slice));
+            ledger.early.values().for_each(|early| early.drop_unstarted(slice));
         }
         slices
     }
 
-    /// Entries of the queue of the first flow, those of ended journeys included.
+    /// Entries in the queue of the first flow, including those of ended journeys.
     #[cfg(test)]
     pub(super) fn queued(&self) -> usize {
         self.ledgers[0].starts.len()
     }
 
-    /// Finished journeys of the first flow whose stages may still be told of.
+    /// Finished journeys of the first flow for which late stages are accepted.
     #[cfg(test)]
     pub(super) fn lingering(&self) -> usize {
         self.ledgers[0].lingering.len()
     }
 
-    /// Places for open journeys of the first flow, taken or not.
+    /// Slots for open journeys of the first flow, used or not.
     #[cfg(test)]
-    pub(super) fn places(&self) -> usize {
-        self.ledgers[0].open.places()
+    pub(super) fn slots(&self) -> usize {
+        self.ledgers[0].open.slots()
     }
 
     /// Open journeys of each flow, as of the last drain.
@@ -127,17 +127,17 @@ impl FlowBook {
 /// An open journey.
 struct Open {
     start: Nanos,
-    /// A bit per stage.
+    /// One bit per stage.
     reached: u32,
 }
 
 impl Open {
-    /// Where it stands: 0 before any stage, else one more than the number of its furthest stage.
-    fn place(&self) -> usize {
+    /// The journey's position: 0 before any stage, otherwise one more than the number of its furthest stage.
+    fn position(&self) -> usize {
         (u32::BITS - self.reached.leading_zeros()) as usize
     }
 
-    /// It has not ended in this time, nor come to the stages that it has not reached.
+    /// Records lower bounds: the journey has not ended within this time, nor reached its remaining stages.
     fn bound_by(&self, ns: u64, slice: &mut FlowSlice) {
         slice.censored.record(ns);
         for (stage, slice) in slice.stages.iter_mut().enumerate() {
@@ -148,18 +148,18 @@ impl Open {
     }
 }
 
-/// A key whose start is not known yet.
+/// A key whose start has not been reported yet.
 #[derive(Default)]
 struct Early {
     stages: Vec<(u8, Nanos)>,
-    /// When it finished, and the latest start of all that had finished before it.
+    /// When it finished, and the latest start of all journeys that had finished before it.
     finish: Option<(Nanos, Nanos)>,
-    /// Journeys had been forgotten when it was first heard of.
+    /// When it was first reported, ended journeys had already been forgotten.
     unclear: bool,
 }
 
 impl Early {
-    fn give_up(&self, slice: &mut FlowSlice) {
+    fn drop_unstarted(&self, slice: &mut FlowSlice) {
         slice.unmatched += 1;
         slice.unclear += u64::from(self.unclear);
     }
@@ -170,16 +170,16 @@ struct Ledger {
     flow: FlowDefinition,
     limits: FlowLimits,
     open: Table<Open>,
-    /// Open journeys by start. Entries of journeys that are over are dropped when they come up, or when they are more than a fifth.
+    /// Open journeys by start. Entries of ended journeys are dropped when they come up, or when they exceed a fifth of the queue.
     starts: BinaryHeap<Reverse<(Nanos, FlowKey)>>,
     over: Memory,
     lingering: Lingering,
     has_forgotten: bool,
     early: Table<Early>,
-    /// By the instant at which they were first heard of.
+    /// By the instant of their first report.
     early_order: VecDeque<(Nanos, FlowKey)>,
-    /// Open journeys by [`Open::place`].
-    places: Vec<u64>,
+    /// Number of open journeys by [`Open::position`].
+    open_by_position: Vec<u64>,
     /// Latest start of all finished journeys.
     newest: Nanos,
     slice: FlowSlice,
@@ -187,7 +187,7 @@ struct Ledger {
 
 impl Ledger {
     fn new(flow: FlowDefinition, limits: FlowLimits) -> Self {
-        let places = vec![0; flow.stages.len() + 1];
+        let open_by_position = vec![0; flow.stages.len() + 1];
         Self {
             slice: Self::blank(&flow),
             lingering: Lingering::new(flow.stages.len(), limits.late_max, limits.late_ns),
@@ -199,7 +199,7 @@ impl Ledger {
             has_forgotten: false,
             early: Table::default(),
             early_order: VecDeque::new(),
-            places,
+            open_by_position,
             newest: 0,
         }
     }
@@ -218,7 +218,7 @@ impl Ledger {
         }
     }
 
-    /// A key whose journey is over begins anew.
+    /// A key whose journey has ended begins a new journey.
     fn start(&mut self, key: FlowKey, at: Nanos) {
         if self.open.contains(key) {
             self.slice.duplicates += 1;
@@ -233,7 +233,7 @@ impl Ledger {
         self.lingering.forget(key);
         self.slice.started += 1;
         self.open.or_insert(key, Open { start: at, reached: 0 });
-        self.places[0] += 1;
+        self.open_by_position[0] += 1;
         self.starts.push(Reverse((at, key)));
         if let Some(Early { stages, finish, .. }) = early {
             stages.into_iter().for_each(|(stage, at)| self.stage(key, stage, at));
@@ -250,9 +250,9 @@ impl Ledger {
                 self.slice.duplicates += 1;
                 return;
             }
-            self.places[open.place()] -= 1;
+            self.open_by_position[open.position()] -= 1;
             open.reached |= bit;
-            self.places[open.place()] += 1;
+            self.open_by_position[open.position()] += 1;
             self.slice.stages[usize::from(stage)].time.record(at.saturating_sub(open.start));
             return;
         }
@@ -264,7 +264,7 @@ impl Ledger {
         }
     }
 
-    /// Of a journey whose start is not known yet.
+    /// Records a stage of a journey whose start is unknown so far.
     fn early_stage(&mut self, key: FlowKey, stage: u8, at: Nanos) {
         let early = self.early(key, at);
         if early.stages.iter().any(|(known, _)| *known == stage) {
@@ -293,13 +293,13 @@ impl Ledger {
         }
     }
 
-    /// `newest`: the latest start of all that had finished when this one did.
+    /// `newest`: the latest start of all journeys that had finished before this one.
     fn finish_open(&mut self, key: FlowKey, at: Nanos, newest: Nanos) {
         let Some(open) = self.open.remove(key) else { return };
-        self.places[open.place()] -= 1;
+        self.open_by_position[open.position()] -= 1;
         let took = at.saturating_sub(open.start);
         let forgotten = self.over.remember(key, Over::Finished, at);
-        self.forgot(forgotten);
+        self.count_forgotten(forgotten);
         if let Some(timeout) = self.flow.timeout_ns.filter(|timeout| took > *timeout) {
             self.slice.timed_out += 1;
             open.bound_by(timeout, &mut self.slice);
@@ -316,7 +316,7 @@ impl Ledger {
         self.newest = self.newest.max(open.start);
     }
 
-    fn forgot(&mut self, journeys: u64) {
+    fn count_forgotten(&mut self, journeys: u64) {
         self.slice.forgotten += journeys;
         self.has_forgotten |= journeys > 0;
     }
@@ -325,31 +325,31 @@ impl Ledger {
     fn early(&mut self, key: FlowKey, at: Nanos) -> &mut Early {
         if !self.early.contains(key) {
             if self.early.len() >= self.limits.early_max {
-                self.give_up_early();
+                self.drop_oldest_early();
             }
             self.early_order.push_back((at, key));
         }
         self.early.or_insert(key, Early { unclear: self.has_forgotten, ..Early::default() })
     }
 
-    /// Gives up the key that has waited longest for its start.
-    fn give_up_early(&mut self) {
+    /// Drops the key that has waited longest for its start.
+    fn drop_oldest_early(&mut self) {
         while let Some((_, key)) = self.early_order.pop_front() {
             if let Some(early) = self.early.remove(key) {
-                early.give_up(&mut self.slice);
+                early.drop_unstarted(&mut self.slice);
                 return;
             }
         }
     }
 
-    /// Gives up what has waited too long, and forgets what ended long ago.
+    /// Drops keys that have waited too long, and forgets journeys that ended long ago.
     fn expire(&mut self, now: Nanos) {
         self.expire_early(now);
         if let Some(timeout) = self.flow.timeout_ns {
             self.expire_open(now, timeout);
         }
         let forgotten = self.over.forget_until(now);
-        self.forgot(forgotten);
+        self.count_forgotten(forgotten);
         self.lingering.forget_until(now);
     }
 
@@ -357,29 +357,29 @@ impl Ledger {
         while let Some((start, key)) = self.oldest().filter(|(start, _)| start.saturating_add(timeout) < now) {
             let Some(open) = self.open.remove(key) else { break };
             debug_assert_eq!(open.start, start);
-            self.places[open.place()] -= 1;
+            self.open_by_position[open.position()] -= 1;
             self.slice.timed_out += 1;
             open.bound_by(timeout, &mut self.slice);
             let forgotten = self.over.remember(key, Over::GivenUp, now);
-            self.forgot(forgotten);
+            self.count_forgotten(forgotten);
         }
     }
 
     fn expire_early(&mut self, now: Nanos) {
         let patience = self.flow.timeout_ns.unwrap_or(self.limits.early_ns);
         while let Some((at, key)) = self.early_order.front().copied() {
-            // Entries of keys whose start has come are swept on the way.
+            // Entries of keys whose start has arrived are removed here, too.
             if self.early.contains(key) && at.saturating_add(patience) >= now {
                 break;
             }
             self.early_order.pop_front();
             if let Some(early) = self.early.remove(key) {
-                early.give_up(&mut self.slice);
+                early.drop_unstarted(&mut self.slice);
             }
         }
     }
 
-    /// The open journey that started first.
+    /// The open journey with the earliest start.
     fn oldest(&mut self) -> Option<(Nanos, FlowKey)> {
         loop {
             let Reverse((start, key)) = *self.starts.peek()?;
@@ -391,20 +391,20 @@ impl Ledger {
     }
 
     fn hand_over(&mut self, now: Nanos) -> FlowSlice {
-        self.tidy();
+        self.compact_queues();
         let oldest = self.oldest();
         let mut slice = std::mem::replace(&mut self.slice, Self::blank(&self.flow));
         slice.backlog = self.open.len() as u64;
         slice.oldest_ns = oldest.map_or(0, |(start, _)| now.saturating_sub(start));
         slice.early = self.early.len() as u64;
-        for (stage, backlog) in slice.stages.iter_mut().zip(self.places.iter().skip(1)) {
+        for (stage, backlog) in slice.stages.iter_mut().zip(self.open_by_position.iter().skip(1)) {
             stage.backlog = *backlog;
         }
         slice
     }
 
-    /// Sweeps queues in which more than a fifth are entries of journeys that have ended.
-    fn tidy(&mut self) {
+    /// Compacts queues in which more than a fifth of the entries belong to ended journeys.
+    fn compact_queues(&mut self) {
         if is_stale(self.starts.len(), self.open.len()) {
             let open = &self.open;
             self.starts.retain(|Reverse((start, key))| open.get(*key).is_some_and(|open| open.start == *start));

@@ -1,4 +1,4 @@
-//! What is declared of a flow, and what is told of its journeys.
+//! The definition of a flow, and the events of its journeys.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU64;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
 
-/// A journey's key, hashed to 64 bits: of ten million keys any two are taken for one with a probability of 3·10⁻⁶.
+/// A journey's key, hashed to 64 bits. Among ten million keys, the probability that any two collide is 3·10⁻⁶.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FlowKey(NonZeroU64);
 
 impl FlowKey {
-    /// The same text gives the same key on every thread, and on every machine that has this version.
+    /// The same string yields the same key on every thread, and on every machine with this version.
     pub fn of(text: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
@@ -29,34 +29,34 @@ impl FlowKey {
     }
 }
 
-/// What happened to a journey.
+/// An event of a journey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowStep {
     Start,
-    /// It has reached the stage of this number.
+    /// The journey has reached the stage with this number.
     Stage(u8),
     Finish,
 }
 
-/// Something that happened to one journey.
+/// An event of one journey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEvent {
-    /// Number of the flow, in the order in which they were given to [`FlowBook::new`](super::FlowBook::new).
+    /// Number of the flow, in the order passed to [`FlowBook::new`](super::FlowBook::new).
     pub flow: u32,
     pub key: FlowKey,
     pub step: FlowStep,
-    /// When it happened. A start may lie in the past: when the request that made it was *due*.
+    /// When it happened. A start may lie in the past: it counts from when its request was *due*.
     pub at: Nanos,
 }
 
-/// What a flow is.
+/// The definition of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowDefinition {
     pub name: Arc<str>,
-    /// A journey that takes longer is given up as lost. Nanoseconds.
+    /// A journey that takes longer counts as lost. Nanoseconds.
     pub timeout_ns: Option<u64>,
-    /// Names of the stages in the order in which journeys pass them; at most [`FlowDefinition::STAGES_MAX`].
+    /// Names of the stages in the order in which journeys pass them. At most [`FlowDefinition::STAGES_MAX`].
     pub stages: Vec<Arc<str>>,
 }
 

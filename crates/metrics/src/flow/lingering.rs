@@ -1,4 +1,4 @@
-//! Journeys that have finished, for as long as news of their stages may come: who saw the end may tell of it at once, who sees a stage once a second.
+//! Finished journeys for which stages may still be reported. A finish may be reported at once by its observer, a stage only once a second by another.
 
 use std::collections::VecDeque;
 
@@ -10,26 +10,26 @@ use crate::clock::Nanos;
 struct Finished {
     start: Nanos,
     finish: Nanos,
-    /// A bit per stage.
+    /// One bit per stage.
     reached: u32,
 }
 
-/// What becomes of news of a stage.
+/// The result of a late report of a stage.
 pub(super) enum LateStage {
-    /// It was reached so long after the start. Nanoseconds.
+    /// The stage was reached this long after the start. Nanoseconds.
     Reached(Nanos),
-    /// It had been told before, or would have been reached after the finish.
+    /// The stage was reported before, or lies after the finish.
     Repeated,
-    /// Nobody of this key is remembered.
+    /// No journey with this key is remembered.
     Unknown,
 }
 
-/// The latest of one flow, in the order in which they finished. Some 60 to 120 bytes each.
+/// The latest finished journeys of one flow, in the order in which they finished. About 60 to 120 bytes each.
 pub(super) struct Lingering {
     journeys: Table<Finished>,
-    /// Entries of journeys of which all is known stay until their time has come.
+    /// Entries of completely known journeys remain until their time has passed.
     order: VecDeque<(Nanos, FlowKey)>,
-    /// A bit for each of the flow's stages.
+    /// One bit for each of the flow's stages.
     all: u32,
     span_ns: u64,
     max: usize,
@@ -41,7 +41,7 @@ impl Lingering {
         Self { journeys: Table::default(), order: VecDeque::new(), all, span_ns, max }
     }
 
-    /// Keeps one of which not all stages are known.
+    /// Remembers a journey some of whose stages are unknown.
     pub(super) fn keep(&mut self, key: FlowKey, (start, finish): (Nanos, Nanos), reached: u32) {
         if reached == self.all {
             return;
@@ -68,7 +68,7 @@ impl Lingering {
         LateStage::Reached(took)
     }
 
-    /// The key begins anew.
+    /// Forgets the key, since it begins a new journey.
     pub(super) fn forget(&mut self, key: FlowKey) {
         self.journeys.remove(key);
     }

@@ -1,22 +1,22 @@
-//! A bounded memory of journeys that are over.
+//! A bounded memory of journeys that have ended.
 
 use super::event::FlowKey;
 use super::table::Table;
 use crate::clock::Nanos;
 
-/// How a journey came to its end.
+/// How a journey ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
     Finished,
     GivenUp,
 }
 
-/// Remembers each journey that is over for `span_ns`, or until `max / 2` others have ended; and none for more than two spans. 8 to 22 bytes each.
+/// Remembers each ended journey for `span_ns`, or until `max / 2` others have ended, and none for longer than two spans. 8 to 22 bytes each.
 pub(super) struct Memory {
     young: Generation,
-    /// Forgotten as a whole when the young ones become the old ones.
+    /// Forgotten as a whole when the young generation becomes the old one.
     old: Generation,
-    /// When the young ones began.
+    /// When the young generation began.
     since: Nanos,
     span_ns: u64,
     max: usize,
@@ -27,14 +27,14 @@ impl Memory {
         Self { young: Generation::default(), old: Generation::default(), since: 0, span_ns, max }
     }
 
-    /// Returns how many others were forgotten for it. Whoever is remembered already is forgotten first.
+    /// Returns how many others were forgotten to make room. An existing entry of the same key is forgotten first.
     pub(super) fn remember(&mut self, key: FlowKey, over: Over, at: Nanos) -> u64 {
         let forgotten = if self.young.len() >= self.max.div_ceil(2) { self.turn(at) } else { 0 };
         self.young.of(over).or_insert(key, ());
         forgotten
     }
 
-    /// Returns how many were forgotten because their time has come.
+    /// Returns how many were forgotten because their time has passed.
     pub(super) fn forget_until(&mut self, now: Nanos) -> u64 {
         if now.saturating_sub(self.since) < self.span_ns { 0 } else { self.turn(now) }
     }
@@ -43,12 +43,12 @@ impl Memory {
         self.young.get(key).or_else(|| self.old.get(key))
     }
 
-    /// Journeys that were given up count as finished from now on. Returns how it had ended.
+    /// A lost journey counts as finished from now on. Returns how it had ended.
     pub(super) fn finish(&mut self, key: FlowKey) -> Option<Over> {
         [&mut self.young, &mut self.old].into_iter().find_map(|generation| generation.finish(key))
     }
 
-    /// The key begins anew.
+    /// Forgets the key, since it begins a new journey.
     pub(super) fn forget(&mut self, key: FlowKey) {
         for generation in [&mut self.young, &mut self.old] {
             generation.finished.remove(key);
@@ -58,7 +58,7 @@ impl Memory {
 
     fn turn(&mut self, at: Nanos) -> u64 {
         let forgotten = self.old.len();
-        // The places of the old ones serve the next: memory does not rise and fall.
+        // The old generation's slots are reused, so memory use does not fluctuate.
         self.old.finished.clear();
         self.old.given_up.clear();
         std::mem::swap(&mut self.young, &mut self.old);
@@ -67,7 +67,7 @@ impl Memory {
     }
 }
 
-/// Journeys that ended in one span of time.
+/// Journeys that ended within one span of time.
 #[derive(Default)]
 struct Generation {
     finished: Table<()>,

@@ -1,8 +1,8 @@
 //! Flows: asynchronous journeys that start in one place and finish in another, correlated by a key.
 //!
-//! Read [`FlowEvent`] first (what scenarios, stubs, hooks and observers report), then [`FlowBook`] (puts the events of all of them
-//! together) and [`FlowSlice`] (one second of one flow, carried by [`crate::Snapshot`]). Every number is defined in docs/metrics.md.
-//! Deliberately absent: percentiles over a run (`analysis`), threads and channels, the texts of keys.
+//! Read [`FlowEvent`] first (reported by scenarios, stubs, hooks and observers), then [`FlowBook`] (correlates the events of all sources) and
+//! [`FlowSlice`] (one second of one flow, carried by [`crate::Snapshot`]). Every number is defined in docs/metrics.md. Deliberately absent:
+//! percentiles over a run (`analysis`), threads and channels, the original strings of keys.
 
 mod book;
 mod event;

@@ -16,49 +16,49 @@ pub struct FlowSlice {
     pub started: u64,
     /// Journeys that ended within the flow's timeout.
     pub finished: u64,
-    /// Journeys given up as lost: the timeout passed without a finish.
+    /// Journeys counted as lost: the timeout passed without a finish.
     #[serde(skip_serializing_if = "is_zero")]
     pub timed_out: u64,
-    /// Finishes of journeys that had been given up; they stay counted in `timed_out`.
+    /// Finishes of journeys that had been counted as lost. They remain in `timed_out`.
     #[serde(skip_serializing_if = "is_zero")]
     pub late: u64,
-    /// Starts of open journeys, and stages and finishes that had been seen before.
+    /// Repeated starts of open journeys, and repeated stages and finishes.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: u64,
-    /// Keys with a stage or finish whose start never came (nor in the time that it had).
+    /// Keys with a stage or finish whose start was not reported in time.
     #[serde(skip_serializing_if = "is_zero")]
     pub unmatched: u64,
-    /// Of `unmatched`: heard of when journeys had been forgotten already, so it may have been a repeat for one of those.
+    /// The part of `unmatched` that was first reported after ended journeys had been forgotten. It may repeat an event of one of those.
     #[serde(skip_serializing_if = "is_zero")]
     pub unclear: u64,
-    /// Starts that could not be followed: too many journeys were open.
+    /// Starts that were not followed, since too many journeys were open.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfollowed: u64,
-    /// Ended journeys that were forgotten to stay within memory; a repeated finish of one counts as unmatched, and unclear.
+    /// Ended journeys that were forgotten to limit memory. A repeated finish of one counts as unmatched and unclear.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten: u64,
     /// Open journeys, at the slice's end.
     pub backlog: u64,
-    /// Age of the oldest open journey at the slice's end; 0 when none is open. Nanoseconds.
+    /// Age of the oldest open journey at the slice's end. 0 if none is open. Nanoseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub oldest_ns: u64,
     /// Keys with a stage or finish that wait for their start, at the slice's end.
     #[serde(skip_serializing_if = "is_zero")]
     pub early: u64,
-    /// Open when the book was closed; only in the last slice of a run.
+    /// Journeys that were open when the book was closed. Only in the last slice of a run.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_open: u64,
     /// End-to-end times of `finished`.
     #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub time: Histogram,
-    /// Lower bounds: the timeout of each of `timed_out`, the age of each of `left_open`.
+    /// Lower bounds: the timeout of each journey in `timed_out`, the age of each in `left_open`.
     #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub censored: Histogram,
-    /// One value per finished journey that another had overtaken: how much later the latest-started one that finished before it
-    /// had started.
+    /// One value per finished journey that another journey had overtaken. It is the time between its start and the latest start of a journey that
+    /// finished before it.
     #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub overtaken: Histogram,
-    /// When the last of `finished` ended; 0 when none did.
+    /// When the last of `finished` ended. 0 if none did.
     #[serde(skip_serializing_if = "is_zero")]
     pub last_finish: Nanos,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -72,10 +72,10 @@ pub struct FlowStageSlice {
     pub name: Arc<str>,
     /// Open journeys that have reached this stage and no later one, at the slice's end.
     pub backlog: u64,
-    /// Times from a journey's start until it reached the stage; one value per journey that did.
+    /// Times from a journey's start until it reached the stage. One value per journey that reached it.
     #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub time: Histogram,
-    /// Lower bounds: journeys given up, or open at the end of the run, that had not reached it.
+    /// Lower bounds: journeys that were lost, or open at the end of the run, without having reached the stage.
     #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub censored: Histogram,
 }
@@ -85,7 +85,7 @@ fn is_zero(value: &u64) -> bool {
 }
 
 impl FlowSlice {
-    /// Adds a later slice of the same flow: counts add up, levels are the later ones.
+    /// Adds a later slice of the same flow. Counts add up; levels are those of the later slice.
     pub fn merge(&mut self, later: &FlowSlice) {
         self.started += later.started;
         self.finished += later.finished;

@@ -1,28 +1,29 @@
-//! A hash table whose size depends only on how much it holds at once.
+//! A hash table whose size depends only on its largest number of entries at one time.
 
 use super::event::FlowKey;
 
-/// Places of a new table; a power of two.
-const FIRST_PLACES: usize = 8;
+/// Slots of a new table. A power of two.
+const INITIAL_SLOTS: usize = 8;
 
-/// Values by key. Linear probing; a removal moves up what follows (Knuth, *The Art of Computer Programming* 3, 1998, algorithm 6.4R).
+/// Values by key. It uses linear probing, and a removal shifts the following entries back (Knuth, *The Art of Computer Programming* 3, 1998,
+/// algorithm 6.4R).
 ///
-/// The standard library's map marks the places of removed keys instead. Where keys come and go at a constant number, the marks fill it, and it grows to
-/// twice what it needs after hours.
+/// The standard library's map leaves tombstones for removed keys instead. If keys come and go at a constant number, tombstones fill the map, and
+/// after hours it grows to twice the size it needs.
 pub(super) struct Table<V> {
-    /// A power of two of them, at most three quarters taken. Keys are hashes already, so the last bits of one say where it belongs.
-    places: Vec<Option<(FlowKey, V)>>,
+    /// A power of two, at most three quarters used. Keys are hashes already, so their last bits are the home slot.
+    slots: Vec<Option<(FlowKey, V)>>,
     len: usize,
 }
 
 impl<V> Default for Table<V> {
     fn default() -> Self {
-        Self { places: empty(FIRST_PLACES), len: 0 }
+        Self { slots: empty(INITIAL_SLOTS), len: 0 }
     }
 }
 
-fn empty<V>(places: usize) -> Vec<Option<(FlowKey, V)>> {
-    std::iter::repeat_with(|| None).take(places).collect()
+fn empty<V>(slots: usize) -> Vec<Option<(FlowKey, V)>> {
+    std::iter::repeat_with(|| None).take(slots).collect()
 }
 
 impl<V> Table<V> {
@@ -35,40 +36,40 @@ impl<V> Table<V> {
     }
 
     pub(super) fn get(&self, key: FlowKey) -> Option<&V> {
-        self.places[self.place(key)].as_ref().map(|(_, value)| value)
+        self.slots[self.slot(key)].as_ref().map(|(_, value)| value)
     }
 
     pub(super) fn get_mut(&mut self, key: FlowKey) -> Option<&mut V> {
-        let place = self.place(key);
-        self.places[place].as_mut().map(|(_, value)| value)
+        let slot = self.slot(key);
+        self.slots[slot].as_mut().map(|(_, value)| value)
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &V> {
-        self.places.iter().flatten().map(|(_, value)| value)
+        self.slots.iter().flatten().map(|(_, value)| value)
     }
 
-    /// The value that the key has, or else this one.
+    /// The value of the key. Inserts `value` if the key has none.
     pub(super) fn or_insert(&mut self, key: FlowKey, value: V) -> &mut V {
-        if (self.len + 1) * 4 > self.places.len() * 3 {
+        if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        let place = self.place(key);
-        self.len += usize::from(self.places[place].is_none());
-        let (_, value) = self.places[place].get_or_insert((key, value));
+        let slot = self.slot(key);
+        self.len += usize::from(self.slots[slot].is_none());
+        let (_, value) = self.slots[slot].get_or_insert((key, value));
         value
     }
 
     pub(super) fn remove(&mut self, key: FlowKey) -> Option<V> {
-        let mut hole = self.place(key);
-        let (_, value) = self.places[hole].take()?;
+        let mut hole = self.slot(key);
+        let (_, value) = self.slots[hole].take()?;
         self.len -= 1;
         let mask = self.mask();
         let mut next = (hole + 1) & mask;
-        while let Some((held, _)) = &self.places[next] {
-            // It may move where a search that begins at its home still comes by.
+        while let Some((held, _)) = &self.slots[next] {
+            // The entry may move to where a search from its home slot still finds it.
             let from_home = next.wrapping_sub(home(*held, mask)) & mask;
             if from_home >= next.wrapping_sub(hole) & mask {
-                self.places.swap(hole, next);
+                self.slots.swap(hole, next);
                 hole = next;
             }
             next = (next + 1) & mask;
@@ -76,38 +77,38 @@ impl<V> Table<V> {
         Some(value)
     }
 
-    /// Keeps its places.
+    /// Removes all entries and keeps the allocated slots.
     pub(super) fn clear(&mut self) {
-        self.places.fill_with(|| None);
+        self.slots.fill_with(|| None);
         self.len = 0;
     }
 
-    /// Where the key is, or the empty place where it belongs.
-    fn place(&self, key: FlowKey) -> usize {
+    /// The slot of the key, or the empty slot where it would be inserted.
+    fn slot(&self, key: FlowKey) -> usize {
         let mask = self.mask();
-        let mut place = home(key, mask);
-        while self.places[place].as_ref().is_some_and(|(held, _)| *held != key) {
-            place = (place + 1) & mask;
+        let mut slot = home(key, mask);
+        while self.slots[slot].as_ref().is_some_and(|(held, _)| *held != key) {
+            slot = (slot + 1) & mask;
         }
-        place
+        slot
     }
 
     fn mask(&self) -> usize {
-        self.places.len() - 1
+        self.slots.len() - 1
     }
 
     fn grow(&mut self) {
-        let more = empty(self.places.len() * 2);
-        let held = std::mem::replace(&mut self.places, more);
+        let more = empty(self.slots.len() * 2);
+        let held = std::mem::replace(&mut self.slots, more);
         for (key, value) in held.into_iter().flatten() {
-            let place = self.place(key);
-            self.places[place] = Some((key, value));
+            let slot = self.slot(key);
+            self.slots[slot] = Some((key, value));
         }
     }
 
     #[cfg(test)]
-    pub(super) fn places(&self) -> usize {
-        self.places.len()
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
     }
 }
 
@@ -124,9 +125,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Few keys of few homes, so that searches run into each other and over the end.
+        /// Few keys with few home slots, so that searches collide and wrap around.
         #[test]
-        fn holds_what_the_standard_map_holds(steps in proptest::collection::vec((0u64..40, any::<bool>(), any::<u32>()), 1..400)) {
+        fn behaves_like_the_standard_map(steps in proptest::collection::vec((0u64..40, any::<bool>(), any::<u32>()), 1..400)) {
             let (mut table, mut map) = (Table::default(), HashMap::new());
             for (number, inserts, value) in steps {
                 let key = FlowKey::numbered(1 + number % 5 + (number / 5) * 64 + 5);
@@ -145,17 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_come_and_go_need_no_more_places() {
+    fn insertions_and_removals_need_no_more_slots() {
         let mut table = Table::default();
         let key = |number: u64| FlowKey::of(&number.to_string());
         for number in 0..1_500 {
             table.or_insert(key(number), ());
         }
-        let places = table.places();
+        let slots = table.slots();
         for number in 0..50_000 {
             table.remove(key(number));
             table.or_insert(key(number + 1_500), ());
         }
-        assert_eq!((table.len(), table.places(), places), (1_500, 2_048, 2_048));
+        assert_eq!((table.len(), table.slots(), slots), (1_500, 2_048, 2_048));
     }
 }

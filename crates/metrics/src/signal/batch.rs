@@ -1,4 +1,4 @@
-//! What travels from a source of signals to whoever records them: readings, and what befell the source.
+//! The message from a source of signals to their recorder: readings, and events of the source.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::clock::Nanos;
 use crate::flow::FlowEvent;
 use crate::span::TraceBatch;
 
-/// What one source read since its last batch, and what befell it.
+/// The readings of one source since its last batch, and its events.
 #[derive(Debug, Clone)]
 pub struct SignalBatch {
-    /// The observer that its signals belong to.
+    /// The observer to which the signals belong.
     pub observer: Arc<str>,
     pub points: Vec<(Arc<Signal>, SignalPoint)>,
     pub notices: Vec<SignalNotice>,
-    /// What it has learnt of journeys.
+    /// Events of journeys that the source observed.
     pub flow_events: Vec<FlowEvent>,
-    /// What it has learnt of the run's traces.
+    /// Traces of the run that the source received.
     pub traces: TraceBatch,
 }
 
-/// Something a reader of the signals must know.
+/// An event that a reader of the signals must know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalNotice {
     pub observer: Arc<str>,
@@ -30,19 +30,19 @@ pub struct SignalNotice {
     pub at: Nanos,
     #[serde(flatten)]
     pub kind: NoticeKind,
-    /// For people.
+    /// The message for users.
     pub message: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum NoticeKind {
-    /// It could not read; a gap begins. Sent once per gap.
+    /// The source could not read, and a gap begins. Sent once per gap.
     Failed,
-    /// It reads again; the gap began at `since`.
+    /// The source reads again. The gap began at `since`.
     Recovered { since: Nanos },
-    /// Some of what it saw was not taken: too many series, or nobody emptied the channel.
+    /// Some readings were dropped: too many series, or the channel was full.
     Incomplete,
-    /// Something to know of what it reads; nothing is missing for it.
+    /// A remark about the readings. Nothing is missing because of it.
     Remark,
 }

@@ -1,8 +1,7 @@
 //! Signals: time series of the system under test, as observers and stubs read them.
 //!
-//! Read [`Signal`] first (name, unit, meaning), then [`Role`] (the vocabulary that observers write and rules read). A
-//! [`SignalBatch`] carries readings from a source to whoever records them. Deliberately absent: how anything is read (`observe`), and what
-//! follows from it (`analysis`).
+//! Read [`Signal`] first (name, unit, meaning), then [`Role`] (the vocabulary that observers write and rules read). A [`SignalBatch`] carries
+//! readings from a source to their recorder. Deliberately absent: how a source reads them (`observe`), and conclusions from them (`analysis`).
 
 mod batch;
 mod role;

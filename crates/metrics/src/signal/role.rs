@@ -1,13 +1,13 @@
-//! What a signal means, whoever observed it.
+//! The meaning of a signal, independent of its observer.
 //!
-//! Observers write roles; rules read roles and never names. An observer of another database or runtime makes the rules speak
-//! by giving its signals these roles. A role without a reader is only a label, and a reader without a writer is silent.
+//! Observers write roles; rules read roles and never names. To apply the rules to another database or runtime, its observer gives its signals these
+//! roles. A role without a reader is only a label. A rule whose roles no observer writes never applies.
 
 use serde::{Deserialize, Serialize};
 
-/// The meaning of a signal. Each says what one reading is; a counter's reading is its growth per second.
+/// The meaning of a signal. Each variant describes one reading; a counter's reading is its growth per second.
 ///
-/// Signals with a [`Signal::part`](crate::Signal::part) tell of one part of what is observed: a pool, a device, a queue.
+/// Signals with a [`Signal::part`](crate::Signal::part) describe one part of the observed system: a pool, a device, a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -18,7 +18,7 @@ pub enum Role {
     MachineCpu,
     /// Cores without work.
     MachineIdle,
-    /// Cores without work while a process waits for a disk.
+    /// Cores that are idle while a process waits for a disk.
     MachineIoWait,
     /// Cores' worth of time taken by the hypervisor.
     MachineSteal,
@@ -30,13 +30,13 @@ pub enum Role {
     DiskQueue,
     /// Bytes per second that a network device received. Part: the device.
     NetworkReceived,
-    /// … that it sent.
+    /// … that the device sent.
     NetworkSent,
-    /// … that its link can carry, either way.
+    /// … that its link can carry in either direction.
     NetworkSpeed,
-    /// TCP segments sent again, per second.
+    /// TCP segments retransmitted per second.
     Retransmissions,
-    /// Connection requests (SYN) sent again, per second.
+    /// Connection requests (SYN) retransmitted per second.
     SynRetransmissions,
 
     // A process, or all processes that serve one port.
@@ -46,7 +46,7 @@ pub enum Role {
     ProcessCpuMax,
     /// Cores in use by its busiest thread.
     ProcessThreadCpuMax,
-    /// Seconds per second that threads were ready to run and waited for a core.
+    /// Seconds per second that threads were ready to run but waited for a core.
     ProcessRunDelay,
     ProcessThreads,
     /// Resident memory in bytes.
@@ -55,7 +55,7 @@ pub enum Role {
     ProcessDescriptorsMax,
 
     // A control group.
-    /// Share of the time in which the group was held back by its processor limit.
+    /// Share of the time in which its CPU limit throttled the group.
     GroupThrottled,
     /// Cores in use.
     GroupCpu,
@@ -66,39 +66,39 @@ pub enum Role {
     /// Bytes that it may use.
     GroupMemoryMax,
 
-    // A pool whose members are handed out one user at a time: connections, threads. Part: the pool.
+    // A pool whose members serve one user at a time: connections, threads. Part: the pool.
     PoolInUse,
-    /// Members that nobody uses.
+    /// Idle members.
     PoolIdle,
-    /// Those who wait for a member.
+    /// Requests that wait for a member.
     PoolWaiting,
-    /// Members there are, used or not.
+    /// Existing members, used or not.
     PoolSize,
-    /// Members there may be.
+    /// Maximum number of members.
     PoolSizeMax,
     /// Seconds per second spent waiting for a member.
     PoolWaitTime,
     /// Seconds per second that members were in use.
     PoolUseTime,
-    /// Members handed out per second.
+    /// Members acquired per second.
     PoolAcquisitions,
 
-    // A database's sessions, each in one state at a time.
-    /// Sessions with a statement running or waiting.
+    // A database's sessions. Each session is in one state at a time.
+    /// Sessions with a statement that runs or waits.
     SessionsActive,
-    /// Sessions with a transaction open and no statement.
+    /// Sessions with an open transaction and no statement.
     SessionsIdleInTransaction,
-    /// Sessions there may be.
+    /// Maximum number of sessions.
     SessionsMax,
-    /// Active sessions that compute.
+    /// Active sessions that use the CPU.
     SessionsOnCpu,
-    /// Active sessions by what they wait for: for a lock on rows or tables. Label `wait` names the event, as do the following.
+    /// Active sessions by wait event: waiting for a lock on rows or tables. Label `wait` names the event, also for the following roles.
     SessionsWaitingForLock,
-    /// … until a commit's log is on disk, in the binary log, or at a replica.
+    /// … until a commit's log is written to disk, to the binary log, or to a replica.
     SessionsWaitingForCommit,
     /// … for data to be read from disk.
     SessionsWaitingForRead,
-    /// … for the client, a timer or work: not held up by the database.
+    /// … for the client, a timer or work. The database is not the cause of the wait.
     SessionsWaitingIdle,
     /// … for anything else inside the database.
     SessionsWaitingForOther,
@@ -106,17 +106,17 @@ pub enum Role {
     SessionsByStatement,
     /// Sessions that another session blocks.
     SessionsBlocked,
-    /// The same by statement. Labels `statement` and `by`.
+    /// Blocked sessions by statement. Labels `statement` and `by`.
     SessionsBlockedBy,
-    /// Statements or commands that clients sent per second, whatever they say, those of the observer included.
+    /// Statements or commands per second that clients sent, of any kind, including those of the observer.
     Statements,
     /// Executions of a statement per second, as the database counts them. Label `statement`.
     StatementCalls,
-    /// Seconds per second that they took. Label `statement`.
+    /// Seconds per second that these executions took. Label `statement`.
     StatementTime,
     /// Transactions committed per second.
     Commits,
-    /// Of these, the observer's own.
+    /// The observer's own share of these.
     ObserverCommits,
 
     // A queue. Part: its name.
@@ -124,22 +124,23 @@ pub enum Role {
     QueueLength,
 
     // A language runtime.
-    /// Seconds that a task is late because the event loop is busy.
+    /// Delay of a task in seconds because the event loop is busy.
     EventLoopDelay,
     /// Share of the time in which the event loop had work.
     EventLoopBusy,
     /// Cores in use by the process of the event loop.
     EventLoopCpu,
-    /// Work given to the runtime's own threads, waiting or served. Label `type`.
+    /// Work for the runtime's own threads, waiting or running. Label `type`.
     RuntimeWork,
-    /// How much of one type its threads do at a time. Label `type`.
+    /// How much work of one type the threads do at a time. Label `type`.
     RuntimeWorkMax,
-    /// Cores in use by function. Label `function` is what computes, `under` the system's own code that called it, innermost first.
+    /// Cores in use by function. Label `function` is the function that computes. Label `under` is the system's own code that called it, innermost
+    /// first.
     FunctionCpu,
-    /// How many samples stand for a second of that: what its numbers can carry.
+    /// Samples per second of that CPU time, which limit the precision of its numbers.
     FunctionSamples,
-    /// Threads at work by what they do: compute. Labels, as with the following: `threads` is what they are called, `at` the call in which they are,
-    /// `under` the system's own code that made it, innermost first.
+    /// Active threads by what they do: computing. Labels, also for the following roles: `threads` is their name, `at` the current call, `under` the
+    /// system's own code that called it, innermost first.
     ThreadsOnCpu,
     /// … wait for a lock of the process.
     ThreadsWaitingForLock,
@@ -157,31 +158,31 @@ pub enum Role {
     HeapUsed,
     HeapMax,
 
-    // What the system calls: a stub of the test file.
+    // Dependencies that the system calls: a stub of the test file.
     /// Calls that arrived, per second.
     Calls,
     /// Calls in progress, mean over the second.
     CallsInFlight,
-    /// Calls in progress, most at once.
+    /// The most calls in progress at one time.
     CallsInFlightMax,
-    /// Mean time that a call took at the dependency. Seconds.
+    /// Mean duration of a call at the dependency. Seconds.
     CallHold,
-    /// Calls answered as asked, per second.
+    /// Calls per second that the dependency answered normally.
     CallsAnswered,
-    /// Calls turned away by a limit, per second.
+    /// Calls per second that a limit rejected.
     CallsRejected,
-    /// Calls that met a fault, per second.
+    /// Calls per second that met an injected fault.
     CallsFaulted,
-    /// Questions for a name at a name server of the test, per second. Label `name`.
+    /// Queries for a name at a name server of the test, per second. Label `name`.
     NameLookups,
-    /// For how long an answer to a question for a name may be believed. Seconds. Label `name`.
+    /// The time to live of the answer to a query for a name. Seconds. Label `name`.
     NameBelieved,
-    /// Which of its addresses a name has, counted from 1. Label `name`.
+    /// The current address of a name, as an index from 1. Label `name`.
     NameAddress,
 }
 
 impl Role {
-    /// What its seconds per second are a number of, which may be more than one; `None` where they are a share of something.
+    /// The unit of its seconds per second, which may exceed one. `None` if they are a share of something.
     pub(crate) fn counted_in(self) -> Option<&'static str> {
         match self {
             Role::ProcessCpu

@@ -18,7 +18,7 @@ pub enum SignalKind {
     Counter,
 }
 
-/// What a time series is. Make one with [`Signal::new`], which builds the name: `observer/metric{label=value}`, unique within a run.
+/// The description of a time series. Create it with [`Signal::new`], which builds the name: `observer/metric{label=value}`, unique within a run.
 ///
 /// ```
 /// use loadstone_metrics::{Role, Signal, SignalKind, unit};
@@ -34,20 +34,20 @@ pub enum SignalKind {
 pub struct Signal {
     /// `process:8080/cpu`, `postgres/sessions{wait=Lock:tuple}`.
     pub name: String,
-    /// Which observer reads it; signals of one observer are drawn as one band.
+    /// The observer that reads it. Signals of one observer are drawn as one band.
     pub observer: String,
     pub kind: SignalKind,
-    /// One of [`unit`], or whatever an exporter says.
+    /// One of [`unit`], or the unit that an exporter reports.
     pub unit: String,
-    /// One line for people.
+    /// One line for users.
     pub help: String,
-    /// What it means, where that is known.
+    /// Its meaning, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Which part of what the observer watches it tells of: the pool, the device, the queue. Empty: the whole.
+    /// The part of the observed system that it describes: the pool, the device, the queue. Empty: the whole.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
-    /// The labels in its name, in that order. One that has no value is a tag and stands in the name alone, without `=`.
+    /// The labels in its name, in that order. A label without a value is a tag and appears in the name alone, without `=`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<(String, String)>,
 }
@@ -58,28 +58,28 @@ impl Signal {
         Self { name: format!("{observer}/{metric}"), observer: observer.to_owned(), kind, unit: unit.to_owned(), ..Self::default() }
     }
 
-    /// One line for people.
+    /// One line for users.
     #[must_use]
     pub fn help(mut self, help: &str) -> Self {
         help.clone_into(&mut self.help);
         self
     }
 
-    /// What it means, whoever observed it.
+    /// Its meaning, independent of the observer.
     #[must_use]
     pub fn role(mut self, role: impl Into<Option<Role>>) -> Self {
         self.role = role.into();
         self
     }
 
-    /// The pool, device or queue that it tells of.
+    /// The pool, device or queue that it describes.
     #[must_use]
     pub fn part(mut self, part: &str) -> Self {
         part.clone_into(&mut self.part);
         self
     }
 
-    /// Adds a label to the name, behind those that it has. Neither may hold braces or line breaks; nothing is escaped.
+    /// Appends a label to the name. Neither the name nor the value may contain braces or line breaks; nothing is escaped.
     #[must_use]
     pub fn label(mut self, name: &str, value: &str) -> Self {
         self.labels.push((name.to_owned(), value.to_owned()));
@@ -87,7 +87,7 @@ impl Signal {
         self
     }
 
-    /// Adds a label without a value, as tags of StatsD may be.
+    /// Adds a label without a value. StatsD allows such tags.
     #[must_use]
     pub fn tag(mut self, name: &str) -> Self {
         self.labels.push((name.to_owned(), String::new()));
@@ -95,14 +95,14 @@ impl Signal {
         self
     }
 
-    /// Into the braces of the name, which open with the first label.
+    /// Appends inside the braces of the name, which the first label opens.
     fn append(&mut self, label: std::fmt::Arguments<'_>) {
         let before = if self.labels.len() > 1 && self.name.pop().is_some() { ',' } else { '{' };
         // Writing to a string does not fail.
         let _ = write!(self.name, "{before}{label}}}");
     }
 
-    /// Its name without the observer's and without labels.
+    /// Its name without the observer and without labels.
     pub fn metric(&self) -> &str {
         let name = self.name.strip_prefix(&*self.observer).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&self.name);
         name.split_once('{').map_or(name, |(metric, _)| metric)
@@ -113,8 +113,8 @@ impl Signal {
         self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
     }
 
-    /// The unit of what is shown: a counter is shown as its rate. Seconds per second are a number of whatever spends them, cores or those who
-    /// wait, or a share of one lock or one disk; of a counter whose meaning is not known, they may be either.
+    /// The unit of the displayed value. A counter is shown as its rate. Seconds per second count their users (cores, or waiting requests), or are a
+    /// share of one lock or one disk. For a counter of unknown meaning they may be either.
     pub fn unit_shown(&self) -> &str {
         match (self.kind, self.unit.as_str()) {
             (SignalKind::Gauge, unit::SECONDS) => "s",
@@ -127,7 +127,7 @@ impl Signal {
     }
 }
 
-/// One reading. A gap (the observer was silent) is simply the absence of points and is never filled in.
+/// One reading. A gap (the observer was silent) has no points and is never filled.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SignalPoint {
     /// On the run's clock.
@@ -136,7 +136,7 @@ pub struct SignalPoint {
 }
 
 impl SignalPoint {
-    /// Growth per second of a counter since an earlier reading; `None` when it went back (its process started anew) or time stood still.
+    /// Growth per second of a counter since an earlier reading. `None` if the counter decreased (its process restarted) or no time passed.
     pub fn growth_since(&self, before: &SignalPoint) -> Option<f64> {
         let elapsed_ns = self.at.checked_sub(before.at).filter(|elapsed| *elapsed > 0)?;
         (self.value >= before.value).then(|| (self.value - before.value) / (elapsed_ns as f64 / 1e9))
@@ -147,9 +147,9 @@ impl SignalPoint {
 mod tests {
     use super::*;
 
-    /// Twenty threads that wait for one core wait for twenty seconds in each: that is no share.
+    /// Twenty threads that wait for one core wait for twenty seconds in each second, which is not a share.
     #[test]
-    fn seconds_per_second_may_be_a_number_of_things() {
+    fn seconds_per_second_may_exceed_one() {
         let of = |role: Option<Role>| Signal::new("o", "m", SignalKind::Counter, unit::SECONDS).role(role).unit_shown().to_owned();
         assert_eq!(of(Some(Role::ProcessCpu)), "cores");
         assert_eq!(of(Some(Role::ProcessRunDelay)), "1");
@@ -167,9 +167,9 @@ mod tests {
         assert_eq!(plain().tag("canary").label("env", "test").name, "postgres/blocked_by{canary,env=test}");
     }
 
-    /// Of what is not known, nothing is written: files without these fields read the same.
+    /// An unknown field is not written, so files without these fields read the same.
     #[test]
-    fn a_signal_without_a_role_is_what_it_was_before_there_were_roles() {
+    fn a_signal_without_a_role_is_serialized_without_the_new_fields() {
         let old = r#"{"name":"host/cores","observer":"host","kind":"gauge","unit":"1","help":"Cores"}"#;
         let signal: Signal = serde_json::from_str(old).unwrap();
         assert_eq!(signal, Signal::new("host", "cores", SignalKind::Gauge, unit::COUNT).help("Cores"));

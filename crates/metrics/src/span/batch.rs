@@ -1,4 +1,4 @@
-//! What travels from a receiver of spans to whoever records them.
+//! The message from a receiver of spans to their recorder.
 
 use super::kept::KeptTrace;
 use super::path::SpanPath;
@@ -7,14 +7,14 @@ use super::slice::TraceSlice;
 /// What became known since the last batch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TraceBatch {
-    /// New paths, whose numbers follow on those of the batches before.
+    /// New paths. Their numbers continue those of earlier batches.
     pub paths: Vec<SpanPath>,
     pub slices: Vec<TraceSlice>,
     pub kept: Vec<KeptTrace>,
 }
 
 impl TraceBatch {
-    /// Adds what became known later.
+    /// Appends a later batch.
     pub fn append(&mut self, mut later: TraceBatch) {
         self.paths.append(&mut later.paths);
         self.slices.append(&mut later.slices);

@@ -1,4 +1,4 @@
-//! One request's trace, whole.
+//! One request's complete trace.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::trace::TraceId;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptFor {
-    /// It was among the slowest of its time.
+    /// It was among the slowest of its period.
     #[default]
     Slow,
-    /// A span of it failed.
+    /// One of its spans failed.
     Failed,
-    /// By chance, each with the same probability.
+    /// Random selection, with the same probability for each.
     Sample,
 }
 
@@ -27,19 +27,19 @@ pub enum KeptFor {
 pub struct KeptTrace {
     pub trace: TraceId,
     pub kept_for: KeptFor,
-    /// Of the request.
+    /// The request's scenario.
     pub scenario: Arc<str>,
     pub name: Arc<str>,
-    /// When its first span began, on the run's clock if the clocks of the machines agree.
+    /// When its first span began, on the run's clock (assuming that the machines' clocks agree).
     pub at: Nanos,
-    /// From there to the end of its last entry. Nanoseconds.
+    /// From there to the end of its last entry span. Nanoseconds.
     pub total_ns: u64,
-    /// In the order in which they began; at most [`KeptTrace::SPANS_MAX`].
+    /// In the order in which they began. At most [`KeptTrace::SPANS_MAX`].
     pub spans: Vec<KeptSpan>,
-    /// Spans that were left out.
+    /// Number of omitted spans.
     #[serde(default, skip_serializing_if = "crate::snapshot::is_zero")]
     pub left_out: u64,
-    /// Until its names are known.
+    /// Identifies the request until its names are known.
     #[serde(skip)]
     pub label: RequestLabel,
 }
@@ -47,7 +47,7 @@ pub struct KeptTrace {
 /// One of its spans.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptSpan {
-    /// Which of the spans it stands below; `None` of an entry.
+    /// The index of its parent span. `None` for an entry span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u16>,
     pub service: Arc<str>,
@@ -55,7 +55,7 @@ pub struct KeptSpan {
     pub kind: SpanKind,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-    /// Since the trace's `at`. Nanoseconds.
+    /// Relative to the trace's `at`. Nanoseconds.
     pub start_ns: u64,
     pub duration_ns: u64,
     pub own_ns: u64,

@@ -1,8 +1,8 @@
-//! How a trace says which request it belongs to.
+//! How a trace identifies its request.
 
-/// A request by its scenario and name, in 32 bits: the second quarter of a trace id that the load made.
+/// A request by its scenario and name, in 32 bits: the second quarter of a trace id that Loadstone generated.
 ///
-/// Of a thousand names any two share a label with a probability of 10⁻⁴.
+/// Among a thousand names, the probability that any two share a label is 10⁻⁴.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestLabel(pub u32);
 
@@ -22,7 +22,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_the_published_one() {
-        // FNV-1a of "\0foobar" and of the zero byte alone, by the definition's own steps for the first byte.
+        // FNV-1a of "\0foobar" and of the zero byte alone, with the first byte computed by the definition's own steps.
         assert_eq!(RequestLabel::of("", "").0, 0x811c_9dc5_u32.wrapping_mul(0x0100_0193));
         assert_ne!(RequestLabel::of("ab", "c"), RequestLabel::of("a", "bc"));
     }

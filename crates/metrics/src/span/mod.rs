@@ -1,8 +1,8 @@
-//! What the spans of a run's requests say: where, in the systems that a request passes, its time goes.
+//! The spans of a run's requests: where a request spends its time in the systems that it passes.
 //!
-//! Read [`SpanPath`] first (a span by where it stands below its request), then [`SpanSlice`] (one path in one stretch of time). [`KeptTrace`] is one
-//! request whole. A [`TraceBatch`] carries all three from whoever receives spans. Deliberately absent: how spans are received and put together
-//! (`observe`), and what follows from them (`analysis`).
+//! Read [`SpanPath`] first (a span by its position below its request), then [`SpanSlice`] (one path in one period of time). [`KeptTrace`] is one
+//! complete request. A [`TraceBatch`] carries all three from the receiver of spans. Deliberately absent: how spans are received and assembled
+//! (`observe`), and conclusions from them (`analysis`).
 
 mod batch;
 mod kept;

@@ -1,4 +1,4 @@
-//! A span by where it stands.
+//! A span by its position below the request.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use super::label::RequestLabel;
 
-/// What part a span has in a call, as OpenTelemetry tells them apart.
+/// The role of a span in a call, with the kinds that OpenTelemetry distinguishes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// Not a span: the request that all others stand below.
+    /// Not a span: the request itself, the ancestor of all spans.
     Request,
-    /// Something that the service does itself.
+    /// An internal operation of the service.
     #[default]
     Internal,
-    /// The service answers a call.
+    /// The service handles a call.
     Server,
-    /// The service makes a call: to another service, a database, a cache.
+    /// The service calls another service, a database or a cache.
     Client,
-    /// The service sends a message, and waits until a broker has it.
+    /// The service sends a message, and waits until a broker has accepted it.
     Producer,
     Consumer,
 }
 
 impl SpanKind {
-    /// Whether somebody else does what the span waits for.
+    /// Whether another service does the work that the span waits for.
     pub fn is_call(self) -> bool {
         matches!(self, SpanKind::Client | SpanKind::Producer)
     }
@@ -34,19 +34,19 @@ impl SpanKind {
 /// A span by its ancestors: the same name below another parent is another path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanPath {
-    /// Number of the path that it stands below; `None` of a request.
+    /// Number of the parent path. `None` for a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u32>,
-    /// Of a request: its scenario. Empty of spans.
+    /// For a request: its scenario. Empty for spans.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub scenario: Arc<str>,
-    /// What the system calls itself there (`service.name`). Empty of requests.
+    /// The service's name for itself (`service.name`). Empty for requests.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub service: Arc<str>,
     /// The name of the span or of the request.
     pub name: Arc<str>,
     pub kind: SpanKind,
-    /// Of a request, until its names are known.
+    /// For a request: its label until its names are known.
     #[serde(skip)]
     pub label: RequestLabel,
 }

@@ -15,19 +15,13 @@ pub fn provisional_lines(found: &Provisional, before: Option<&Provisional>) -> V
 
 #[cfg(test)]
 mod tests {
-    use loadstone_analysis::{Confidence, Finding};
+    use loadstone_analysis::{Confidence, Finding, RuleId, Subject};
 
     use super::*;
 
     fn found(seconds: f64, claims: &[&str]) -> Provisional {
-        let finding = |claim: &&str| Finding {
-            rule: "change".to_owned(),
-            claim: (*claim).to_owned(),
-            confidence: Confidence::High,
-            evidence: Vec::new(),
-            alternatives: Vec::new(),
-            next: String::new(),
-        };
+        let finding =
+            |claim: &&str| Finding::new(RuleId::new("change"), Subject::requests([*claim]), Confidence::High, (*claim).to_owned());
         let findings = claims.iter().map(finding).collect();
         Provisional { seconds, findings, withdrawn: Vec::new(), signals: Vec::new(), changes: Vec::new(), resources: Vec::new() }
     }

@@ -141,7 +141,7 @@ fn thresholds(results: &[ThresholdResult], style: &Style) -> String {
 
 fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> String {
     if findings.findings.is_empty() {
-        return if findings.remark.is_empty() { String::new() } else { hang("Findings: ", 10, &findings.remark, style.width) };
+        return if findings.remark.text.is_empty() { String::new() } else { hang("Findings: ", 10, &findings.remark.text, style.width) };
     }
     let mut out = String::from("Findings\n");
     for (index, finding) in findings.findings.iter().take(FINDINGS_MAX).enumerate() {
@@ -162,8 +162,8 @@ fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> Stri
     if more > 0 {
         out.push_str(&format!("  … and {more} more in the report\n"));
     }
-    if !findings.remark.is_empty() {
-        out.push_str(&hang("  Also: ", 8, &findings.remark, style.width));
+    if !findings.remark.text.is_empty() {
+        out.push_str(&hang("  Also: ", 8, &findings.remark.text, style.width));
     }
     out
 }

@@ -114,6 +114,7 @@ fn ramp_estimate() -> RampEstimate {
         law: Some(law),
         stretches: (0..40).map(stretch).collect(),
         seen: 212.0,
+        unknown_because: None,
         remark: "at most about 200/s (194/s to 206/s)".to_owned(),
         grade: Grade::Valid,
         ceilings: vec![ceiling("shop/cpu", "the 2 cores of \"shop\"", 200.0), ceiling("host/disk", "the disk sda", 300.0)],

@@ -2,7 +2,7 @@
 
 use loadstone_analysis::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, FindingMove, FindingState, GateResult,
-    GateState, Grade, RowVerdict, RunComparison, RunDifference, Side, SubjectKind,
+    GateState, Grade, RowVerdict, RuleId, RunComparison, RunDifference, Side, Subject, SubjectKind,
 };
 use loadstone_report::comparison::{json, junit, markdown, terminal};
 use loadstone_report::terminal::Style;
@@ -108,7 +108,8 @@ fn comparison() -> RunComparison {
         ],
         findings: vec![FindingMove {
             state: FindingState::New,
-            rule: "pool".to_owned(),
+            rule: RuleId::new("pool"),
+            subject: Subject::request("Buy"),
             baseline: None,
             candidate: Some("\"Buy\" waits for one of 4 connections".to_owned()),
         }],

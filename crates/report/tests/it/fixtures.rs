@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use loadstone_analysis::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, FlowDrain, FlowRow, FlowStageRow,
-    Grade, MetricRow, Percentile, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, SignalRow, Summary, ThresholdResult,
-    ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
+    Alternative, ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Finding, Findings, FlowDrain, FlowRow,
+    FlowStageRow, Grade, MetricRow, MissingKnowledge, Percentile, Remark, RemarkKind, RequestRow, ResourceKind, ResourceRow, ResourceUse,
+    RuleId, RunTotals, SignalRow, Subject, Summary, ThresholdResult, ThresholdState, TimeStats, Validity, ValidityCheck, Verdict,
 };
 use loadstone_metrics::{
     GeneratorSlice, Histogram, LeafSlice, Mark, MarkKind, Outcome, SeriesKey, SeriesKind, SeriesSlice, Signal, SignalKind, SignalPoint,
@@ -350,7 +350,10 @@ pub(crate) fn summary() -> Summary {
                     "p99 was 59.4 ms (95 % interval 57.6–62.4 ms), bound 65 ms",
                 ),
             ],
-            findings: Findings { findings: Vec::new(), remark: "Nothing limits the system at this load.".to_owned() },
+            findings: Findings {
+                findings: Vec::new(),
+                remark: Remark::new(RemarkKind::NoLimit, "Nothing limits the system at this load.".to_owned()),
+            },
         },
     }
 }
@@ -481,7 +484,9 @@ pub(crate) fn failed_summary() -> Summary {
     summary.verdict.thresholds.push(threshold("flow time max below 1 s", ThresholdState::NoData, None, "no flow was measured"));
     summary.verdict.findings = Findings {
         findings: vec![Finding {
-            rule: "effective-concurrency".to_owned(),
+            rule: RuleId::new("effective-concurrency"),
+            subject: Subject::request("Create ticket"),
+            quantities: Vec::new(),
             claim: "Create ticket runs at most 8 at a time: a pool of 8".to_owned(),
             confidence: Confidence::High,
             evidence: vec![Evidence {
@@ -490,10 +495,10 @@ pub(crate) fn failed_summary() -> Summary {
                 from_seconds: 20.0,
                 to_seconds: 60.0,
             }],
-            alternatives: vec!["CPU: 35 % busy".to_owned()],
+            alternatives: vec![Alternative::ruled_out("The CPU", "it was 35 % busy")],
             next: "Look for a pool of 8 (connections, threads) behind POST /v1/tickets/create.".to_owned(),
         }],
-        remark: String::new(),
+        remark: Remark::default(),
     };
     summary
 }
@@ -508,7 +513,10 @@ pub(crate) fn empty_summary() -> Summary {
     summary.checks.clear();
     summary.verdict.thresholds = vec![threshold("requests at least 1,000", ThresholdState::NoData, None, "")];
     summary.verdict.validity = Validity { grade: Grade::Valid, checks: Vec::new() };
-    summary.verdict.findings = Findings { findings: Vec::new(), remark: "cannot tell: nothing was measured".to_owned() };
+    summary.verdict.findings = Findings {
+        findings: Vec::new(),
+        remark: Remark::cannot_tell(MissingKnowledge::TooFewRequests, "nothing was measured", "Run longer."),
+    };
     summary
 }
 

@@ -103,7 +103,8 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         held_samples_each: Some(0.0),
     }];
     summary.proofs = vec![loadstone_analysis::FindingProof {
-        rule: "connection-pool".to_owned(),
+        rule: loadstone_analysis::RuleId::new("connection-pool"),
+        subject: loadstone_analysis::Subject::Whole,
         claim: "\"Buy\" waits for a connection".to_owned(),
         state: loadstone_analysis::ProofState::Proved,
         knob: "pool".to_owned(),

@@ -1,6 +1,6 @@
 //! The terminal summary as people see it.
 
-use loadstone_analysis::Grade;
+use loadstone_analysis::{Grade, MissingKnowledge, Remark, RemarkKind, RuleId, Subject};
 use loadstone_metrics::SeriesKind;
 use loadstone_report::RunState;
 use loadstone_report::terminal::{Closing, Style, TimeColumns, summary};
@@ -254,16 +254,16 @@ fn text_from_outside_cannot_move_the_cursor() {
 #[test]
 fn what_else_was_seen_is_told_beside_findings() {
     let mut of = fixtures::summary();
-    let finding = loadstone_analysis::Finding {
-        rule: "failures".to_owned(),
-        confidence: loadstone_analysis::Confidence::High,
-        claim: "5 % of \"Buy\" failed".to_owned(),
-        evidence: Vec::new(),
-        alternatives: Vec::new(),
-        next: String::new(),
+    let finding = loadstone_analysis::Finding::new(
+        RuleId::new("failures"),
+        Subject::request("Buy"),
+        loadstone_analysis::Confidence::High,
+        "5 % of \"Buy\" failed".to_owned(),
+    );
+    of.verdict.findings = loadstone_analysis::Findings {
+        findings: vec![finding],
+        remark: Remark::new(RemarkKind::Also, "The memory of \"shop\" grew all along.".to_owned()),
     };
-    of.verdict.findings =
-        loadstone_analysis::Findings { findings: vec![finding], remark: "The memory of \"shop\" grew all along.".to_owned() };
     assert!(plain(&of, 80).contains("\n  Also: The memory of \"shop\" grew all along.\n"), "{}", plain(&of, 80));
     let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
     let markdown = loadstone_report::markdown(&of, &closing);
@@ -274,8 +274,8 @@ fn what_else_was_seen_is_told_beside_findings() {
 #[test]
 fn the_load_that_would_decide_is_one_line() {
     let line = ".run(arrivals.ramp(3, 50).for(\"2m\").then(arrivals(50).for(\"1m\")))";
-    let remark =
-        format!("Cannot tell what limits it: the load did not vary enough. Ramp the load from low to high: `{line}`. Observe its machine.");
+    let next = format!("Ramp the load from low to high: `{line}`. Observe its machine.");
+    let remark = Remark::cannot_tell(MissingKnowledge::VariedLoad, "the load did not vary enough", &next);
     let mut of = fixtures::summary();
     of.verdict.findings = loadstone_analysis::Findings { findings: Vec::new(), remark };
     let text = plain(&of, 80);

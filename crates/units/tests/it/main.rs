@@ -1,6 +1,6 @@
-//! `cases.json` is what both formatters, this one and the page's, are held to; and what every parser here reads and refuses.
+//! Tests the formatters and the parsers with `cases.json`. The page's tests use the same file.
 
-#![expect(clippy::unwrap_used, reason = "a test whose table has another shape has failed")]
+#![expect(clippy::unwrap_used, reason = "a malformed table must fail the test")]
 
 use loadstone_units::UnitError;
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn writes(name: &str, write: impl Fn(f64) -> String) {
 }
 
 #[test]
-fn numbers_are_written_as_the_table_says() {
+fn numbers_are_formatted_as_the_table_defines() {
     writes("seconds", loadstone_units::seconds);
     writes("rate", loadstone_units::rate);
     writes("number", loadstone_units::number);
@@ -44,7 +44,7 @@ fn numbers_are_written_as_the_table_says() {
 }
 
 #[test]
-fn what_the_page_does_not_write() {
+fn formats_that_the_page_does_not_use() {
     assert_eq!(loadstone_units::bytes(u64::MAX), "18,446,744 TB");
     assert_eq!(loadstone_units::in_unit(7.0, "sessions"), "7 sessions");
     assert_eq!([loadstone_units::counted(1, "request"), loadstone_units::counted(1204, "request")], ["1 request", "1,204 requests"]);
@@ -59,22 +59,22 @@ fn reads(name: &str, parse: impl Fn(&str) -> Result<f64, UnitError>) {
 }
 
 #[test]
-fn texts_are_read_as_the_table_says() {
+fn strings_are_parsed_as_the_table_defines() {
     reads("duration_ns", |text| loadstone_units::duration::parse(text).map(|ns| ns as f64));
     reads("rate_per_second", loadstone_units::rate::parse);
     reads("share", loadstone_units::share::parse);
 }
 
 #[test]
-fn a_refusal_says_what_was_expected() {
+fn a_parse_error_states_the_expected_format() {
     let refusals = [
         loadstone_units::duration::parse("5").unwrap_err(),
         loadstone_units::rate::parse("fast").unwrap_err(),
         loadstone_units::share::parse("lots").unwrap_err(),
     ];
-    for (refusal, (given, example)) in refusals.iter().zip([("\"5\"", "\"500ms\""), ("\"fast\"", "\"360/s\""), ("\"lots\"", "\"1%\"")]) {
+    for (refusal, (input, example)) in refusals.iter().zip([("\"5\"", "\"500ms\""), ("\"fast\"", "\"360/s\""), ("\"lots\"", "\"1%\"")]) {
         let text = refusal.to_string();
-        assert!(text.starts_with(given) && text.contains("expected") && text.contains(example), "{text}");
+        assert!(text.starts_with(input) && text.contains("expected") && text.contains(example), "{text}");
     }
     assert!(loadstone_units::duration::parse("99999999999d").unwrap_err().to_string().contains("longer than any run"));
 }

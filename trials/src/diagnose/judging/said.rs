@@ -38,7 +38,7 @@ impl Said {
         Self {
             cell: cell.to_owned(),
             findings: findings.map(SaidFinding::of).collect(),
-            remark: text(&verdict["findings"]["remark"]),
+            remark: text(&verdict["findings"]["remark"]["text"]),
             grade: text(&verdict["validity"]["grade"]),
             run: text(&summary["id"]),
             date: date.to_owned(),
@@ -101,8 +101,10 @@ mod tests {
 
     #[test]
     fn a_line_holds_what_was_said() {
-        let summary = json!({ "id": "r1", "verdict": { "validity": { "grade": "valid" }, "findings": { "remark": "",
-            "findings": [{ "rule": "lock", "confidence": "high", "claim": "Calls go out 1 at a time" }] } } });
+        let remark = json!({ "kind": "nothing", "text": "", "summary": "" });
+        let findings = json!([{ "rule": "lock", "confidence": "high", "claim": "Calls go out 1 at a time" }]);
+        let verdict = json!({ "validity": { "grade": "valid" }, "findings": { "remark": remark, "findings": findings } });
+        let summary = json!({ "id": "r1", "verdict": verdict });
         let said = Said::of("node/row-lock/plain/ramp/all/1", &summary, "2026-11-22", "abc");
         assert_eq!(said.first(), "Calls go out 1 at a time");
         assert_eq!(Said::from_line(&said.line()).unwrap(), said);

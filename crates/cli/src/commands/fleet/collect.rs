@@ -64,7 +64,7 @@ fn has(run: &Run) -> (BTreeMap<u32, u32>, u32) {
     let mut told: BTreeMap<u32, u32> = BTreeMap::new();
     for agent in run.slices.iter().flat_map(|second| &second.agents) {
         let known = told.entry(agent.agent).or_default();
-        *known = agent.told.max(*known);
+        *known = agent.seconds_received.max(*known);
     }
     (told, run.slices.last().map_or(0, |second| second.slice + second.folded + 1))
 }

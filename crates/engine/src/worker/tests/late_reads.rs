@@ -1,4 +1,4 @@
-//! Responses that are read with the next arrival: they hold no arrival up, and no arrival gets a user of its own because of them.
+//! Responses that are read with the next arrival: they delay no arrival, and no arrival creates a user because of them.
 
 use std::io::ErrorKind;
 
@@ -7,20 +7,20 @@ use tokio::net::UnixStream;
 use super::*;
 
 #[test]
-fn what_an_arrival_waits_for_is_read_at_once() {
+fn a_response_that_an_arrival_waits_for_is_read_at_once() {
     // One user, and an arrival every 50 ms.
     for waits in [true, false] {
-        let answer_ns: fn(Nanos) -> u64 = if waits { |_| 100 * MS } else { |_| 10 * MS };
-        let asked = Asked { users_max: Some(1), ..Asked::new(rate(20.0, 2), answer_ns) };
+        let response_ns: fn(Nanos) -> u64 = if waits { |_| 100 * MS } else { |_| 10 * MS };
+        let asked = LoadCase { users_max: Some(1), ..LoadCase::new(rate(20.0, 2), response_ns) };
         measured(&asked, 1);
         let at_once = asked.read_at_once.take();
         assert_eq!(at_once.len(), 40);
-        // After the last, none waits any more.
+        // After the last arrival, none waits any more.
         assert!(at_once[..39].iter().all(|at_once| *at_once == waits), "{at_once:?}");
     }
 }
 
-/// Users whose responses have arrived as soon as they ask: bytes that wait in a socket until the worker looks.
+/// Users whose responses arrive as soon as they ask: the bytes wait in a socket until the worker polls.
 struct PromptUsers {
     counts: Rc<PromptCounts>,
 }
@@ -50,7 +50,7 @@ impl VirtualUser for PromptUser {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
             }
         }
-        // Nothing more is there: the next byte is seen when the worker looks, and not before.
+        // No more bytes: the next one is noticed only when the worker polls.
         assert_eq!(self.reads.try_read(&mut byte).unwrap_err().kind(), ErrorKind::WouldBlock);
         self.counts.in_flight.set(self.counts.in_flight.get() - 1);
         self.counts.ended.set(self.counts.ended.get() + 1);

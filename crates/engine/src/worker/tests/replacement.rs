@@ -1,11 +1,11 @@
-//! A worker that may start nothing any more, and others that make its part; and one that may again.
+//! A worker whose lease has ended, others that take over its share, and a worker whose lease is renewed.
 
 use super::*;
 use crate::handover::Handover;
 
-/// All but the last worker are told at 5 s that they make its part from 6 s on; it may start nothing from 4 s on.
-fn with_one_lost(profile: LoadProfile, workers: u32) -> Asked {
-    let mut asked = Asked::new(profile, |_| 50 * MS);
+/// At 5 s, all workers but the last learn that they take over its share from 6 s on. The last worker may start nothing from 4 s on.
+fn with_one_lost(profile: LoadProfile, workers: u32) -> LoadCase {
+    let mut asked = LoadCase::new(profile, |_| 50 * MS);
     let firsts: Vec<u32> = (0..workers).collect();
     let left: Vec<u32> = (0..workers - 1).collect();
     let handover = Handover::of_agents(&firsts, workers, workers - 1, &left, 6 * S, true);
@@ -15,12 +15,12 @@ fn with_one_lost(profile: LoadProfile, workers: u32) -> Asked {
 }
 
 #[test]
-fn each_arrival_is_made_once_but_those_that_were_due_between() {
+fn each_arrival_starts_once_except_those_due_before_the_handover() {
     let asked = with_one_lost(rate(100.0, 10), 4);
     let (all, _) = measured(&asked, 4);
     let mut numbers = asked.numbers.take();
     numbers.sort_unstable();
-    // Arrival k is due at k / 100 s, and every fourth is the lost one's.
+    // Arrival k is due at k / 100 s, and every fourth belongs to the lost worker.
     let expected: Vec<u64> = (0..1_000).filter(|number| number % 4 != 3 || !(400..600).contains(number)).collect();
     assert_eq!(numbers, expected);
     assert_eq!((all.leaves[0].started, all.leaves[0].ended), (950, 950));
@@ -28,7 +28,7 @@ fn each_arrival_is_made_once_but_those_that_were_due_between() {
 }
 
 #[test]
-fn who_hears_late_of_a_loss_makes_less_and_never_more() {
+fn a_late_handover_leads_to_fewer_arrivals_and_never_to_duplicates() {
     let mut asked = with_one_lost(rate(100.0, 10), 2);
     asked.commands[0].0 = 8 * S + 1;
     let (all, _) = measured(&asked, 2);
@@ -40,7 +40,7 @@ fn who_hears_late_of_a_loss_makes_less_and_never_more() {
 }
 
 #[test]
-fn users_of_a_lost_worker_are_replaced_and_its_own_start_nothing() {
+fn users_of_a_lost_worker_are_replaced_and_start_nothing() {
     let stages = vec![ClosedStage { from: 12, to: 12, duration_ns: 10 * S }];
     let asked = with_one_lost(LoadProfile::Closed { stages }, 3);
     let (_, slices) = measured(&asked, 3);
@@ -51,14 +51,14 @@ fn users_of_a_lost_worker_are_replaced_and_its_own_start_nothing() {
     numbers.sort_unstable();
     let count = numbers.len();
     numbers.dedup();
-    assert_eq!(numbers.len(), count, "each iteration has a number of its own");
+    assert_eq!(numbers.len(), count, "each iteration has its own number");
 }
 
 #[test]
-fn what_comes_due_while_a_worker_may_start_nothing_is_made_when_it_may_again() {
-    // Also where its profile has ended meanwhile.
+fn arrivals_due_without_a_lease_start_when_the_lease_is_renewed() {
+    // Also if its profile has ended in the meantime.
     for renewed in [7 * S, 12 * S] {
-        let mut asked = Asked::new(rate(10.0, 10), |_| MS);
+        let mut asked = LoadCase::new(rate(10.0, 10), |_| MS);
         asked.commands = vec![(0, WorkerCommand::Lease { until: 4 * S }), (renewed, WorkerCommand::Lease { until: 100 * S })];
         let (all, slices) = measured(&asked, 2);
         assert_eq!((all.leaves[0].arrivals_due, all.leaves[0].ended), (100, 100));
@@ -70,7 +70,7 @@ fn what_comes_due_while_a_worker_may_start_nothing_is_made_when_it_may_again() {
 }
 
 #[test]
-fn a_shared_count_is_run_to_its_end_by_users_that_take_the_place_of_the_lost() {
+fn replacement_users_complete_a_shared_count() {
     let asked = with_one_lost(LoadProfile::Iterations { users: 4, count: 1_000, split: IterationSplit::Shared, duration_max_ns: None }, 2);
     let (all, slices) = measured(&asked, 2);
     assert_eq!(all.leaves[0].started, 1_000);

@@ -11,7 +11,7 @@ const CEILINGS_MAX: usize = 3;
 /// What was seen, how far the measurement can be trusted and what limited it, each with its title.
 pub(super) fn facts(estimate: &RampEstimate, summary: &Summary) -> Vec<(&'static str, String)> {
     let findings = &summary.verdict.findings;
-    let limit = findings.findings.first().map_or(&findings.remark, |finding| &finding.claim);
+    let limit = findings.findings.first().map_or(&findings.remark.text, |finding| &finding.claim);
     let evidence = findings.findings.iter().flat_map(|finding| &finding.evidence);
     let next = evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT));
     let mut lines = vec![("seen", format!("{}, held for a fifth of the load", loadstone_units::rate(estimate.seen)))];

@@ -103,10 +103,10 @@ fn conclusion(estimate: &RampEstimate) -> (String, Tone, String) {
     match estimate.throughput_max {
         Some(CapacityInterval { value, low, high }) => {
             let interval = format!("{} to {}", loadstone_units::rate(low), loadstone_units::rate(high));
-            let headline = format!("More than this no load of this kind gets through (95 % interval {interval}); times grow long before.");
+            let headline = format!("This kind of load cannot exceed this throughput (95 % interval {interval}). Times grow long before.");
             (format!("At most {}", loadstone_units::rate(value)), Tone::None, headline)
         }
-        None => ("Not identified".to_owned(), Tone::Warn, estimate.remark.trim_start_matches("not identified: ").to_owned()),
+        None => ("Not identified".to_owned(), Tone::Warn, estimate.unknown_because.clone().unwrap_or_default()),
     }
 }
 

@@ -2,16 +2,16 @@
 
 use loadstone_metrics::Role;
 
-use super::ranked::RankedFinding;
 use crate::facts::Facts;
 use crate::facts::next_limits::{self, NextLimit};
+use crate::finding::ranked::RankedFinding;
 
 /// How much more must pass than now for it to come after, and how many times as much is too far away to say.
 const BEYOND: f64 = 1.05;
 const FAR: f64 = 20.0;
 
 /// Adds it to the evidence; `is_limit` knows what the finding names already.
-pub(super) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<'_>) -> bool) -> RankedFinding {
+pub(crate) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64), is_limit: &dyn Fn(&NextLimit<'_>) -> bool) -> RankedFinding {
     match beyond(facts, span, is_limit) {
         Some(next) => {
             let text = format!("after it, as far as was observed, {}", would_be(facts, &next, span));
@@ -22,7 +22,7 @@ pub(super) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64), is
 }
 
 /// What would be the limit first, where none was reached.
-pub(super) fn nearest(facts: &Facts<'_>, span: (f64, f64)) -> Option<String> {
+pub(crate) fn nearest(facts: &Facts<'_>, span: (f64, f64)) -> Option<String> {
     beyond(facts, span, &|_| false).map(|next| would_be(facts, &next, span))
 }
 

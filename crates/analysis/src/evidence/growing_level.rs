@@ -11,25 +11,26 @@ use crate::instant::clock;
 const LEVELS: [(ResourceKind, &str); 2] =
     [(ResourceKind::Pool, "members in use of the pool"), (ResourceKind::Descriptors, "open descriptors of")];
 
-pub(super) fn told(facts: &Facts<'_>) -> Option<String> {
+/// A sentence that begins with `lead`, such as "But the".
+pub(crate) fn sentence(facts: &Facts<'_>, lead: &str) -> Option<String> {
     let (from, to) = facts.strain.loaded()?;
     let third = (to - from) / 3.0;
     let is_open = facts.run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
     if !is_open || !growing_level::is_same_load(&facts.strain, (from + third, from + 2.0 * third, to)) {
         return None;
     }
-    let level = |(kind, what): (ResourceKind, &str)| facts.path.of_kind(kind).find_map(|of| of_one(of, what, (from + third, to)));
+    let level = |(kind, what): (ResourceKind, &str)| facts.path.of_kind(kind).find_map(|of| of_one(of, (lead, what), (from + third, to)));
     LEVELS.into_iter().find_map(level)
 }
 
 /// From the second third on: a system takes some of everything to get going.
-fn of_one(of: &PathResource<'_>, what: &str, (from, to): (f64, f64)) -> Option<String> {
+fn of_one(of: &PathResource<'_>, (lead, what): (&str, &str), (from, to): (f64, f64)) -> Option<String> {
     let places = of.places(from, to)?;
     let GrowingLevel { first, last, each_second, ended } = growing_level::find(of.used.as_ref()?, places, (from, to))?;
     let left = (places - last).max(0.0) / each_second;
     let name = of.part.name();
     Some(format!(
-        "But the {what} \"{name}\" grew steadily, from {} to {} of {} since {}, though the load stayed the same: some are never given back (a leak). \
+        "{lead} {what} \"{name}\" grew steadily, from {} to {} of {} since {}, though the load stayed the same: some are never given back (a leak). \
          At this pace none is left at {}.",
         loadstone_units::number(first.max(0.0)),
         loadstone_units::number(last.min(places)),

@@ -13,7 +13,7 @@ const LONGER: f64 = 3.0;
 /// How many of all requests it may be: what is nearly all that is asked for takes most of the time anyway.
 const COUNT_MAX: f64 = 0.5;
 
-pub(super) fn told(facts: &Facts<'_>) -> Option<String> {
+pub(crate) fn told(facts: &Facts<'_>) -> Option<String> {
     if facts.run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open()) {
         return None;
     }

@@ -2,14 +2,15 @@
 
 use crate::facts::Facts;
 use crate::facts::waiting::WaitingStretch;
-use crate::{Confidence, Evidence, Finding, Grade};
+use crate::finding::{Alternative, Finding, Quantity, RuleId, Subject};
+use crate::{Confidence, Evidence, Grade};
 
 /// How many times the generator's lateness requests must take longer to leave it out.
 const BEYOND: f64 = 10.0;
 
 /// What kind of statement a finding makes; findings are listed in this order, but for causes of low confidence, which come after symptoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// Why the system cannot do more, while more was asked of it all along.
     Cause,
     /// What began to fail or to take longer: certain, but only what was seen from outside.
@@ -24,7 +25,7 @@ pub(super) enum Standing {
 
 /// What a load generator at its limit means for a finding; findings are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum GeneratorDoubt {
+pub(crate) enum GeneratorDoubt {
     /// Nothing: it rests on waits far longer than the generator was late.
     None,
     /// It is the finding that says so for certain.
@@ -34,40 +35,40 @@ pub(super) enum GeneratorDoubt {
 }
 
 /// A finding and its rank.
-pub(super) struct RankedFinding {
-    pub(super) standing: Standing,
-    pub(super) doubt: GeneratorDoubt,
-    pub(super) finding: Finding,
+pub(crate) struct RankedFinding {
+    pub(crate) standing: Standing,
+    pub(crate) doubt: GeneratorDoubt,
+    /// Order between findings of equal rank, lower first: [`Rule::precedence`](super::rule::Rule::precedence).
+    pub(crate) precedence: u16,
+    pub(crate) finding: Finding,
 }
 
 impl Standing {
     /// Of what held work up: passing, where journeys only waited for a while.
-    pub(super) fn during(waiting: &WaitingStretch) -> Self {
+    pub(crate) fn during(waiting: &WaitingStretch) -> Self {
         if waiting.is_unstable() || waiting.flow.is_none() { Self::Cause } else { Self::Passing }
     }
 }
 
 impl RankedFinding {
     /// Findings are sorted by it, ascending.
-    pub(super) fn rank(&self) -> impl Ord + use<> {
+    pub(crate) fn rank(&self) -> impl Ord + use<> {
         let is_guess = self.standing == Standing::Cause && self.finding.confidence == Confidence::Low;
         let standing = if is_guess { Standing::Symptom } else { self.standing };
-        (self.doubt, standing, is_guess, std::cmp::Reverse(self.finding.confidence))
+        (self.doubt, standing, is_guess, std::cmp::Reverse(self.finding.confidence), self.precedence)
     }
 
     /// Without evidence so far.
-    pub(super) fn new(standing: Standing, rule: &str, confidence: Confidence, claim: String) -> Self {
-        let finding =
-            Finding { rule: rule.to_owned(), claim, confidence, evidence: Vec::new(), alternatives: Vec::new(), next: String::new() };
-        Self::of(standing, finding)
+    pub(crate) fn new(standing: Standing, rule: &'static str, subject: Subject, confidence: Confidence, claim: String) -> Self {
+        Self::of(standing, Finding::new(RuleId::new(rule), subject, confidence, claim))
     }
 
-    pub(super) fn of(standing: Standing, finding: Finding) -> Self {
-        Self { standing, doubt: GeneratorDoubt::Possible, finding }
+    pub(crate) fn of(standing: Standing, finding: Finding) -> Self {
+        Self { standing, doubt: GeneratorDoubt::Possible, precedence: 0, finding }
     }
 
     /// Not behind the generator's own finding where requests took longer in a stretch by far more than the generator was late in it.
-    pub(super) fn beyond_the_generator(self, facts: &Facts<'_>, (from, to): (f64, f64)) -> Self {
+    pub(crate) fn beyond_the_generator(self, facts: &Facts<'_>, (from, to): (f64, f64)) -> Self {
         let growth = facts.responses.iter().filter_map(|response| response.growth(from, to)).fold(0.0, f64::max);
         let is_invalid = facts.generator.grade() == Grade::Invalid;
         let is_beyond =
@@ -77,12 +78,27 @@ impl RankedFinding {
     }
 
     /// What it rests on: a sentence, the columns or signals that show it, and the stretch in seconds.
-    pub(super) fn rests_on(mut self, text: String, series: Vec<String>, (from, to): (f64, f64)) -> Self {
+    pub(crate) fn rests_on(mut self, text: String, series: Vec<String>, (from, to): (f64, f64)) -> Self {
         self.finding.evidence.push(Evidence { text, series, from_seconds: from, to_seconds: to });
         self
     }
 
-    pub(super) fn try_next(mut self, next: impl Into<String>) -> Self {
+    /// A number in the claim, as data.
+    pub(crate) fn with(mut self, quantity: Quantity) -> Self {
+        self.finding.quantities.push(quantity);
+        self
+    }
+
+    /// Weighs another cause. One that is not ruled out leaves no high confidence. There is no other way to list one.
+    pub(crate) fn weigh(mut self, alternative: Alternative) -> Self {
+        if !alternative.ruled_out {
+            self.finding.confidence = self.finding.confidence.min(Confidence::Medium);
+        }
+        self.finding.alternatives.push(alternative);
+        self
+    }
+
+    pub(crate) fn try_next(mut self, next: impl Into<String>) -> Self {
         self.finding.next = next.into();
         self
     }

@@ -10,7 +10,7 @@ const LOWER: f64 = 10.0;
 
 /// What is asked of the next run.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum WantedLoad {
+pub(crate) enum WantedLoad {
     /// From low to twice as high, and held there.
     Higher,
     /// The highest of this run, for two minutes.
@@ -30,7 +30,7 @@ struct PresentLoad<'a> {
 }
 
 /// With the scenario, where there are several. Empty for a load that no profile of this kind can follow.
-pub(super) fn line(facts: &Facts<'_>, wanted: WantedLoad) -> String {
+pub(crate) fn line(facts: &Facts<'_>, wanted: WantedLoad) -> String {
     let runs = facts.run.plan.load.leaves().into_iter().filter(|run| run.role == RunRole::Load);
     let present = runs.filter_map(|run| {
         let scenario = facts.run.plan.scenarios.get(run.scenario.0 as usize)?;

@@ -1,4 +1,4 @@
-//! Set-ups and tear-downs on real workers: what runs when, however the run ends.
+//! Set-ups and tear-downs on real workers: what runs and when, for each end of a run.
 
 use std::sync::Mutex;
 
@@ -46,7 +46,7 @@ impl UserFactory for Users {
     }
 }
 
-/// Two iterations of load between a set-up, which ends so, and a tear-down. `control` is asked for when the load's leaf begins.
+/// Two iterations of load between a set-up with this outcome and a tear-down. `control` is requested when the load's leaf begins.
 fn run(log: &'static Log, set_up: Outcome, lingers: bool, control: Option<LoadControl>) -> (LoadEnding, Snapshot) {
     let once = |scenario, role| ScenarioRun { role, ..ScenarioRun::new(scenario, LoadProfile::burst(1)) };
     let load = Load::Run(ScenarioRun::new(LOAD, LoadProfile::burst(2)));
@@ -65,7 +65,7 @@ fn run(log: &'static Log, set_up: Outcome, lingers: bool, control: Option<LoadCo
                 None
             }
             LoadEvent::LoadEnded { .. } => {
-                assert!(!log.lock().unwrap().contains(&TEAR_DOWN.0), "first the run waits for what is open");
+                assert!(!log.lock().unwrap().contains(&TEAR_DOWN.0), "first the run waits for open journeys");
                 Some(LoadControl::Release)
             }
             LoadEvent::LeafBegan { leaf: 1, .. } => control.clone(),
@@ -86,7 +86,7 @@ fn the_tear_down_comes_last_and_only_the_load_is_measured() {
         assert_eq!(iterations, [("load", 2)]);
         let asked: Vec<u32> =
             total.leaves.iter().filter(|leaf| leaf.arrivals_due > 0 || !leaf.changes.is_empty()).map(|leaf| leaf.leaf).collect();
-        assert_eq!(asked, [1], "no rate is taken over the time of the others");
+        assert_eq!(asked, [1], "no rate includes the time of the others");
     }
 }
 

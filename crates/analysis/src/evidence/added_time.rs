@@ -28,16 +28,16 @@ const WAITS: [Role; 5] = [
 ];
 
 /// A wait that holds the added time.
-pub(super) struct AddedTime {
+pub(crate) struct AddedTime {
     /// `its database's sessions wait for IO:WALSync`.
-    pub(super) claim: String,
-    pub(super) evidence: String,
-    pub(super) series: Vec<String>,
-    pub(super) next: Option<String>,
+    pub(crate) claim: String,
+    pub(crate) evidence: String,
+    pub(crate) series: Vec<String>,
+    pub(crate) next: Option<String>,
 }
 
 /// Of changes that came together. `None`: no wait of an observed database grew by as much.
-pub(super) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> {
+pub(crate) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> {
     let first = changes.first()?;
     let end = first.until.unwrap_or(first.to);
     let in_system =

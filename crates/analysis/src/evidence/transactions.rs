@@ -8,10 +8,10 @@ use crate::facts::readings::SignalReadings;
 use crate::facts::repeated_statements::{ComesWith, RepeatedStatement};
 
 /// Transactions per request from which they are many.
-pub(super) const MANY: f64 = 10.0;
+pub(crate) const MANY: f64 = 10.0;
 
 /// What is said of them beside a run in which nobody waited for them: a cost, and no limit.
-pub(super) fn in_passing(facts: &Facts<'_>) -> Option<String> {
+pub(crate) fn in_passing(facts: &Facts<'_>) -> Option<String> {
     // Where work goes on behind requests, the commits may be its own, and no request pays for them.
     if !facts.run.plan.flows.is_empty() {
         return None;
@@ -37,7 +37,7 @@ fn statements_in_passing(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// `` `select …` is executed 30 times for each "List" ``; where the database does not tell statements apart, all of them.
-pub(super) fn repeated_too_often(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>) -> String {
+pub(crate) fn repeated_too_often(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>) -> String {
     let (each, whole) = (repeated.each, repeated.whole());
     let of_requests = match repeated.comes_with {
         ComesWith::Iterations => format!(", {:.0} for each request", per_request(facts, repeated)),
@@ -52,7 +52,7 @@ pub(super) fn repeated_too_often(facts: &Facts<'_>, repeated: &RepeatedStatement
 }
 
 /// The statement that asks for something most often, where that is often for each request.
-pub(super) fn most_repeated<'f>(facts: &'f Facts<'_>) -> Option<&'f RepeatedStatement<'f>> {
+pub(crate) fn most_repeated<'f>(facts: &'f Facts<'_>) -> Option<&'f RepeatedStatement<'f>> {
     // What a journey asks for is no request's.
     if !facts.run.plan.flows.is_empty() {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn most_repeated<'f>(facts: &'f Facts<'_>) -> Option<&'f RepeatedStat
 }
 
 /// Executions for each of the requests that it comes with.
-pub(super) fn per_request(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>) -> f64 {
+pub(crate) fn per_request(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>) -> f64 {
     match repeated.comes_with {
         ComesWith::Iterations => repeated.rate / facts.strain.throughput(repeated.stretch.0, repeated.stretch.1).max(1e-9),
         ComesWith::Request(_) => repeated.each,
@@ -71,7 +71,7 @@ pub(super) fn per_request(facts: &Facts<'_>, repeated: &RepeatedStatement<'_>) -
 }
 
 /// Commits under load, and how many for each request, where these are many.
-pub(super) fn many<'f>(facts: &'f Facts<'_>) -> Option<(&'f Commits, f64)> {
+pub(crate) fn many<'f>(facts: &'f Facts<'_>) -> Option<(&'f Commits, f64)> {
     let commits = facts.commits.as_ref()?;
     // Work that goes on behind a request is a journey's: many of them may follow from one request.
     let journeys = facts.waiting.iter().filter(|waiting| waiting.flow.is_some()).map(|waiting| waiting.throughput).fold(0.0, f64::max);
@@ -88,7 +88,7 @@ fn seen_in<'a>(facts: &Facts<'a>, observer: &str, (from, to): (f64, f64)) -> Opt
 }
 
 /// The statement that sessions were in most often.
-pub(super) fn most_seen<'a>(facts: &Facts<'a>, (from, to): (f64, f64)) -> Option<(f64, SignalReadings<'a>)> {
+pub(crate) fn most_seen<'a>(facts: &Facts<'a>, (from, to): (f64, f64)) -> Option<(f64, SignalReadings<'a>)> {
     let statements = facts.signals.parts_with(Role::Commits).flat_map(|part| facts.signals.read_each(part, Role::SessionsByStatement));
     statements.filter_map(|readings| Some((readings.mean(from, to)?, readings))).max_by(|a, b| a.0.total_cmp(&b.0))
 }

@@ -14,7 +14,7 @@ const DATABASES: [(&str, &str, u16); 6] = [
 
 /// Where a test's requests go, as far as its plan says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LoadTarget<'a> {
+pub(crate) enum LoadTarget<'a> {
     /// A service that listens on this port.
     Service {
         port: u16,
@@ -29,7 +29,7 @@ pub(super) enum LoadTarget<'a> {
 }
 
 impl<'a> LoadTarget<'a> {
-    pub(super) fn of(plan: &'a TestPlan) -> Self {
+    pub(crate) fn of(plan: &'a TestPlan) -> Self {
         if let Some(target) = &plan.target {
             let default = if target.starts_with("https:") { 443 } else { 80 };
             return port_of(target, default).map_or(Self::Unknown, |port| Self::Service { port });
@@ -43,7 +43,7 @@ impl<'a> LoadTarget<'a> {
     }
 
     /// How to see what its process does.
-    pub(super) fn observe_process(self) -> String {
+    pub(crate) fn observe_process(self) -> String {
         match self {
             Self::Service { port } => format!("Observe the target's process: `observe: [observe.process({{ port: {port} }})]`."),
             Self::Database { port, .. } => format!("Observe the database's process: `observe: [observe.process({{ port: {port} }})]`."),
@@ -55,7 +55,7 @@ impl<'a> LoadTarget<'a> {
 
     /// How to see the database behind a service, as far as the plan tells which that is: by a URL among its parameters. `None`: one is observed already,
     /// so whatever is waited for there is known.
-    pub(super) fn database_behind(plan: &TestPlan) -> Option<String> {
+    pub(crate) fn database_behind(plan: &TestPlan) -> Option<String> {
         let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
         let observed: Vec<String> = plan.observers.iter().filter_map(kind).collect();
         if DATABASES.iter().any(|(_, observer, _)| observed.iter().any(|kind| kind == observer)) {
@@ -73,7 +73,7 @@ impl<'a> LoadTarget<'a> {
     }
 
     /// How to see what it does, where it is a database that is not observed.
-    pub(super) fn observe_database(self, plan: &TestPlan) -> Option<String> {
+    pub(crate) fn observe_database(self, plan: &TestPlan) -> Option<String> {
         let is_there =
             |name: &str| plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some(name));
         match self {

@@ -1,13 +1,16 @@
 //! What to say beside findings, and when no rule finds anything: that nothing limits the target, where each request and flow was looked at and carries it, or
 //! what to observe next. Each sentence is made of numbers that were just read; none is said by default.
 
+pub(crate) mod load_shape;
+pub(crate) mod load_target;
+
 use loadstone_metrics::{Role, SeriesKind};
 use loadstone_run_directory::RunEnd;
 
-use super::load_shape::{self, WantedLoad};
-use super::load_target::LoadTarget;
-use super::ranked::RankedFinding;
-use super::{growing_level, next_limit, transactions, users_time};
+use crate::evidence::growing_level;
+use crate::evidence::next_limit;
+use crate::evidence::transactions;
+use crate::evidence::users_time;
 use crate::facts::Facts;
 use crate::facts::changes::{BY_MIN_S, Change, Kept};
 use crate::facts::exhausted::COLLECTING_NAMED;
@@ -19,8 +22,12 @@ use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
+use crate::finding::ranked::RankedFinding;
+use crate::finding::{MissingKnowledge, Remark, RemarkKind};
 use crate::instant::{clock, named};
 use crate::{Grade, ResourceKind, RunTotals};
+use load_shape::WantedLoad;
+use load_target::LoadTarget;
 
 /// Failed share above which failures are the first thing to look at.
 const FAILED_MAX: f64 = 0.001;
@@ -49,23 +56,28 @@ const CROWD_MIN: u64 = 5;
 /// Cores idle below which there is none.
 const IDLE_MIN: f64 = 0.05;
 
-pub(super) fn of(facts: &Facts<'_>) -> String {
+pub(crate) fn of(facts: &Facts<'_>) -> Remark {
     let totals = crate::summary::totals(facts.tally);
     let said = without_warm_up(facts, &totals);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
-    let beside = [warmed_up, full_machine(facts), growing_memory(facts), growing_level::told(facts), transactions::in_passing(facts)];
-    std::iter::once(said).chain(beside.into_iter().flatten()).collect::<Vec<String>>().join(" ")
+    let beside =
+        [warmed_up, full_machine(facts), growing_memory(facts), growing_level::sentence(facts, "But the"), transactions::in_passing(facts)];
+    said.and(beside.into_iter().flatten())
 }
 
 /// What findings do not tell, and may become a limit.
-pub(super) fn beside(facts: &Facts<'_>, found: &[RankedFinding]) -> String {
-    let is_told = |rules: &[&str]| found.iter().any(|found| rules.contains(&found.finding.rule.as_str()));
+pub(crate) fn in_addition(facts: &Facts<'_>, found: &[RankedFinding]) -> Remark {
+    let is_told = |rules: &[&str]| found.iter().any(|found| rules.iter().any(|rule| found.finding.rule == *rule));
     // What waits for the system is held in its memory.
     let is_held_up = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
     let memory = if is_held_up || is_told(&["heap", "memory-per-connection"]) { None } else { growing_memory(facts) };
-    let level =
-        if is_told(&["unstable-queue", "descriptors", "connection-pool", "unanswered"]) { None } else { growing_level::told(facts) };
-    memory.into_iter().chain(level.map(|level| level.replacen("But the ", "The ", 1))).collect::<Vec<String>>().join(" ")
+    let level = if is_told(&["unstable-queue", "descriptors", "connection-pool", "unanswered"]) {
+        None
+    } else {
+        growing_level::sentence(facts, "The")
+    };
+    let sentences: Vec<String> = memory.into_iter().chain(level).collect();
+    if sentences.is_empty() { Remark::default() } else { Remark::new(RemarkKind::Also, String::new()).and(sentences) }
 }
 
 /// A machine without an idle core, though nobody was seen to wait for one.
@@ -103,19 +115,19 @@ fn growing_memory(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
+fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     let has_few_requests = totals.requests < REQUESTS_MIN;
     if has_few_requests && facts.tally.flows().iter().all(|flow| flow.merged.finished < JOURNEYS_MIN) {
         return too_few(facts, totals);
     }
     if totals.failure_share > FAILED_MAX {
-        return cannot_tell(&failed(facts, totals), "Look at the errors first.");
+        return Remark::cannot_tell(MissingKnowledge::FailuresFirst, &failed(facts, totals), "Look at the errors first.");
     }
     if facts.run.end != Some(RunEnd::Completed) {
-        return cannot_tell("the run did not complete", "Let it run to its end.");
+        return Remark::cannot_tell(MissingKnowledge::IncompleteRun, "the run did not complete", "Let it run to its end.");
     }
     if facts.validity.grade == Grade::Invalid {
-        return cannot_tell("the measurement is not valid", "See the validity checks.");
+        return Remark::cannot_tell(MissingKnowledge::InvalidMeasurement, "the measurement is not valid", "See the validity checks.");
     }
     if let Some(waiting) = facts.waiting.first() {
         let why = format!(
@@ -124,7 +136,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
             clock(waiting.from),
             clock(waiting.to)
         );
-        return cannot_tell(&why, &observe_next(facts));
+        return Remark::cannot_tell(MissingKnowledge::UnexplainedWaiting, &why, &observe_next(facts));
     }
     if has_few_requests {
         return kept_at_constant_load(facts, totals).unwrap_or_else(|| too_few(facts, totals));
@@ -137,49 +149,61 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> String {
         return begins_to_grow(facts, first, &top);
     }
     if all_follow(facts) && is_all_at_ease(facts) {
-        return format!(
+        let text = format!(
             "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow \
              with it, and {}.",
             loadstone_units::number(top_rate(facts)),
             failed(facts, totals)
         );
+        return Remark::new(RemarkKind::NoLimit, text);
     }
     if let Some(steady) = kept_at_constant_load(facts, totals) {
         return steady;
     }
     if facts.responses.iter().any(has_varied) {
-        return cannot_tell(
+        return Remark::cannot_tell(
+            MissingKnowledge::HigherLoad,
             "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
             &with_what_was_seen(facts, &format!("Raise the load further and hold it there{}.", higher(facts))),
         );
     }
     if facts.responses.iter().any(LoadResponse::load_has_varied) {
         let next = format!("Let it rise more slowly, so that more end while it is low{}.", higher(facts));
-        return cannot_tell(
+        return Remark::cannot_tell(
+            MissingKnowledge::VariedLoad,
             "too few requests ended while the load was low to see how the target responds to a higher one",
             &with_what_was_seen(facts, &next),
         );
     }
     let times = users_time::told(facts).unwrap_or_default();
-    cannot_tell(
+    Remark::cannot_tell(
+        MissingKnowledge::VariedLoad,
         "the load did not vary enough to see how the target responds to it",
         &with_what_was_seen(facts, &format!("{times}Ramp the load from low to high{}.", higher(facts))),
     )
 }
 
-fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> String {
+fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     // Running longer would not help.
     if let Some(RunEnd::Failed(_)) = facts.run.end {
-        return cannot_tell("the run failed before enough requests had ended", "Mend what made it fail.");
+        return Remark::cannot_tell(
+            MissingKnowledge::IncompleteRun,
+            "the run failed before enough requests had ended",
+            "Fix what made it fail.",
+        );
     }
     if totals.requests == 0 && facts.tally.flows().iter().all(|flow| flow.merged.finished == 0) {
-        return cannot_tell("no request ended", "See the validity checks.");
+        return Remark::cannot_tell(MissingKnowledge::TooFewRequests, "no request ended", "See the validity checks.");
     }
     let times = LONGER.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
-    cannot_tell("too few requests ended", &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))))
+    Remark::cannot_tell(
+        MissingKnowledge::TooFewRequests,
+        "too few requests ended",
+        &format!("Run longer{}.", load_shape::line(facts, WantedLoad::Longer(times))),
+    )
 }
 
-fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> String {
+fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> Remark {
     let times = match (first.low, first.high) {
         (Some(low), Some(high)) => {
             format!(" (\"{}\" from {} to {})", first.name, loadstone_units::seconds(low.service), loadstone_units::seconds(high.service))
@@ -187,23 +211,25 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> S
         _ => String::new(),
     };
     if grown.len() > 1 {
-        return cannot_tell(
+        return Remark::cannot_tell(
+            MissingKnowledge::UnexplainedWaiting,
             &format!("{} requests slow down together as the load rises{times}, which points to something they share", grown.len()),
             &format!("{}{}", observe_next(facts), nearest_limit(facts)),
         );
     }
-    cannot_tell(
+    Remark::cannot_tell(
+        MissingKnowledge::HigherLoad,
         &format!("response times grow with the load{times}, but throughput still follows it"),
         &with_what_was_seen(facts, &format!("Raise the load until throughput stops{}.", higher(facts))),
     )
 }
 
-fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse, top: &LoadStretch) -> String {
+fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse, top: &LoadStretch) -> Remark {
     let low = first.low.map_or(0.0, |low| low.service);
     let how = if first.is_slower_on_average() { "times grow with the load" } else { "times began to grow only at the top of the load" };
     let why = format!("{how} (\"{}\" from {} to {})", first.name, loadstone_units::seconds(low), loadstone_units::seconds(top.service));
     let next = format!("Raise the load further and hold it there{}.{}", higher(facts), nearest_limit(facts));
-    cannot_tell(&why, &with_what_was_seen(facts, &next))
+    Remark::cannot_tell(MissingKnowledge::HigherLoad, &why, &with_what_was_seen(facts, &next))
 }
 
 /// What was nearest its limit at the top of the load, as a sentence.
@@ -215,10 +241,6 @@ fn nearest_limit(facts: &Facts<'_>) -> String {
 /// The load that shows where throughput stops and times grow, as a line of script.
 fn higher(facts: &Facts<'_>) -> String {
     load_shape::line(facts, WantedLoad::Higher)
-}
-
-fn cannot_tell(why: &str, next: &str) -> String {
-    format!("Cannot tell what limits it: {why}. {next}")
 }
 
 /// `nothing failed`, or all that did.
@@ -283,7 +305,7 @@ fn follows(response: &LoadResponse) -> bool {
 }
 
 /// Under a constant load of arrivals: that everything was served, and how far each request and flow kept its median; of too few requests, each flow alone.
-fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String> {
+fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark> {
     let has_few_requests = totals.requests < REQUESTS_MIN;
     let requests = || facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged);
     // The median of a few moves by itself.
@@ -314,7 +336,7 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
     };
     let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &kept)) + &seldom;
     // Pauses that are too few for a finding stand in the maximum of the same report.
-    Some(match &facts.slow_seconds {
+    let text = match &facts.slow_seconds {
         Some(slow) => format!(
             "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what held it up. Run longer to see whether that comes \
              back{}.",
@@ -327,7 +349,8 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
             let raise = higher(facts);
             format!("{held}: no limit was reached. This run cannot tell where the limit is; raise the load to find it{raise}.")
         }
-    })
+    };
+    Some(Remark::new(RemarkKind::Steady, text))
 }
 
 /// Whether all that makes load, apart from what prepares it, are arrivals.

@@ -2,12 +2,12 @@
 
 use loadstone_metrics::Role;
 
-use super::alternative::Alternative;
 use crate::ResourceKind;
 use crate::facts::Facts;
 use crate::facts::path::PathResource;
 use crate::facts::search::FULL;
 use crate::facts::session_waits::SessionWait;
+use crate::finding::Alternative;
 
 /// Below this part of one core no thread is at its limit, and below this part of all of them no process.
 const IDLE_ENOUGH: f64 = 0.80;
@@ -16,7 +16,7 @@ const IDLE_ENOUGH: f64 = 0.80;
 const WAITS_MIN: f64 = 0.5;
 
 /// A CPU at its limit.
-pub(super) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
+pub(crate) fn cpu(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     const OTHER: &str = "A process or thread that is at the limit of its CPU";
     let looks = facts.path.of_kind(ResourceKind::Process).filter_map(|process| CpuLook::at(facts, process, (from, to)));
     // One that may be short of it speaks for all of them.
@@ -63,7 +63,7 @@ impl CpuLook {
 
 /// Whether programs that are not observed had the machine's cores in most of these seconds: what stands still then may wait for a core.
 /// `None`: the machine was not observed.
-pub(super) fn others_fill_the_machine(facts: &Facts<'_>, seconds: &[f64]) -> Option<bool> {
+pub(crate) fn others_fill_the_machine(facts: &Facts<'_>, seconds: &[f64]) -> Option<bool> {
     let used = facts.path.of_kind(ResourceKind::Machine).find_map(|machine| machine.used.as_ref())?;
     let cores = facts.path.machine_cores;
     let is_full = |at: f64| {
@@ -80,7 +80,7 @@ fn is_near_one(cores: f64) -> bool {
 }
 
 /// A database that holds up whoever uses it.
-pub(super) fn database(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
+pub(crate) fn database(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
     const OTHER: &str = "A database that is slow, so that its connections are held for longer";
     let signals = &facts.signals;
     let active = |part| signals.mean(part, Role::SessionsActive, from, to);
@@ -97,7 +97,7 @@ pub(super) fn database(facts: &Facts<'_>, from: f64, to: f64) -> Alternative {
 }
 
 /// The database's CPU, as what else could hold up sessions that wait.
-pub(super) fn computing_sessions(wait: &SessionWait<'_>) -> Alternative {
+pub(crate) fn computing_sessions(wait: &SessionWait<'_>) -> Alternative {
     const OTHER: &str = "The database's CPU";
     match wait.computing {
         Some(computing) if computing < wait.sessions => Alternative::ruled_out(OTHER, format!("{computing:.1} of its sessions computed")),

@@ -1,0 +1,11 @@
+//! Evidence and alternatives that several rules and the remark share: each file reads facts and renders one kind of evidence.
+//!
+//! Deliberately absent: rules (`crate::findings`) and anything that several rules only need to know (`crate::facts`).
+
+pub(crate) mod acquiring;
+pub(crate) mod added_time;
+pub(crate) mod examined;
+pub(crate) mod growing_level;
+pub(crate) mod next_limit;
+pub(crate) mod transactions;
+pub(crate) mod users_time;
