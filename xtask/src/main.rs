@@ -1,41 +1,33 @@
-//! The one command surface of this repository: `cargo xtask check`, `tidy`, `edges`, `licences`, `gen`, `web`, `setup`, `bench`,
-//! `accuracy`, `selftest`, `fuzz`, `lab`, `diagnose`, `days`, `soak`, `fleet-sim`, `dist`, `site`.
+//! The one command surface of this repository: `cargo xtask check`, `setup`, `gen`, `web`, `dist` and so on; `--help` lists them.
 //!
-//! Each command is a module of its own; start with [`check`], which is what CI runs and calls most of the others.
-//! Deliberately absent: anything that ships to users, and any use of the project's own crates.
+//! Each command is a module; start with [`check`], which CI runs and which calls most of the others. Long measurements are in the package `trials`, which
+//! this one starts, so that a check does not compile them. Deliberately absent: anything that ships to users, and any use of the project's own crates.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool: the terminal is its only output")]
 
-mod accuracy;
-mod bench;
+mod cargo_tools;
 mod check;
-mod diagnose;
 mod dist;
 mod edges;
-mod fleet_sim;
 mod fuzz;
 mod generated;
-mod lab;
+mod git_hook;
 mod licences;
-mod long_run;
-mod machine;
 mod metadata;
-mod process;
-mod selftest;
+mod nightly;
 mod setup;
 mod site;
 mod sources;
-mod stillness;
 mod tidy;
-mod usage;
+mod trials;
 mod web;
-mod workspace;
 
 use std::process::ExitCode;
 
+use checkout::{Workspace, machine};
 use clap::{Parser, Subcommand};
-use workspace::Workspace;
+use trials::TrialArguments;
 
-/// Chores of the Loadstone repository.
+/// Commands for developers of Loadstone.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 struct Arguments {
@@ -45,21 +37,24 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Everything CI checks: formatting, lints, tidiness, edges, generated files, the web page, all tests.
-    Check {
-        /// Run only these parts (see their names in the output of a full run).
-        #[arg(long = "only", value_name = "PART")]
-        only: Vec<String>,
-    },
-    /// House rules that no compiler knows: sizes, names, circles, leftovers, commits.
+    /// Run the checks that CI runs: first the gate, which compiles nothing of the workspace, then build and tests.
+    Check(check::CheckOptions),
+    /// Run what is too long for the check: many seeds, fuzzing, labs, a slice of the benchmark of diagnosis. At most an hour.
+    Nightly(nightly::NightlyOptions),
+    /// Check house rules that no compiler knows: sizes, names, circles, leftovers, commits.
     Tidy,
-    /// Hold the table of allowed edges between crates (ARCHITECTURE.md) against `cargo metadata`.
+    /// Count the words that the house style avoids, per folder.
+    Prose {
+        /// List each place below this folder instead.
+        below: Option<String>,
+    },
+    /// Check dependencies between crates against the table in ARCHITECTURE.md.
     Edges,
-    /// Hold licences and sources of all dependencies against deny.toml.
+    /// Check licences and sources of all dependencies against deny.toml.
     Licences,
-    /// Write the generated documents (docs/cli.md and docs/script.md).
+    /// Write the generated documents.
     Gen {
-        /// Change nothing; fail if a document is not what would be written.
+        /// Change nothing; fail if a document is out of date.
         #[arg(long)]
         check: bool,
     },
@@ -69,34 +64,34 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Install what the tests need and this machine lacks.
+    /// Install what the tests need and this machine lacks, and a git hook that checks commit messages.
     Setup {
-        /// Only say what is missing.
+        /// Only list what is missing.
         #[arg(long)]
         list: bool,
     },
-    /// Measure CPU time per request beside other generators, start-up time and size.
-    Bench(bench::BenchOptions),
-    /// Run a load test against a system with a known fault, and see whether it is named.
-    Lab(lab::LabOptions),
-    /// Plant faults in real systems, and see how often the cause is named.
-    Diagnose(diagnose::DiagnoseOptions),
-    /// Hold reported percentiles against truths in closed form.
-    Accuracy(accuracy::AccuracyOptions),
-    /// Starve the generator in every way, and see whether it knows.
-    Selftest(selftest::SelftestOptions),
-    /// Make a run of a day on virtual time, and hold its memory, size and report against their targets.
-    Days(long_run::days::DaysOptions),
-    /// Make load for hours, and see whether memory and descriptors stay flat.
-    Soak(long_run::soak::SoakOptions),
-    /// Simulate fleets whose agents, bus and controller fail as seeds draw it.
-    FleetSim(fleet_sim::FleetSimOptions),
-    /// Make what a release consists of: binary, packages, image, types, bill of materials, checksums.
+    /// Build a release: binary, packages, image, types, bill of materials, checksums.
     Dist(dist::DistOptions),
-    /// Make the documentation a site with search.
+    /// Build the documentation as a site with search.
     Site,
     /// Feed the parsers generated bytes for some minutes each.
     Fuzz(fuzz::FuzzOptions),
+    /// Measure CPU time per request next to other generators, start-up time and size.
+    Bench(TrialArguments),
+    /// Run load tests against a system with known faults, and report whether each fault is named.
+    Lab(TrialArguments),
+    /// Plant faults in real systems, and measure how often the cause is named.
+    Diagnose(TrialArguments),
+    /// Compare reported percentiles with truths in closed form.
+    Accuracy(TrialArguments),
+    /// Starve the generator in known ways, and report whether it notices.
+    Selftest(TrialArguments),
+    /// Simulate a run of a day on virtual time, and compare its memory, size and report with their targets.
+    Days(TrialArguments),
+    /// Generate load for hours, and report whether memory and descriptors stay flat.
+    Soak(TrialArguments),
+    /// Simulate fleets whose agents, bus and controller fail as seeds draw it.
+    FleetSim(TrialArguments),
 }
 
 fn main() -> ExitCode {
@@ -113,26 +108,28 @@ fn main() -> ExitCode {
 fn perform(chore: &Chore) -> anyhow::Result<()> {
     let workspace = Workspace::find()?;
     match chore {
-        Chore::Check { only } => check::check(&workspace, only),
+        Chore::Check(options) => check::check(&workspace, options),
+        Chore::Nightly(options) => nightly::nightly(&workspace, options),
         Chore::Tidy => tidy::tidy(&workspace),
+        Chore::Prose { below } => tidy::prose(&workspace, below.as_deref()),
         Chore::Edges => edges::edges(&workspace),
         Chore::Licences => licences::licences(&workspace),
         Chore::Gen { check: true } => generated::check(&workspace, &machine::development_binary(&workspace)?),
         Chore::Gen { check: false } => generated::write(&workspace, &machine::development_binary(&workspace)?),
         Chore::Web { check: true } => web::check_asset(&workspace),
         Chore::Web { check: false } => web::build(&workspace),
-        Chore::Lab(options) => lab::lab(&workspace, options),
-        Chore::Diagnose(options) => diagnose::diagnose(&workspace, options),
-        Chore::Bench(options) => bench::bench(&workspace, options),
-        Chore::Accuracy(options) => accuracy::accuracy(&workspace, options),
-        Chore::Selftest(options) => selftest::selftest(&workspace, options),
-        Chore::Days(options) => long_run::days::days(&workspace, options),
-        Chore::FleetSim(options) => fleet_sim::fleet_sim(&workspace, options),
-        Chore::Soak(options) => long_run::soak::soak(&workspace, options),
+        Chore::Setup { list: true } => setup::list(&workspace),
+        Chore::Setup { list: false } => setup::setup(&workspace).and_then(|()| git_hook::install(&workspace)),
         Chore::Dist(options) => options.perform(&workspace),
         Chore::Site => site::site(&workspace),
         Chore::Fuzz(options) => fuzz::fuzz(&workspace, options),
-        Chore::Setup { list: true } => setup::list(&workspace),
-        Chore::Setup { list: false } => setup::setup(&workspace),
+        Chore::Bench(arguments) => trials::run(&workspace, "bench", arguments),
+        Chore::Lab(arguments) => trials::run(&workspace, "lab", arguments),
+        Chore::Diagnose(arguments) => trials::run(&workspace, "diagnose", arguments),
+        Chore::Accuracy(arguments) => trials::run(&workspace, "accuracy", arguments),
+        Chore::Selftest(arguments) => trials::run(&workspace, "selftest", arguments),
+        Chore::Days(arguments) => trials::run(&workspace, "days", arguments),
+        Chore::Soak(arguments) => trials::run(&workspace, "soak", arguments),
+        Chore::FleetSim(arguments) => trials::run(&workspace, "fleet-sim", arguments),
     }
 }

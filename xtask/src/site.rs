@@ -9,9 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-
-use crate::process;
-use crate::workspace::Workspace;
+use checkout::Workspace;
+use checkout::process;
 
 /// The table of contents.
 const INDEX: &str = "docs/README.md";

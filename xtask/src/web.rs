@@ -6,9 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-
-use crate::process;
-use crate::workspace::Workspace;
+use checkout::Workspace;
+use checkout::process;
 
 const FOLDER: &str = "web";
 

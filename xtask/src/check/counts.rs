@@ -1,4 +1,4 @@
-//! How many tests passed and failed, read from what cargo and vitest print.
+//! How many tests passed and failed, read from the output of nextest, cargo and vitest.
 
 /// Tests that ran, and those that did not.
 #[derive(Default, PartialEq, Debug)]
@@ -15,6 +15,13 @@ impl TestCounts {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.add(counts);
         }
+    }
+
+    /// `     Summary [ 201.371s] 2041 tests run: 2040 passed (3 slow, 1 flaky), 1 failed, 0 skipped`. A test that ran too long has failed; what a
+    /// filter of the configuration leaves out (`skipped`) is not counted.
+    pub(super) fn read_nextest(&mut self, line: &str) {
+        let Some((_, counts)) = line.trim_start().strip_prefix("Summary [").and_then(|rest| rest.split_once(" run: ")) else { return };
+        self.add(&counts.replace(" timed out", " failed"));
     }
 
     /// `      Tests  1 failed | 41 passed (42)`, after a line of the same form about files.
@@ -63,6 +70,13 @@ mod tests {
         tests.read_cargo("test passed_by ... ok");
         tests.read_cargo("test result: FAILED. 3 passed; 2 failed; 3 ignored; 0 measured; 0 filtered out; finished in 0.01s");
         assert_eq!(tests, TestCounts { passed: 15, failed: 2, ignored: 3 });
+    }
+
+    #[test]
+    fn nextest_counts_tests_that_ran_too_long_as_failed() {
+        let mut tests = TestCounts::default();
+        tests.read_nextest("     Summary [ 201.371s] 2041 tests run: 2035 passed (3 slow, 1 flaky), 4 failed, 2 timed out, 1 skipped");
+        assert_eq!(tests, TestCounts { passed: 2035, failed: 6, ignored: 0 });
     }
 
     #[test]

@@ -1,76 +1,106 @@
-//! `cargo xtask check`: exactly what CI does, in parts that each end with a line of their own.
+//! `cargo xtask check`: what CI runs, in parts.
 //!
-//! A failed part does not stop the ones behind it. The last line counts: every test, and each other part as one.
+//! The parts of the gate need nothing of the workspace compiled. They run first, and a failure among them ends the check. The build compiles everything
+//! once, through clippy's driver: it reports lints and writes the programs that every later part runs. Start with [`PARTS`].
 
+mod affected_packages;
+pub(crate) mod build;
 mod counts;
-
-use std::time::{Duration, SystemTime};
+mod part_outcome;
+mod scope;
+mod tests;
+mod timing;
 
 use anyhow::{Result, bail};
+use checkout::Workspace;
+use checkout::process;
+use clap::Args;
 
-use crate::workspace::Workspace;
-use crate::{diagnose, edges, generated, licences, process, setup, tidy, web};
+use crate::{edges, generated, licences, setup, tidy, web};
 use counts::TestCounts;
+use part_outcome::PartOutcome;
+use scope::Scope;
+use timing::Stopwatch;
 
-type CheckPart = (&'static str, fn(&Workspace) -> PartOutcome);
+#[derive(Args)]
+pub(crate) struct CheckOptions {
+    /// Run only these parts (see their names in the output of a full run).
+    #[arg(long = "only", value_name = "PART")]
+    only: Vec<String>,
+    /// Run the gate, and only the tests of packages that the difference to main can affect.
+    #[arg(long)]
+    changed: bool,
+    /// Run every part, even if the gate or the build fails.
+    #[arg(long)]
+    keep_going: bool,
+}
 
-/// Name and action. Cheap ones first; what builds shares one profile and one set of features.
+/// If a part fails, the later stages do not run.
+#[derive(PartialEq, PartialOrd)]
+enum Stage {
+    /// Compiles nothing of the workspace. All parts run, so that one check reports every failure of the gate.
+    Gate,
+    /// What every later part needs, so one failure ends the check.
+    Build,
+    /// Parts that do not depend on each other.
+    Tests,
+}
+
+struct CheckPart {
+    name: &'static str,
+    stage: Stage,
+    perform: fn(&Scope) -> PartOutcome,
+}
+
 const PARTS: &[CheckPart] = &[
-    ("setup", |workspace| PartOutcome::of(setup::setup(workspace))),
-    ("fmt", |workspace| cargo(workspace, &["fmt", "--all", "--check"])),
-    ("tidy", |workspace| PartOutcome::of(tidy::tidy(workspace))),
-    ("edges", |workspace| PartOutcome::of(edges::edges(workspace))),
-    ("licences", |workspace| PartOutcome::of(licences::licences(workspace))),
-    ("clippy", |workspace| cargo(workspace, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
-    ("build", |workspace| cargo(workspace, &["test", "--workspace", "--locked", "--no-run"])),
-    ("gen", documents),
-    ("types", types),
-    ("web", page),
-    ("test", tests),
-    ("diagnose", |workspace| PartOutcome::of(diagnose::slice(workspace, workspace.development_binary()))),
+    part(Stage::Gate, "fmt", |scope| PartOutcome::of(process::run(scope.workspace.command("cargo").args(["fmt", "--all", "--check"])))),
+    part(Stage::Gate, "tidy", |scope| PartOutcome::of(tidy::tidy(scope.workspace))),
+    part(Stage::Gate, "edges", |scope| PartOutcome::of(edges::edges(scope.workspace))),
+    part(Stage::Gate, "licences", |scope| PartOutcome::of(licences::licences(scope.workspace))),
+    part(Stage::Gate, "types", |scope| types(scope.workspace)),
+    part(Stage::Build, "setup", |scope| PartOutcome::of(setup::setup(scope.workspace))),
+    part(Stage::Build, "build", |scope| PartOutcome::of(build::compile(scope.workspace, build::TARGETS))),
+    part(Stage::Tests, "gen", |scope| PartOutcome::of(generated::check(scope.workspace, &scope.workspace.development_binary()))),
+    part(Stage::Tests, "web", page),
+    part(Stage::Tests, "test", tests::nextest),
+    part(Stage::Tests, "doctest", tests::doctests),
 ];
 
-/// How a part went: whether it is fine, and how many tests that rests on.
-struct PartOutcome {
-    error: Option<String>,
-    passed: usize,
-    failed: usize,
+const fn part(stage: Stage, name: &'static str, perform: fn(&Scope) -> PartOutcome) -> CheckPart {
+    CheckPart { name, stage, perform }
 }
 
-impl PartOutcome {
-    fn of(result: Result<()>) -> Self {
-        match result {
-            Ok(()) => Self { error: None, passed: 1, failed: 0 },
-            Err(error) => Self { error: Some(format!("{error:#}")), passed: 0, failed: 1 },
-        }
-    }
-
-    /// Of a part that ran tests. A failure that no test owns (it did not build, it crashed) counts as one.
-    fn of_tests(result: Result<bool>, tests: TestCounts) -> Self {
-        let result = match result {
-            Ok(_) if tests.ignored > 0 => process::pass_over(&format!("{} ignored tests", tests.ignored)).and(result),
-            _ => result,
-        };
-        match result {
-            Ok(true) if tests.failed == 0 => Self { error: None, passed: tests.passed, failed: 0 },
-            Ok(_) => Self { error: Some("see above".to_owned()), passed: tests.passed, failed: tests.failed.max(1) },
-            Err(error) => Self { error: Some(format!("{error:#}")), passed: tests.passed, failed: tests.failed.max(1) },
-        }
+/// Whether a part still runs after a failure in this stage.
+fn runs_after(failed: &Stage, part: &CheckPart) -> bool {
+    match failed {
+        Stage::Gate => part.stage == Stage::Gate,
+        Stage::Build => false,
+        Stage::Tests => true,
     }
 }
 
-pub(crate) fn check(workspace: &Workspace, only: &[String]) -> Result<()> {
-    if let Some(unknown) = only.iter().find(|name| !PARTS.iter().any(|(part, _)| part == name)) {
-        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
-        bail!("no part is called `{unknown}`; there are {}", names.join(", "));
+pub(crate) fn check(workspace: &Workspace, options: &CheckOptions) -> Result<()> {
+    if let Some(unknown) = options.only.iter().find(|name| !PARTS.iter().any(|part| part.name == *name)) {
+        let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+        bail!("there is no part `{unknown}`; the parts are {}", names.join(", "));
     }
-    let chosen = PARTS.iter().filter(|(name, _)| only.is_empty() || only.iter().any(|wanted| wanted == name));
+    let chosen: Vec<&CheckPart> =
+        PARTS.iter().filter(|part| options.only.is_empty() || options.only.iter().any(|name| name == part.name)).collect();
+    let scope = Scope::new(workspace, options.changed)?;
     let (mut lines, mut passed, mut failed) = (Vec::new(), 0, 0);
-    for (name, part) in chosen {
-        println!("──── {name}");
-        let begun = SystemTime::now();
-        let outcome = part(workspace);
-        let line = closing_line(name, &outcome, begun.elapsed().unwrap_or_default());
+    let mut failed_in: Option<&Stage> = None;
+    for part in &chosen {
+        if !options.keep_going && failed_in.is_some_and(|stage| !runs_after(stage, part)) {
+            lines.push(format!("not run {}", part.name));
+            continue;
+        }
+        println!("──── {}", part.name);
+        let stopwatch = Stopwatch::start();
+        let outcome = (part.perform)(&scope);
+        if outcome.error.is_some() {
+            failed_in = failed_in.or(Some(&part.stage));
+        }
+        let line = outcome.closing_line(part.name, &stopwatch.elapsed());
         println!("{line}");
         lines.push(line);
         passed += outcome.passed;
@@ -83,58 +113,39 @@ pub(crate) fn check(workspace: &Workspace, only: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn closing_line(name: &str, outcome: &PartOutcome, took: Duration) -> String {
-    let seconds = took.as_secs_f64();
-    match &outcome.error {
-        None if outcome.passed > 1 => format!("ok      {name:<9}{seconds:>7.1} s  {} passed", outcome.passed),
-        None => format!("ok      {name:<9}{seconds:>7.1} s"),
-        Some(error) => format!("FAILED  {name:<9}{seconds:>7.1} s  {error}"),
-    }
-}
-
-fn cargo(workspace: &Workspace, arguments: &[&str]) -> PartOutcome {
-    PartOutcome::of(process::run(workspace.command("cargo").args(arguments)))
-}
-
-/// The test build made the binary already; building it alone would resolve other features and build it again.
-fn documents(workspace: &Workspace) -> PartOutcome {
-    PartOutcome::of(generated::check(workspace, &workspace.development_binary()))
-}
-
-/// The script API's types, held against scripts that must and must not type-check, and against the examples.
+/// The script API's types, checked against scripts that must and must not type-check, and against the examples.
 fn types(workspace: &Workspace) -> PartOutcome {
     const FOLDER: &str = "types/test";
     let installed = web::install(workspace, FOLDER);
     PartOutcome::of(installed.and_then(|()| process::run(workspace.command("npm").args(["test", "--silent", "--prefix", FOLDER]))))
 }
 
-fn page(workspace: &Workspace) -> PartOutcome {
+fn page(scope: &Scope) -> PartOutcome {
+    if scope.affected.as_ref().is_some_and(|affected| !affected.touch(&["web/", "crates/report/", "crates/cli/src/"])) {
+        return PartOutcome::unaffected();
+    }
     let mut tests = TestCounts::default();
-    let result = web::test(workspace, |line| {
+    let result = web::test(scope.workspace, |line| {
         println!("{line}");
         tests.read_vitest(line);
     });
     PartOutcome::of_tests(result, tests)
 }
 
-fn tests(workspace: &Workspace) -> PartOutcome {
-    let mut tests = TestCounts::default();
-    let mut command = workspace.command("cargo");
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    let result = process::stream(&mut command, |line| {
-        println!("{line}");
-        tests.read_cargo(line);
-    });
-    PartOutcome::of_tests(result, tests)
-}
-
 #[cfg(test)]
-mod tests {
+mod unit_tests {
     use super::*;
 
     #[test]
-    fn a_crash_without_a_failed_test_is_a_failure() {
-        let outcome = PartOutcome::of_tests(Ok(false), TestCounts { passed: 4, failed: 0, ignored: 0 });
-        assert_eq!((outcome.passed, outcome.failed), (4, 1));
+    fn a_failure_of_the_gate_ends_the_check_after_the_gate() {
+        let after = |failed| PARTS.iter().filter(|part| runs_after(&failed, part)).map(|part| part.name).collect::<Vec<_>>();
+        assert_eq!(after(Stage::Gate), ["fmt", "tidy", "edges", "licences", "types"]);
+        assert!(after(Stage::Build).is_empty());
+        assert!(after(Stage::Tests).contains(&"doctest"));
+    }
+
+    #[test]
+    fn stages_follow_each_other() {
+        assert!(PARTS.is_sorted_by(|one, next| one.stage <= next.stage));
     }
 }

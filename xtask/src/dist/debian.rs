@@ -4,9 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::Result;
+use checkout::process;
 
 use super::release::{Release, SHELLS};
-use crate::process;
 
 /// Where Debian has completions.
 const COMPLETIONS: [&str; 3] = [

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-
-use crate::process;
-use crate::workspace::Workspace;
+use checkout::Workspace;
+use checkout::process;
 
 pub(super) const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Shells, and the files of their completions.
@@ -51,7 +50,7 @@ impl Release {
 
     /// Packs entries of a folder, the same bytes each time. Compressed if the name says so.
     pub(super) fn tar(&self, from: &Path, entries: &[&str], to: &Path) -> Result<()> {
-        tar(&self.time, from, entries, to)
+        checkout::archive::tar(&self.time, from, entries, to)
     }
 
     /// The script API's types as a package for npm.
@@ -84,17 +83,4 @@ impl Release {
         println!("in {}", self.folder.display());
         Ok(())
     }
-}
-
-/// Packs entries of a folder, the same bytes each time. Compressed if the name says so. `time`: of all files, seconds since 1970.
-pub(super) fn tar(time: &str, from: &Path, entries: &[&str], to: &Path) -> Result<()> {
-    let mut tar = std::process::Command::new("tar");
-    tar.current_dir(from).args(["--sort=name", "--format=ustar", "--owner=0", "--group=0", "--numeric-owner"]);
-    tar.arg(format!("--mtime=@{time}"));
-    if to.extension().is_some_and(|end| end == "gz") {
-        // Without the time of packing.
-        tar.arg("--use-compress-program=gzip -n");
-    }
-    tar.arg("-cf");
-    process::run(tar.arg(to).args(entries))
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
+use checkout::process;
 use serde_json::{Value, json};
 
 use super::release::{Release, TARGET};
-use crate::process;
-use crate::workspace::Workspace;
 
 pub(super) fn write(workspace: &Workspace, release: &Release) -> Result<()> {
     let metadata =

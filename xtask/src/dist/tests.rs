@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use checkout::Workspace;
+use checkout::process;
 use serde_json::Value;
 
 use super::release::Release;
 use super::{debian, given, image, linkage};
-use crate::process;
-use crate::workspace::Workspace;
 
 const BINARY: &str =
     "#!/bin/sh\ncase $1 in\n  man) mkdir -p \"$2\" && echo .TH > \"$2/loadstone.1\" ;;\n  completions) echo \"# $2\" ;;\nesac\n";

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-
-use crate::process;
-use crate::workspace::Workspace;
+use checkout::Workspace;
+use checkout::process;
 
 const CARGO_FUZZ: &str = "0.13.1";
 const NIGHTLY: &str = "nightly";

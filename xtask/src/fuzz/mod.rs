@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::process;
 use clap::Args;
 
-use crate::process;
-use crate::workspace::Workspace;
 use install::nightly;
 use statistics::FuzzStatistics;
 

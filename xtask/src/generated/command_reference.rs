@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
-
-use crate::process;
+use checkout::process;
 
 const INTRODUCTION: &str =
     "# Command line\n\nWritten by `cargo xtask gen` from `loadstone --help`; edit the text where the flags are defined.\n";

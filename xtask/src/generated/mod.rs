@@ -10,8 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-
-use crate::workspace::Workspace;
+use checkout::Workspace;
 
 /// A document and how its text is made, from the workspace and the development binary.
 struct GeneratedDocument {

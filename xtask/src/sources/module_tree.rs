@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use proc_macro2::TokenTree;
 use syn::{Expr, Item, ItemMod, Lit, Meta, Visibility};
 
 use super::paths::{self, Imported, Segments};
@@ -77,9 +78,17 @@ impl ModuleTree {
     }
 
     fn items(&mut self, id: ModuleId, items: &[Item], children: &str, read: ReadFile<'_>) -> Result<()> {
+        let declaring: Vec<String> = items.iter().filter_map(macro_that_declares_modules).collect();
         for item in items {
             match item {
                 Item::Mod(child) => self.child(id, child, children, read)?,
+                Item::Macro(call) if declaring.iter().any(|name| call.ident.is_none() && call.mac.path.is_ident(name)) => {
+                    for token in call.mac.tokens.clone() {
+                        if let TokenTree::Ident(name) = token {
+                            self.child(id, &syn::parse_str(&format!("mod {name};"))?, children, read)?;
+                        }
+                    }
+                }
                 Item::Use(item) if !paths::is_for_tests(&item.attrs) && item.leading_colon.is_none() => {
                     let is_reexport = !matches!(item.vis, Visibility::Inherited);
                     for imported in paths::imported(&item.tree) {
@@ -169,6 +178,13 @@ impl ItemDefinition {
     }
 }
 
+/// The name of a macro that writes a `mod` for each name it gets: `macro_rules! rules { ($($name:ident,)+) => { $(mod $name;)+ … } }`.
+fn macro_that_declares_modules(item: &Item) -> Option<String> {
+    let Item::Macro(definition) = item else { return None };
+    let name = definition.ident.as_ref().filter(|_| definition.mac.path.is_ident("macro_rules"))?;
+    definition.mac.tokens.to_string().replace(' ', "").contains("mod$").then(|| name.to_string())
+}
+
 /// `#[path = "other.rs"]`
 fn path_attribute(module: &ItemMod) -> Option<String> {
     module.attrs.iter().find_map(|attribute| match &attribute.meta {
@@ -251,6 +267,20 @@ mod tests {
         );
         let tests: Vec<&str> = tree.modules.iter().filter(|module| module.is_test).map(|module| module.file.as_str()).collect();
         assert_eq!(tests, ["src/tests.rs", "src/tests/deep.rs"]);
+    }
+
+    #[test]
+    fn a_macro_may_declare_modules() {
+        let tree = tree(&[
+            (
+                "src/lib.rs",
+                "macro_rules! rules { ($($name:ident,)+) => { $(mod $name;)+ static ALL: &[u8] = &[$($name::A),+]; }; } rules! { a, b, } other! { c }",
+            ),
+            ("src/a.rs", ""),
+            ("src/b.rs", ""),
+        ]);
+        let files: Vec<&str> = tree.modules.iter().map(|module| module.file.as_str()).collect();
+        assert_eq!(files, ["src/lib.rs", "src/a.rs", "src/b.rs"]);
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Commits say in a short subject what changed, and in a body why and how it was checked.
 
 use anyhow::{Context, Result};
-
-use crate::process;
-use crate::workspace::Workspace;
+use checkout::Workspace;
+use checkout::process;
 
 /// Characters.
-const SUBJECT_MAX: usize = 72;
+pub(crate) const SUBJECT_MAX: usize = 72;
 /// How many commits are looked at where there is no release yet.
 const COMMITS_MAX: usize = 50;
 /// The last commit from before the rule. It and those before it stay as they are: they are what others have built on.

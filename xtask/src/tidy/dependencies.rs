@@ -82,8 +82,6 @@ mod tests {
             package: (*ident).to_owned(),
             ident: (*ident).to_owned(),
             is_dev: *is_dev,
-            requirement: String::new(),
-            is_path: false,
         });
         Package { name: "engine".to_owned(), folder: "crates/engine".to_owned(), dependencies: dependencies.collect(), roots: Vec::new() }
     }

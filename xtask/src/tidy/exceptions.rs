@@ -6,8 +6,7 @@ use std::cell::Cell;
 use std::fs;
 
 use anyhow::{Context, Result, bail};
-
-use crate::workspace::Workspace;
+use checkout::Workspace;
 
 pub(super) const FILE: &str = "xtask/tidy-exceptions.txt";
 
@@ -19,15 +18,17 @@ pub(super) enum ExceptionRule {
     TypeName,
     UnusedDependency,
     UnusedFile,
+    Prose,
 }
 
 impl ExceptionRule {
-    const ALL: [ExceptionRule; 5] = [
+    const ALL: [ExceptionRule; 6] = [
         ExceptionRule::LongFile,
         ExceptionRule::Circle,
         ExceptionRule::TypeName,
         ExceptionRule::UnusedDependency,
         ExceptionRule::UnusedFile,
+        ExceptionRule::Prose,
     ];
 
     /// The word that a line begins with.
@@ -38,6 +39,7 @@ impl ExceptionRule {
             ExceptionRule::TypeName => "name",
             ExceptionRule::UnusedDependency => "dependency",
             ExceptionRule::UnusedFile => "file",
+            ExceptionRule::Prose => "prose",
         }
     }
 }

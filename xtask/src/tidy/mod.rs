@@ -4,11 +4,12 @@
 //! `xtask/tidy-exceptions.txt`, each with its reason. The length of functions is clippy's `too_many_lines` (see clippy.toml).
 
 mod circles;
-mod commits;
+pub(crate) mod commits;
 mod dependencies;
 mod each_file;
 mod exceptions;
 mod finding_rules;
+mod prose;
 mod type_names;
 mod unused_files;
 mod width;
@@ -18,12 +19,12 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use checkout::Workspace;
 
 use crate::metadata::{self, Package};
 use crate::sources::graph::FileGraph;
 use crate::sources::module_tree::ModuleTree;
 use crate::sources::{imports, resolve};
-use crate::workspace::Workspace;
 use exceptions::{Exceptions, FILE as EXCEPTIONS};
 
 /// The folder of the page's own sources, and the file they start from.
@@ -40,6 +41,9 @@ pub(crate) fn tidy(workspace: &Workspace) -> Result<()> {
     complaints.extend(rust(&packages, &texts, &exceptions)?);
     complaints.extend(dependencies(&packages, &texts, &exceptions)?);
     complaints.extend(page(&texts, &exceptions));
+    if prose::IS_ENFORCED {
+        complaints.extend(texts.iter().flat_map(|(path, text)| prose::complaints(path, text, &exceptions)));
+    }
     complaints.extend(commits::complaints(workspace)?);
     complaints.extend(exceptions.stale());
     if !complaints.is_empty() {
@@ -50,6 +54,21 @@ pub(crate) fn tidy(workspace: &Workspace) -> Result<()> {
         );
     }
     println!("{} files are tidy", texts.len());
+    Ok(())
+}
+
+/// Prints how many avoided words each folder has; or, of one folder or file, each place.
+pub(crate) fn prose(workspace: &Workspace, below: Option<&str>) -> Result<()> {
+    let exceptions = Exceptions::read(workspace)?;
+    let (texts, _) = each_file(workspace, &exceptions)?;
+    if let Some(below) = below {
+        let chosen = texts.iter().filter(|(path, _)| path.starts_with(below));
+        chosen.flat_map(|(path, text)| prose::complaints(path, text, &exceptions)).for_each(|place| println!("{place}"));
+        return Ok(());
+    }
+    let counts = prose::counts(texts.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    counts.iter().for_each(|(folder, count)| println!("{count:>6}  {folder}"));
+    println!("{:>6}  in all", counts.iter().map(|(_, count)| count).sum::<usize>());
     Ok(())
 }
 

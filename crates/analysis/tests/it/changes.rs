@@ -286,32 +286,32 @@ fn healthy(seed: u64) -> Run {
 
 #[test]
 fn healthy_services_have_findings_in_at_most_one_of_a_hundred_runs() {
-    const RUNS: u64 = 500;
-    let accused: Vec<String> = (0..RUNS)
+    let runs = crate::seeds(100, 500);
+    let accused: Vec<String> = (0..runs)
         .filter_map(|seed| {
             let found = findings(&healthy(seed));
             (!found.is_empty()).then(|| format!("{seed}: {}", found[0].claim))
         })
         .collect();
-    assert!(accused.len() as u64 * 100 <= RUNS, "{} of {RUNS}:\n{}", accused.len(), accused.join("\n"));
+    assert!(accused.len() as u64 * 100 <= runs, "{} of {runs}:\n{}", accused.len(), accused.join("\n"));
 }
 
 /// The length of a queue drifts by itself, more so at a higher utilisation.
 #[test]
 fn queues_near_their_limit_may_drift_without_a_finding() {
-    const RUNS: u64 = 60;
+    let runs = crate::seeds(12, 60);
     let steps = vec![step("GET /", 0, Service::Exponential(0.02)), step("POST /", 0, Service::Exponential(0.02))];
     let target = Target { slots: vec![2], steps };
     let mut accused = Vec::new();
     for (utilisation, timing) in [(0.5, Timing::Poisson), (0.8, Timing::Poisson), (0.9, Timing::Even)] {
         let rate = utilisation * 2.0 / 0.04;
-        for seed in 0..RUNS {
+        for seed in 0..runs {
             let run = simulate(&target, ramp(rate, rate, 90, timing), seed);
             let found = findings(&run).into_iter().filter(|finding| finding.rule == "change" || finding.rule == "periodic-stall");
             accused.extend(found.map(|finding| format!("{utilisation} {timing:?} {seed}: {} {:?}", finding.claim, finding.confidence)));
         }
     }
-    assert!(accused.len() as u64 <= 3, "{} of {}:\n{}", accused.len(), 3 * RUNS, accused.join("\n"));
+    assert!(accused.len() as u64 <= 3, "{} of {}:\n{}", accused.len(), 3 * runs, accused.join("\n"));
 }
 
 #[test]

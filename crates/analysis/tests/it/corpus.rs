@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use loadstone_analysis::{Summary, conclude};
 use loadstone_run_directory::Reader;
 
-#[path = "../../../../xtask/src/diagnose/judging/mod.rs"]
+#[path = "../../../../trials/src/diagnose/judging/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the benchmark itself uses all of it")]
 mod judging;
 

@@ -45,3 +45,8 @@ mod thresholds;
 mod validity;
 mod waits;
 mod weighed;
+
+/// How many seeds a test draws: few in the check, many in `cargo xtask nightly`.
+fn seeds(few: u64, many: u64) -> u64 {
+    if std::env::var_os("LOADSTONE_LONG_TESTS").is_some() { many } else { few }
+}

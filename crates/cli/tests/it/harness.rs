@@ -9,6 +9,7 @@ pub(crate) mod nats;
 pub(crate) mod network_namespace;
 pub(crate) mod raw;
 pub(crate) mod server;
+mod shared_server;
 
 pub(crate) use ended::{Ended, fairly};
 pub(crate) use folder::{Folder, Running, once, once_with};

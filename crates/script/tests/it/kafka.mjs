@@ -11,11 +11,13 @@ const { Kafka, logLevel, CompressionTypes } = createRequire(new URL("../../../..
 
 const lines = createInterface({ input: process.stdin });
 let stop = () => {};
-lines.once("close", async () => {
+const end = async () => {
   await stop();
   process.exit(0);
-});
-// After a failed command nothing must be left running, either.
+};
+lines.once("close", end);
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, end);
+// Nothing is left of a command that failed, either.
 process.on("uncaughtException", async (error) => {
   console.error(error);
   await stop();

@@ -1,8 +1,9 @@
 //! `user.kafka` and `kafka.consume` against a Kafka broker, with a second client of it.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -14,55 +15,57 @@ use serde_json::{Value, json};
 
 use crate::folder::{Folder, at, load_error};
 use crate::running::TestWorker;
+use crate::shared_server;
 
 const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
+const ANSWER_LIMIT_NS: u64 = 60_000_000_000;
 const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
 
-/// One broker for all tests. It ends with their process, whose end closes its standard input.
-static BROKER: LazyLock<Broker> = LazyLock::new(Broker::start);
+/// One broker for all tests.
+static BROKER: LazyLock<Broker> = LazyLock::new(Broker::join);
 
 /// The broker of `kafka.mjs`.
 struct Broker {
     address: String,
     secured: String,
-    /// PEM of the root certificate for the secured address.
+    /// PEM of the issuer to trust at the secured address.
     root: String,
-    pipes: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
-    _starter: Child,
-    _folder: tempfile::TempDir,
+    folder: PathBuf,
 }
 
 impl Broker {
-    fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
-        let root = key.cert.pem();
-        let pem = folder.path().join("broker.pem");
-        std::fs::write(&pem, key.signing_key.serialize_pem() + &root).unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/kafka.mjs");
-        let mut starter = Command::new("node")
-            .arg(script)
-            .arg(pem)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Node must be installed to run this test");
-        let mut output = BufReader::new(starter.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        let addresses: Value =
-            serde_json::from_str(&line).expect("`cargo xtask setup` must have been run for this test; Kafka's output is above");
+    fn join() -> Self {
+        let prepare = |folder: &Path| {
+            let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+            let root = key.cert.pem();
+            fs::write(folder.join("broker.pem"), key.signing_key.serialize_pem() + &root).unwrap();
+            fs::write(folder.join("root.pem"), root).unwrap();
+            let mut command = Command::new("node");
+            command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/kafka.mjs")).arg(folder.join("broker.pem"));
+            command
+        };
+        let folder = shared_server::join("kafka", prepare, |folder| !lines(folder).is_empty());
+        let addresses: Value = serde_json::from_str(&lines(&folder)[0]).expect("the broker's addresses");
         let text = |name: &str| addresses[name].as_str().unwrap().to_owned();
-        let pipes = Mutex::new((starter.stdin.take().unwrap(), output));
-        Self { address: text("address"), secured: text("secured"), root, pipes, _starter: starter, _folder: folder }
+        let root = fs::read_to_string(folder.join("root.pem")).unwrap();
+        Self { address: text("address"), secured: text("secured"), root, folder }
     }
 
+    /// One command at a time, of all test processes; the answer is the next line of the output.
     fn ask(&self, command: &Value) -> Value {
-        let mut pipes = self.pipes.lock().unwrap();
-        writeln!(pipes.0, "{command}").unwrap();
-        let mut line = String::new();
-        pipes.1.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{command} failed; the reason is above"))
+        let turn = File::create(self.folder.join("turn")).unwrap();
+        turn.lock().unwrap();
+        let before = lines(&self.folder).len();
+        let mut input = OpenOptions::new().append(true).open(self.folder.join("input")).unwrap();
+        writeln!(input, "{command}").unwrap();
+        let clock = Monotonic::start();
+        while clock.now() < ANSWER_LIMIT_NS {
+            if let Some(line) = lines(&self.folder).get(before) {
+                return serde_json::from_str(line).unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("{command} failed: {}", fs::read_to_string(self.folder.join("errors")).unwrap_or_default())
     }
 
     fn create(&self, topic: &str, partitions: u32, settings: &Value) {
@@ -77,6 +80,12 @@ impl Broker {
     fn read(&self, topic: &str, count: usize) -> Value {
         self.ask(&json!({ "does": "read", "topic": topic, "count": count }))
     }
+}
+
+/// Complete lines of the broker's output.
+fn lines(folder: &Path) -> Vec<String> {
+    let output = fs::read_to_string(folder.join("output")).unwrap_or_default();
+    output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::to_owned).collect()
 }
 
 /// Runs a scenario of this body once, with options of the test.

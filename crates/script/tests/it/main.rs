@@ -18,6 +18,8 @@ mod mysql;
 mod redis;
 mod running;
 mod shared_connections;
+#[path = "../../../cli/tests/it/harness/shared_server.rs"]
+mod shared_server;
 mod sockets;
 mod sql;
 mod stub_grpc;

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result};
+use checkout::Workspace;
 
-use crate::workspace::Workspace;
 use declarations::{Declaration, ReferenceSection, SOURCE};
 
 const INTRODUCTION: &str = "# Script reference\n\n\

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use super::shared_server;
+
 const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// The example shop: Node and PostgreSQL, over TLS.
@@ -28,7 +30,7 @@ pub(crate) fn nginx() -> &'static str {
     SERVER.get_or_init(|| {
         let mut command = Command::new("node");
         command.arg(examples().join("nginx/start.mjs")).args(["--port", "0"]);
-        start(command, &["nginx: "]).remove(0)
+        shared("nginx", command, &["nginx: "]).remove(0)
     })
 }
 
@@ -37,8 +39,8 @@ pub(crate) fn shop() -> &'static Shop {
     SERVER.get_or_init(|| {
         let mut command = Command::new("node");
         command.arg(examples().join("shop/start.mjs")).args(["--port", "0", "--tls"]);
-        let said = start(command, &["shop: ", "database: ", "certificate: "]);
-        let [address, database, certificate] = said.try_into().expect("a value of each");
+        let printed = shared("shop", command, &["shop: ", "database: ", "certificate: "]);
+        let [address, database, certificate] = printed.try_into().expect("a value of each");
         Shop { address, certificate, database }
     })
 }
@@ -155,7 +157,7 @@ pub(crate) fn events() -> &'static str {
     SERVER.get_or_init(|| {
         let mut command = Command::new("node");
         command.args(["-e", include_str!("events.js")]);
-        start(command, &["events: "]).remove(0)
+        shared("events", command, &["events: "]).remove(0)
     })
 }
 
@@ -274,13 +276,19 @@ pub(crate) fn httpbin_ipv6() -> Option<&'static str> {
 }
 
 fn httpbin_at(host: &str) -> String {
-    // go-httpbin takes a port and does not say which one it got.
-    let port = free_port(host);
-    let mut command = Command::new(tools().join("go-httpbin"));
-    command.args(["-host", host, "-port", &port.to_string(), "-max-duration", "60s"]).stderr(Stdio::piped());
-    start_quietly(command);
-    let connect = || std::net::TcpStream::connect((host, port)).is_ok();
-    wait_until("go-httpbin to listen", connect);
+    // go-httpbin takes a port and does not print which one it got.
+    let prepare = |folder: &Path| {
+        let port = free_port(host);
+        std::fs::write(folder.join("port"), port.to_string()).expect("writing the server's port");
+        let mut command = Command::new(tools().join("go-httpbin"));
+        command.args(["-host", host, "-port", &port.to_string(), "-max-duration", "60s"]);
+        command
+    };
+    let port = |folder: &Path| std::fs::read_to_string(folder.join("port")).ok().and_then(|port| port.parse::<u16>().ok());
+    let answers = |folder: &Path| port(folder).is_some_and(|port| std::net::TcpStream::connect((host, port)).is_ok());
+    let name = if host.contains(':') { "httpbin-ipv6" } else { "httpbin" };
+    let server = shared_server::join(name, prepare, answers);
+    let port = port(&server).expect("the server's port");
     if host.contains(':') { format!("http://[{host}]:{port}") } else { format!("http://{host}:{port}") }
 }
 
@@ -313,6 +321,23 @@ pub(crate) fn labs() -> PathBuf {
 fn tools() -> PathBuf {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
     scratch.parent().expect("a folder of the target folder").join("tools")
+}
+
+/// Joins or starts a server that all test processes share, and returns what it printed behind each of these beginnings.
+fn shared(name: &str, command: Command, beginnings: &[&str]) -> Vec<String> {
+    let values = |folder: &Path| -> Option<Vec<String>> {
+        let output = std::fs::read_to_string(folder.join("output")).ok()?;
+        let complete = &output[..output.rfind('\n')? + 1];
+        let value = |beginning: &&str| complete.lines().rev().find_map(|line| line.strip_prefix(*beginning)).map(str::to_owned);
+        beginnings.iter().map(value).collect()
+    };
+    let program = |_: &Path| {
+        let mut again = Command::new(command.get_program());
+        again.args(command.get_args());
+        again
+    };
+    let folder = shared_server::join(name, program, |folder| values(folder).is_some());
+    values(&folder).expect("the lines that were there when it was ready")
 }
 
 /// Starts a server and waits for the lines with these beginnings; gives back what stands behind each.

@@ -47,10 +47,10 @@ fn tls_is_negotiated_and_its_certificate_checked() {
         const large = await secured.query("SELECT REPEAT('x', 300000) AS text");
         user.log(String(large.value?.length));
     "#;
-    let (end, lines, snapshot) = once_with(&server, &format!(", roots: [{:?}]", server.root()), body);
+    let (end, lines, snapshot) = once_with(server, &format!(", roots: [{:?}]", server.root()), body);
     assert_eq!((end, &lines[..]), (PASSED, &["[true,true,true,null]".to_owned(), "300000".to_owned()][..]), "{:?}", snapshot.errors);
     assert_eq!(request(&snapshot, "Through").phases.tls.count(), 1);
-    let (_, _, snapshot) = once_with(&server, "", body);
+    let (_, _, snapshot) = once_with(server, "", body);
     assert_eq!(outcomes(&snapshot, "Through"), [(Outcome::Tls, 1)]);
     let bare = MariaDb::start(&["--skip-ssl"]);
     let (_, lines, _) =

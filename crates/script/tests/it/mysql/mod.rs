@@ -20,7 +20,7 @@ fn run_with<T>(server: &MariaDb, settings: &str, body: &str, act: impl AsyncFnOn
 
 /// One iteration of this body against the shared server.
 fn once(body: &str) -> (IterationEnd, Vec<String>, Snapshot) {
-    once_with(&MariaDb::shared(), "", body)
+    once_with(MariaDb::shared(), "", body)
 }
 
 fn once_with(server: &MariaDb, settings: &str, body: &str) -> (IterationEnd, Vec<String>, Snapshot) {

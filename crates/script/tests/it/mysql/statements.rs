@@ -174,14 +174,14 @@ fn mistakes_are_thrown_with_a_remedy() {
         (r#"await user.sql(url()).query("SELECT ?, ?", [1, undefined]);"#, "the value number 2 is undefined: write null"),
         (r#"await user.sql(url()).query("SELECT ?", [[1, 2]]);"#, "MySQL has no lists: write a `?` for each"),
     ] {
-        let errors = run_with(&server, "", body, async |worker| {
+        let errors = run_with(server, "", body, async |worker| {
             worker.iterate(0).await;
             worker.drain().errors.first().map(|error| error.message.to_string()).unwrap_or_default()
         });
         assert!(errors.contains(expected), "{body}: {errors}");
     }
     let limited = once_with(
-        &server,
+        server,
         ", bodyBytesMax: 10000",
         r#"user.log((await user.sql(url()).query("SELECT REPEAT('x', 300000) AS text", { name: "Large" })).error);"#,
     );

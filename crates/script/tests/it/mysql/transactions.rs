@@ -113,7 +113,7 @@ fn an_open_transaction_rolls_back_at_the_end_of_its_iteration() {
         await sql.query("BEGIN");
         await sql.query("SELECT 1");
     "#;
-    run_with(&server, "", body, async |worker| {
+    run_with(server, "", body, async |worker| {
         let mut user = worker.user(0);
         for sequence in 0..3 {
             assert_eq!(user.iterate(worker.iteration(sequence, None)).await, PASSED);

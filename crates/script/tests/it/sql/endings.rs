@@ -94,7 +94,7 @@ fn an_absent_or_wrong_server_is_reported() {
 #[test]
 fn a_connection_is_open_while_the_user_keeps_connections() {
     let server = Postgres::shared();
-    run_with(&server, "", r#"await user.sql(url()).query("SELECT 1");"#, async |worker| {
+    run_with(server, "", r#"await user.sql(url()).query("SELECT 1");"#, async |worker| {
         let mut user = worker.user(0);
         for sequence in 0..3 {
             assert_eq!(user.iterate(worker.iteration(sequence, None)).await, PASSED);

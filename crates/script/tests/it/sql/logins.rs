@@ -64,12 +64,12 @@ fn tls_is_negotiated_and_its_certificate_checked() {
         user.log(String(large.value?.length));
         "#
     );
-    let (_, lines, snapshot) = once_with(&server, &format!(", roots: [{:?}]", server.root()), &body);
+    let (_, lines, snapshot) = once_with(server, &format!(", roots: [{:?}]", server.root()), &body);
     assert_eq!(lines, [r#"["secured",null,"28000"]"#, "[true,true,true,null]", "300000"], "{:?}", snapshot.errors);
     assert_eq!(request(&snapshot, "Through").phases.tls.count(), 1);
-    let (end, lines, _) = once_with(&server, ", insecure: true", &body);
+    let (end, lines, _) = once_with(server, ", insecure: true", &body);
     assert_eq!((end, &*lines[1]), (FAILED, "[true,true,true,null]"));
-    let (_, _, snapshot) = once_with(&server, "", &body);
+    let (_, _, snapshot) = once_with(server, "", &body);
     assert_eq!(outcomes(&snapshot, "Through"), [(Outcome::Tls, 1)]);
 }
 

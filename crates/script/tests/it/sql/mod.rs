@@ -40,7 +40,7 @@ pub(crate) fn run_at<T>(port: u16, url: &str, settings: &str, body: &str, act: i
 
 /// One iteration of this body against the shared server.
 fn once(body: &str) -> (IterationEnd, Vec<String>, Snapshot) {
-    once_with(&Postgres::shared(), "", body)
+    once_with(Postgres::shared(), "", body)
 }
 
 fn once_with(server: &Postgres, settings: &str, body: &str) -> (IterationEnd, Vec<String>, Snapshot) {

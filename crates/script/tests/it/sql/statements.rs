@@ -134,7 +134,7 @@ fn concurrent_statements_share_one_connection_in_order() {
 #[test]
 fn answers_have_a_limit_and_copy_is_rejected() {
     let (end, lines, snapshot) = once_with(
-        &Postgres::shared(),
+        Postgres::shared(),
         ", bodyBytesMax: 10000",
         r#"
         const sql = user.sql(url());
@@ -172,7 +172,7 @@ fn mistakes_are_thrown_with_a_remedy() {
         (r#"await user.sql(url()).transaction("BEGIN");"#, "the first argument is the function with its statements, not \"BEGIN\""),
         (r#"await user.sql(url()).transaction(() => 1, { isolation: "strict" });"#, "is none of \"read committed\""),
     ] {
-        let errors = run_with(&server, "", body, async |worker| {
+        let errors = run_with(server, "", body, async |worker| {
             worker.iterate(0).await;
             worker.drain().errors.first().map(|error| error.message.to_string()).unwrap_or_default()
         });

@@ -125,7 +125,7 @@ fn an_open_transaction_rolls_back_at_the_end_of_its_iteration() {
         await sql.query("SELECT pg_current_xact_id()");
         user.sql(url("loadstone", "?application_name=b")).transaction(() => new Promise(() => {}));
     "#;
-    run_with(&server, "", body, async |worker| {
+    run_with(server, "", body, async |worker| {
         let mut user = worker.user(0);
         for sequence in 0..3 {
             // The iteration waits for the beginning of a transaction that was not awaited.

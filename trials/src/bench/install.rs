@@ -1,0 +1,81 @@
+//! `cargo xtask bench --install`: the other generators, each from its own registry at a fixed version, into the target folder.
+//!
+//! A generator that cannot be installed is named and left out; the bench runs without it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use checkout::{Workspace, machine, process, system_packages};
+
+const OHA: &str = "1.9.0";
+const K6: &str = "go.k6.io/k6@v1.4.2";
+const GHZ: &str = "github.com/bojand/ghz/cmd/ghz@v0.120.0";
+const LOCUST: &str = "locust==2.32.6";
+
+type Installer = fn(&Workspace, &Path) -> Result<()>;
+
+const GENERATORS: &[(&str, Installer)] = &[
+    ("wrk", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["wrk"])),
+    ("ab", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["apache2-utils"])),
+    ("h2load", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["nghttp2-client"])),
+    ("hey", |_, _| system_packages::apt(&["install", "--yes", "--no-install-recommends"], &["hey"])),
+    ("oha", oha),
+    ("k6", |_, folder| by_go(K6, folder)),
+    ("ghz", |_, folder| by_go(GHZ, folder)),
+    ("locust", locust),
+    ("gatling", gatling),
+];
+
+pub(super) fn install(workspace: &Workspace) -> Result<()> {
+    let folder = workspace.tools().join("bench");
+    fs::create_dir_all(folder.join("bin")).with_context(|| format!("creating {}", folder.display()))?;
+    for (name, installer) in GENERATORS {
+        if machine::generator(workspace, name).is_some() {
+            println!("{name} is there");
+            continue;
+        }
+        println!("installing {name}");
+        if let Err(error) = installer(workspace, &folder) {
+            eprintln!("{name} was not installed: {error:#}");
+        }
+    }
+    Ok(())
+}
+
+fn oha(_: &Workspace, folder: &Path) -> Result<()> {
+    process::run(Command::new("cargo").args(["install", "oha", "--locked", "--version", OHA, "--root"]).arg(folder))
+}
+
+fn by_go(package: &str, folder: &Path) -> Result<()> {
+    process::run(Command::new("go").args(["install", package]).env("GOBIN", folder.join("bin")))
+}
+
+fn locust(_: &Workspace, folder: &Path) -> Result<()> {
+    let own = folder.join("locust");
+    process::run(Command::new("python3").args(["-m", "venv"]).arg(&own))?;
+    process::run(Command::new(own.join("bin/pip")).args(["install", "--quiet", LOCUST]))?;
+    symlink(own.join("bin/locust"), folder.join("bin/locust")).context("linking locust")
+}
+
+/// Gatling comes as a heap of libraries; the simulation is compiled once, so that the bench does not pay for it.
+fn gatling(workspace: &Workspace, folder: &Path) -> Result<()> {
+    let (sources, own) = (workspace.root.join("bench/gatling"), folder.join("gatling"));
+    let library = own.join("lib");
+    fs::create_dir_all(own.join("classes"))?;
+    let mut fetch = Command::new("mvn");
+    fetch.args(["--quiet", "--batch-mode", "dependency:copy-dependencies", "--file"]).arg(sources.join("pom.xml"));
+    process::run(fetch.arg(format!("-DoutputDirectory={}", library.display())))?;
+    let jars = format!("{}/*", library.display());
+    process::run(Command::new("javac").args(["-cp", &jars, "-d"]).arg(own.join("classes")).arg(sources.join("Status.java")))?;
+    // Without it every step is logged.
+    fs::copy(sources.join("logback.xml"), own.join("classes/logback.xml"))?;
+    let start =
+        format!("#!/bin/sh\nexec java --add-opens java.base/java.lang=ALL-UNNAMED -cp '{jars}:{}' \"$@\"\n", own.join("classes").display());
+    let script = folder.join("bin/gatling");
+    fs::write(&script, start)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The corpus that rules are judged by: recorded runs of the benchmark, small and masked, which the tests of `analysis` read.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use checkout::process;
+use serde_json::Value;
+
+use super::judging::{Cell, Said};
+
+const CORPUS: &str = "crates/analysis/tests/corpus";
+/// What was measured; conclusions are made anew.
+const FILES: [&str; 4] = ["run.json", "snapshots.jsonl", "signals.jsonl", "end.json"];
+const HOSTNAME: &str = "lab";
+
+/// Copies the kept runs of these cells; what was recorded of a cell before is replaced.
+pub(super) fn record(workspace: &Workspace, cells: &[Cell], results: &[Said], runs: &Path) -> Result<()> {
+    let kept: Vec<&Said> = results.iter().filter(|said| cells.iter().any(|cell| cell.name() == said.cell)).collect();
+    if kept.is_empty() {
+        bail!("none of these cells was run; their results and runs are what is recorded");
+    }
+    for said in kept {
+        // The folder's name is all that says which cell it is.
+        let folder = workspace.root.join(CORPUS).join(said.cell.replace('/', "."));
+        fs::create_dir_all(&folder)?;
+        let mask = mask(workspace, &runs.join(&said.run))?;
+        for file in FILES {
+            let Ok(text) = fs::read_to_string(runs.join(&said.run).join(file)) else { continue };
+            let text = mask.iter().fold(text, |text, (shown, instead)| text.replace(shown, instead));
+            fs::write(folder.join(file), text)?;
+            process::run(Command::new("gzip").args(["--force", "--best", "--no-name"]).arg(folder.join(file)))?;
+        }
+        println!("recorded {}", said.cell);
+    }
+    println!("INSTA_UPDATE=always cargo test -p loadstone-analysis corpus   writes the new score");
+    Ok(())
+}
+
+/// What tells of this machine, and what stands for it.
+fn mask(workspace: &Workspace, run: &Path) -> Result<Vec<(String, String)>> {
+    let info: Value =
+        serde_json::from_slice(&fs::read(run.join(FILES[0])).with_context(|| format!("there is no run in {}", run.display()))?)?;
+    let mut mask = vec![(format!("{}/", workspace.root.display()), String::new())];
+    if let Some(hostname) = info["host"]["hostname"].as_str() {
+        mask.push((format!("\"{hostname}\""), format!("\"{HOSTNAME}\"")));
+    }
+    Ok(mask)
+}

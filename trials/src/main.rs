@@ -1,0 +1,72 @@
+//! Measurements and trials that take minutes to hours: labs, the benchmark of diagnosis, costs per request, accuracy, the self-test, long runs.
+//!
+//! `cargo xtask lab …`, `diagnose …`, `bench …` and so on start this program, so that the check need not compile it. `cargo xtask nightly` lints and tests it.
+//! Deliberately absent: any use of the project's own crates, which are measured from outside.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool: the terminal is its only output")]
+
+mod accuracy;
+mod bench;
+mod diagnose;
+mod fleet_sim;
+mod lab;
+mod long_run;
+mod selftest;
+mod stillness;
+mod usage;
+
+use std::process::ExitCode;
+
+use checkout::Workspace;
+use clap::{Parser, Subcommand};
+
+/// Trials and measurements of Loadstone.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct TrialCommandLine {
+    #[command(subcommand)]
+    trial: TrialCommand,
+}
+
+#[derive(Subcommand)]
+enum TrialCommand {
+    /// Measure CPU time per request next to other generators, start-up time and size.
+    Bench(bench::BenchOptions),
+    /// Run load tests against a system with known faults, and report whether each fault is named.
+    Lab(lab::LabOptions),
+    /// Plant faults in real systems, and measure how often the cause is named.
+    Diagnose(diagnose::DiagnoseOptions),
+    /// Compare reported percentiles with truths in closed form.
+    Accuracy(accuracy::AccuracyOptions),
+    /// Starve the generator in known ways, and report whether it notices.
+    Selftest(selftest::SelftestOptions),
+    /// Simulate a run of a day on virtual time, and compare its memory, size and report with their targets.
+    Days(long_run::days::DaysOptions),
+    /// Generate load for hours, and report whether memory and descriptors stay flat.
+    Soak(long_run::soak::SoakOptions),
+    /// Simulate fleets whose agents, bus and controller fail as seeds draw it.
+    FleetSim(fleet_sim::FleetSimOptions),
+}
+
+fn main() -> ExitCode {
+    let trial = TrialCommandLine::parse().trial;
+    match Workspace::find().and_then(|workspace| perform(&trial, &workspace)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(trial: &TrialCommand, workspace: &Workspace) -> anyhow::Result<()> {
+    match trial {
+        TrialCommand::Bench(options) => bench::bench(workspace, options),
+        TrialCommand::Lab(options) => lab::lab(workspace, options),
+        TrialCommand::Diagnose(options) => diagnose::diagnose(workspace, options),
+        TrialCommand::Accuracy(options) => accuracy::accuracy(workspace, options),
+        TrialCommand::Selftest(options) => selftest::selftest(workspace, options),
+        TrialCommand::Days(options) => long_run::days::days(workspace, options),
+        TrialCommand::Soak(options) => long_run::soak::soak(workspace, options),
+        TrialCommand::FleetSim(options) => fleet_sim::fleet_sim(workspace, options),
+    }
+}
