@@ -11,6 +11,7 @@ use crate::time_stats::Percentile;
 /// A metric of the test's own in the summary, or the part of it that carries certain tags. Values are in its unit; what its kind does not have is
 /// absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MetricRow {
     pub name: String,
     pub kind: MetricKind,

@@ -13,6 +13,7 @@ const TICKS_MAX: usize = 6;
 
 /// A mark beside an axis. `at`: share of its length, from the lower end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct AxisTick {
     pub at: f64,
     pub text: String,
@@ -20,6 +21,7 @@ pub struct AxisTick {
 
 /// What a word or a mark means, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
     Good,
@@ -41,6 +43,7 @@ impl From<Paint> for Tone {
 
 /// The part of an axis between two values. An end that the samples do not carry reaches the edge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Interval {
     pub low: f64,
     pub at: f64,

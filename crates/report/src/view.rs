@@ -1,5 +1,5 @@
-//! The one view that the terminal, the live page and the finished report draw. Its JSON is the page's only input;
-//! `web/src/view.ts` mirrors these types.
+//! The one view that the terminal, the live page and the finished report draw. Its JSON is the page's only input; the page's types
+//! (`web/src/generated/report.ts`) are written from these.
 
 use loadstone_analysis::{Summary, WithdrawnFinding};
 use loadstone_metrics::span::KeptTrace;
@@ -7,6 +7,7 @@ use loadstone_metrics::{MarkKind, SlowSample};
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     Running,
@@ -20,6 +21,7 @@ pub enum RunState {
 
 /// What was run, where, and with which settings.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TestView {
     pub name: String,
     pub id: String,
@@ -28,7 +30,7 @@ pub struct TestView {
     /// RFC 3339.
     pub started: String,
     /// Of the sources: `39dbcdc0…`, and whether they differed from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub state: RunState,
     /// Why it ended early; empty otherwise.
@@ -39,6 +41,7 @@ pub struct TestView {
     pub loadstone: String,
     /// Text where it would not fit a JavaScript number.
     #[serde(serialize_with = "as_javascript_can_hold_it")]
+    #[cfg_attr(any(test, feature = "typescript"), ts(type = "number | string"))]
     pub seed: u64,
     pub workers: u32,
     /// One line: `host-1 · AMD EPYC · 2 cores · 24 GiB · Linux 6.1`.
@@ -52,6 +55,7 @@ pub struct TestView {
 
 /// One line of a chart: a value per step of the timeline, `None` where there is none.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ChartColumn {
     /// Unique on the page; findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`. All are in docs/timeline.md.
     pub id: String,
@@ -61,6 +65,7 @@ pub struct ChartColumn {
 
 /// One chart on the shared time axis.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Panel {
     /// `rate`, `response`, `users`, `in_flight`, `failures`, `phases`, `bytes`, `flow/NAME`, `generator`, `generator_lag`; of a signal
     /// `signal/` and its name without the label.
@@ -75,6 +80,7 @@ pub struct Panel {
 
 /// The signals of one observer.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Band {
     pub observer: String,
     pub panels: Vec<Panel>,
@@ -82,6 +88,7 @@ pub struct Band {
 
 /// The heat map of response times: counts per time step and logarithmic response-time bin.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct HeatMap {
     /// Lower edges of the bins, seconds, ascending; the last entry is the upper edge of the last bin.
     pub edges: Vec<f64>,
@@ -91,6 +98,7 @@ pub struct HeatMap {
 
 /// The charts of one request, on a grid of its own that begins with the run.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct RequestCharts {
     /// A whole multiple of the timeline's, or one of its parts.
     pub step_seconds: f64,
@@ -99,6 +107,7 @@ pub struct RequestCharts {
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct MarkView {
     pub at_seconds: f64,
     pub kind: MarkKind,
@@ -107,6 +116,7 @@ pub struct MarkView {
 
 /// Everything that varies over time, on one axis.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Timeline {
     /// Start of each step, seconds since the run began.
     pub seconds: Vec<f64>,
@@ -117,12 +127,13 @@ pub struct Timeline {
     pub bands: Vec<Band>,
     pub marks: Vec<MarkView>,
     /// Where the steps are longer than a second: stretches of the run second by second. Only of runs that are over.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub close_ups: Vec<CloseUp>,
 }
 
 /// A stretch of the run at full resolution, for a page that is zoomed in.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CloseUp {
     /// Second of the run at which it begins. Each value of its columns is of a second.
     pub from_seconds: u32,
@@ -132,6 +143,7 @@ pub struct CloseUp {
 
 /// The whole page.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ReportView {
     /// Version of this schema: 1.
     pub version: u32,
@@ -150,26 +162,27 @@ pub struct ReportView {
     /// Per row of `summary.flows`: what must be said of it in words.
     pub flow_notes: Vec<Vec<String>>,
     /// Percentiles to which the generator may have added, in words; the largest part first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubt_notes: Vec<String>,
     /// How many numbers are in doubt, and which, for the headline; `None` where none is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubts_in_short: Option<String>,
     /// Where the user's own store shows a trace, with `{trace}` for its id.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_link: Option<String>,
     /// Whole traces: of each request some that were slow, some that failed, and some by chance. None while the run goes on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<KeptTrace>,
     /// Changes while running, warnings of the tool.
     pub notes: Vec<String>,
     /// While the run goes on: what its findings rest on. `None`: they are final, or none were looked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provisional: Option<ProvisionalView>,
 }
 
 /// How far findings can be relied on while their run goes on.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ProvisionalView {
     /// They rest on this much of the run. Seconds.
     pub seconds: f64,

@@ -6,6 +6,7 @@ use crate::Grade;
 
 /// Two runs of a test as one model: what differs between them beforehand, what came out, and whether it is better.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunComparison {
     /// Version of this schema: 1.
     pub schema: u32,
@@ -29,6 +30,7 @@ pub struct RunComparison {
 
 /// One of the two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedRun {
     pub id: String,
     pub test: String,
@@ -41,6 +43,7 @@ pub struct ComparedRun {
 
 /// What came out, over all rows but the system's signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
     Better,
@@ -56,6 +59,7 @@ pub enum ComparisonVerdict {
 
 /// Something that should be the same in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunDifference {
     /// `load`, `script`, `parameter`, `machine`, `validity`, …
     pub what: String,
@@ -68,6 +72,7 @@ pub struct RunDifference {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SubjectKind {
     /// All requests together.
@@ -92,6 +97,7 @@ impl SubjectKind {
 
 /// Something that both runs measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedSubject {
     pub kind: SubjectKind,
     pub name: String,
@@ -109,6 +115,7 @@ pub struct ComparedSubject {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     Baseline,
@@ -117,6 +124,7 @@ pub enum Side {
 
 /// What a row measures. Its unit follows from it; a signal has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
     /// Per second.
@@ -146,6 +154,7 @@ pub enum ComparedMetric {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RowVerdict {
     Better,
@@ -159,6 +168,7 @@ pub enum RowVerdict {
 
 /// One number of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedRow {
     pub metric: ComparedMetric,
     /// Of a signal or a metric of the test's own.
@@ -189,6 +199,7 @@ pub struct ComparedRow {
 /// A point of the shift function (Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample case", 1974):
 /// what became of one quantile. Times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ShiftPoint {
     pub quantile: f64,
     pub baseline: f64,
@@ -199,6 +210,7 @@ pub struct ShiftPoint {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingState {
     New,
@@ -210,6 +222,7 @@ pub enum FindingState {
 
 /// A finding of either run beside its like in the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FindingMove {
     pub state: FindingState,
     pub rule: String,
@@ -220,6 +233,7 @@ pub struct FindingMove {
 
 /// A condition under which the candidate fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparisonGate {
     /// As it was written.
     pub label: String,
@@ -232,6 +246,7 @@ pub struct ComparisonGate {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum GateState {
     Held,
@@ -241,6 +256,7 @@ pub enum GateState {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GateResult {
     pub gate: ComparisonGate,
     pub state: GateState,

@@ -8,6 +8,7 @@ use super::label::RequestLabel;
 
 /// What part a span has in a call, as OpenTelemetry tells them apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
     /// Not a span: the request that all others stand below.

@@ -7,6 +7,7 @@ use super::cells;
 use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CapacityView {
     pub test: String,
     pub word: String,
@@ -15,14 +16,14 @@ pub struct CapacityView {
     /// What must hold, what gives way, what limits: each with its title.
     pub facts: Vec<(String, String)>,
     /// The run in which the limit was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_run: Option<String>,
     /// How many probes, and what they cost.
     pub cost: String,
     /// Of the loads, which are drawn in logarithms.
     pub loads: Vec<AxisTick>,
     /// Where the capacity lies.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Interval>,
     /// In the order in which they were made.
     pub probes: Vec<ProbeView>,
@@ -30,6 +31,7 @@ pub struct CapacityView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ProbeView {
     pub load: String,
     /// Share of the width.
@@ -45,6 +47,7 @@ pub struct ProbeView {
 
 /// One objective over the load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ObjectiveView {
     pub title: String,
     pub ticks: Vec<AxisTick>,
@@ -55,6 +58,7 @@ pub struct ObjectiveView {
 
 /// What one probe says of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ObjectiveMark {
     pub x: f64,
     #[serde(flatten)]

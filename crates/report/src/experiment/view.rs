@@ -11,6 +11,7 @@ use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 const RATIO_WIDEST: f64 = 1.5;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ExperimentView {
     pub test: String,
     pub knob: String,
@@ -23,7 +24,7 @@ pub struct ExperimentView {
     pub how: String,
     pub remarks: Vec<String>,
     /// What became of the finding whose experiment it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofView>,
     pub contrasts: Vec<ContrastView>,
     /// Of the ratios, which are drawn in logarithms.
@@ -39,6 +40,7 @@ pub struct ExperimentView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ProofView {
     pub word: String,
     pub tone: Tone,
@@ -48,6 +50,7 @@ pub struct ProofView {
 
 /// One value against the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ContrastView {
     pub title: String,
     pub word: String,
@@ -57,12 +60,14 @@ pub struct ContrastView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ExperimentSubjectView {
     pub title: String,
     pub rows: Vec<ExperimentRowView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ExperimentRowView {
     pub metric: String,
     pub decides: bool,
@@ -74,11 +79,12 @@ pub struct ExperimentRowView {
     pub tone: Tone,
     pub why: String,
     /// Of a ratio with an interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bar: Option<Interval>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct BlockView {
     /// Place among the values.
     pub value: usize,
@@ -91,6 +97,7 @@ pub struct BlockView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CourseView {
     pub title: String,
     pub ticks: Vec<AxisTick>,
@@ -98,6 +105,7 @@ pub struct CourseView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CoursePoint {
     /// Place among the blocks.
     pub block: usize,

@@ -6,7 +6,8 @@ use crate::view::{ChartColumn, Panel, ReportView, RequestCharts, Timeline};
 
 /// The view as it is now, without the steps of its timeline that the reader has already.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Delta {
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
+pub(crate) struct Delta {
     /// Leading steps of the view before that still hold.
     kept: usize,
     /// The same for the charts of each request.

@@ -18,7 +18,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::access::{Loopback, Token};
 use crate::view::{ReportView, RunState};
-use delta::Delta;
+pub(crate) use delta::Delta;
 use routes::LiveState;
 
 /// Commands that may wait for the run's owner; more are refused.
@@ -46,6 +46,7 @@ impl LiveCommand {
 
 /// How the run stands after what was asked of it.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Steering {
     pub paused: bool,
     /// What the planned load is multiplied by while it is not paused.

@@ -7,6 +7,7 @@ use super::cells;
 use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendView {
     pub test: String,
     pub headline: String,
@@ -22,6 +23,7 @@ pub struct TrendView {
 
 /// All steps of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendChangeView {
     /// Ids of the two sides.
     pub before: String,
@@ -31,12 +33,14 @@ pub struct TrendChangeView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendLine {
     pub text: String,
     pub tone: Tone,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendRunView {
     pub id: String,
     /// Share of the width.
@@ -44,6 +48,7 @@ pub struct TrendRunView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendSeriesView {
     pub title: String,
     pub level: String,
@@ -55,6 +60,7 @@ pub struct TrendSeriesView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendPoint {
     /// Place in the runs.
     pub run: usize,
@@ -64,6 +70,7 @@ pub struct TrendPoint {
 
 /// What the number was between two steps, and by how much single runs differ from that.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendLevel {
     /// Shares of the width.
     pub from: f64,
@@ -73,6 +80,7 @@ pub struct TrendLevel {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendStepView {
     pub x: f64,
     pub text: String,

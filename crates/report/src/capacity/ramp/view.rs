@@ -10,6 +10,7 @@ use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 const CURVE_POINTS: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct RampView {
     pub test: String,
     pub run: String,
@@ -23,12 +24,12 @@ pub struct RampView {
     /// Of the throughput.
     pub throughputs: Vec<AxisTick>,
     /// Where the throughput ends, on that axis.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Interval>,
     pub stretches: Vec<StretchMark>,
     /// The law that was fitted, from left to right.
     pub curve: Vec<(f64, f64)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesView>,
     /// Resources of which it is not known, and why.
     pub unknown: Vec<(String, String)>,
@@ -36,6 +37,7 @@ pub struct RampView {
 
 /// What was in the system over what ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct StretchMark {
     pub x: f64,
     pub y: f64,
@@ -44,6 +46,7 @@ pub struct StretchMark {
 
 /// Where each resource would be full, the first of them first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ResourcesView {
     /// Of the throughput, which is drawn in logarithms here.
     pub ticks: Vec<AxisTick>,
@@ -53,6 +56,7 @@ pub struct ResourcesView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CeilingRow {
     pub what: String,
     pub full_at: String,
