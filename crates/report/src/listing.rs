@@ -110,7 +110,7 @@ fn cells(row: &RunRow) -> Vec<TextCell> {
     let (ended, ended_paint) = match row.state {
         RunState::Running => ("running", None),
         RunState::Completed => ("completed", None),
-        RunState::Interrupted => ("interrupted", Some(Paint::Doubt)),
+        RunState::Interrupted => ("interrupted", Some(Paint::Warning)),
         RunState::Aborted => ("aborted", Some(Paint::Bad)),
         RunState::Failed => ("failed", Some(Paint::Bad)),
         // A run that is still in progress looks the same from outside.

@@ -1,7 +1,7 @@
-//! The types that the page shares with Rust, as TypeScript: `web/src/generated/report.ts` is written from them, and a test fails when that file
-//! differs from what they say. Read [`Declarations`].
+//! Generates the page's types (`web/src/generated/report.ts`) from the Rust types. A test fails when the file differs from them. Read
+//! [`Declarations`].
 //!
-//! Compiled for tests only, and for the crates that declare further types of the page.
+//! Compiled for tests only, and for crates that add further types of the page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,20 +20,20 @@ use crate::live::{Delta, Steering};
 use crate::trend::TrendView;
 use crate::view::ReportView;
 
-/// Set to `1`, it makes [`Declarations::compare`] write the file.
+/// If this variable is `1`, [`Declarations::compare`] writes the file.
 const UPDATE: &str = "UPDATE_TYPES";
 
-/// Columns after which a line is broken.
+/// Longer lines are broken.
 const COLUMNS: usize = 120;
 
-/// Declarations of TypeScript types, by their names.
+/// Declarations of TypeScript types, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Declarations {
     types: BTreeMap<String, String>,
 }
 
 impl Declarations {
-    /// Every type of this crate, and of those below it, that the page reads.
+    /// Every type that the page reads from this crate and the crates below it.
     pub fn report() -> Self {
         Self::default()
             .with::<ReportView>()
@@ -51,14 +51,14 @@ impl Declarations {
             .with::<ParameterKind>()
     }
 
-    /// Adds a type and all that it consists of.
+    /// Adds a type and every type that it contains.
     #[must_use]
     pub fn with<T: TS + ?Sized + 'static>(mut self) -> Self {
         self.visit::<T>();
         self
     }
 
-    /// The file's text. What `imported` declares is imported from there: a module, relative to the file.
+    /// The content of the file. It imports the declarations of `imported` from a module, given relative to the file.
     fn module(&self, imported: Option<(&Declarations, &str)>) -> String {
         let mut text =
             String::from("// The types of the crates, field for field. A test of the crates writes this file: see web/README.md.\n\n");
@@ -72,7 +72,7 @@ impl Declarations {
         text + &own.join("\n")
     }
 
-    /// Compares the text of a file with what the types are now; with `UPDATE_TYPES=1` it writes the file.
+    /// Compares a file with the present types. With `UPDATE_TYPES=1` it writes the file instead.
     ///
     /// # Errors
     /// The file differs, or cannot be written: one sentence.
@@ -93,7 +93,7 @@ impl Declarations {
 
 impl TypeVisitor for Declarations {
     fn visit<T: TS + ?Sized + 'static>(&mut self) {
-        // Strings, numbers, lists and maps have no declaration, and a map has no name either.
+        // Strings, numbers, lists and maps have no declaration. A map has no name either.
         if T::output_path().is_none() {
             return;
         }
@@ -107,7 +107,7 @@ impl TypeVisitor for Declarations {
     }
 }
 
-/// Whether `word` occurs in a text and is no part of a longer name.
+/// Whether `word` occurs in the declaration and is not part of a longer name.
 fn names(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
 }
@@ -137,7 +137,7 @@ fn declaration(docs: Option<&str>, declaration: &str) -> String {
     text
 }
 
-/// A field with its comment before it. Where it may be absent, it is never `null`: serde leaves out what is `None`.
+/// Writes a field, preceded by its comment. An optional field is never `null`, because serde leaves out `None`.
 fn field(text: &mut String, field: &str) {
     let (docs, field) = field.split_once("*/").map_or(("", field), |(docs, field)| (docs, field.trim()));
     if field.is_empty() {
@@ -150,7 +150,7 @@ fn field(text: &mut String, field: &str) {
     let _ = writeln!(text, "  {name}: {value};");
 }
 
-/// As a comment, on one line where that is wide enough.
+/// Writes a comment, on one line if it has only one.
 fn comment(text: &mut String, docs: &str, indent: &str) {
     let plain = without_links(&docs.replace("/**", "").replace("*/", ""));
     let lines: Vec<&str> = plain.lines().map(|line| line.trim().trim_start_matches('*').trim()).filter(|line| !line.is_empty()).collect();
@@ -169,7 +169,7 @@ fn comment(text: &mut String, docs: &str, indent: &str) {
     }
 }
 
-/// A link of rustdoc, with or without its path, becomes the name that it shows.
+/// Replaces a rustdoc link, with or without its path, with the name that it shows.
 fn without_links(docs: &str) -> String {
     let mut parts = docs.split("[`");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -181,12 +181,12 @@ fn without_links(docs: &str) -> String {
     plain
 }
 
-/// On one line, without the comma after the last field of an object.
+/// Joins a declaration to one line and removes the comma after the last field of an object.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace(", }", " }")
 }
 
-/// Whether the brackets within are closed there: `a } & { b` is two objects.
+/// Whether all brackets are closed within the string: `a } & { b` is two objects.
 fn is_whole(text: &str) -> bool {
     let mut depth = 0_i32;
     outside_comments(text).all(|(_, c)| {
@@ -195,7 +195,7 @@ fn is_whole(text: &str) -> bool {
     })
 }
 
-/// The parts between separators that stand in no bracket and no comment.
+/// Splits at separators that are outside of brackets and comments.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut depth, mut from) = (Vec::new(), 0, 0);
     for (at, c) in outside_comments(text) {

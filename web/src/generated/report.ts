@@ -2,7 +2,7 @@
 
 export type Aggregate = "count" | "rate" | "mean" | "min" | "max" | { "quantile": number } | "last";
 
-/** A mark beside an axis. `at`: share of its length, from the lower end. */
+/** A tick on an axis. `at` is a share of its length, from the lower end. */
 export interface AxisTick {
   at: number;
   text: string;
@@ -15,7 +15,7 @@ export interface Band {
 }
 
 export interface BlockView {
-  /** Place among the values. */
+  /** Index into `values`. */
   value: number;
   /** From 1. */
   round: number;
@@ -36,17 +36,17 @@ export interface CapacityView {
   word: string;
   tone: Tone;
   headline: string;
-  /** What must hold, what gives way, what limits: each with its title. */
+  /** Which objectives must hold, which fails first, and what limits the system, each with its title. */
   facts: Array<[string, string]>;
-  /** The run in which the limit was found. */
+  /** The run that shows the limit. */
   limit_run?: string;
-  /** How many probes, and what they cost. */
+  /** Number of probes, and their duration. */
   cost: string;
-  /** Of the loads, which are drawn in logarithms. */
+  /** Ticks for the loads, on a logarithmic axis. */
   loads: Array<AxisTick>;
-  /** Where the capacity lies. */
+  /** The interval of the capacity. */
   answer?: Interval;
-  /** In the order in which they were made. */
+  /** In the order of execution. */
   probes: Array<ProbeView>;
   objectives: Array<ObjectiveView>;
 }
@@ -82,7 +82,7 @@ export type ChangedThing = "request" | "group" | "scenario" | "flow" | "signal";
 
 /** One line of a chart: a value per step of the timeline, `None` where there is none. */
 export interface ChartColumn {
-  /** Unique on the page; findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`. All are in docs/timeline.md. */
+  /** Unique on the page. Findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`. docs/timeline.md lists all ids. */
   id: string;
   label: string;
   values: Array<number | null>;
@@ -99,11 +99,11 @@ export interface CheckRow {
   name: string;
 }
 
-/** A stretch of the run at full resolution, for a page that is zoomed in. */
+/** A part of the run at full resolution, for a page that is zoomed in. */
 export interface CloseUp {
-  /** Second of the run at which it begins. Each value of its columns is of a second. */
+  /** The second of the run at which it begins. Each value of its columns covers one second. */
   from_seconds: number;
-  /** Those of the timeline by id, and of the signals that the summary shows. */
+  /** Panels of the timeline, by id, and of the signals that the summary shows. */
   panels: Array<Panel>;
 }
 
@@ -195,7 +195,7 @@ export type ComparisonVerdict = "better" | "worse" | "mixed" | "same" | "cannot_
 
 export type Confidence = "low" | "medium" | "high";
 
-/** One value against the first. */
+/** One value compared with the first value. */
 export interface ContrastView {
   title: string;
   word: string;
@@ -205,7 +205,7 @@ export interface ContrastView {
 }
 
 export interface CoursePoint {
-  /** Place among the blocks. */
+  /** Index into `blocks`. */
   block: number;
   y: number;
   text: string;
@@ -217,13 +217,13 @@ export interface CourseView {
   points: Array<CoursePoint>;
 }
 
-/** The view as it is now, without the steps of its timeline that the reader has already. */
+/** The present view, without the steps of its timeline that the reader already has. */
 export interface Delta {
-  /** Leading steps of the view before that still hold. */
+  /** Number of leading steps of the previous view that are unchanged. */
   kept: number;
   /** The same for the charts of each request. */
   kept_charts: Array<number>;
-  /** Everything that varies over time begins at step `kept`. */
+  /** All data over time begins at step `kept`. */
   view: ReportView;
 }
 
@@ -275,7 +275,7 @@ export interface ExperimentRowView {
   verdict: string;
   tone: Tone;
   why: string;
-  /** Of a ratio with an interval. */
+  /** The interval of a ratio. */
   bar?: Interval;
 }
 
@@ -288,24 +288,24 @@ export interface ExperimentView {
   test: string;
   knob: string;
   values: Array<string>;
-  /** The first contrast's verdict, and its sentence. */
+  /** The verdict of the first contrast, and its sentence. */
   word: string;
   tone: Tone;
   headline: string;
-  /** How it was done, and why it ended. */
+  /** The procedure, and why it ended. */
   how: string;
   remarks: Array<string>;
-  /** What became of the finding whose experiment it is. */
+  /** The result for the finding that the experiment tests. */
   proof?: ProofView;
   contrasts: Array<ContrastView>;
-  /** Of the ratios, which are drawn in logarithms. */
+  /** Ticks for the ratios, on a logarithmic axis. */
   ratios: Array<AxisTick>;
-  /** Within this nobody cares. */
+  /** The range of changes that do not matter. */
   same: Interval;
-  /** What each millisecond costs. */
+  /** The cost of each added millisecond. */
   sensitivities: Array<string>;
   blocks: Array<BlockView>;
-  /** Each number that decides, block by block. */
+  /** Each deciding number, block by block. */
   courses: Array<CourseView>;
   promise: string;
 }
@@ -442,7 +442,7 @@ export interface HistorySource {
   token: string;
 }
 
-/** The part of an axis between two values. An end that the samples do not carry reaches the edge. */
+/** The part of an axis between two values. An end that the samples cannot determine is at the edge. */
 export interface Interval {
   low: number;
   at: number;
@@ -483,7 +483,7 @@ export interface KeptTrace {
   left_out?: number;
 }
 
-/** What a server puts into the page in place of a view: where views come from, and what lets the reader steer the run. */
+/** What a server inserts into the page instead of a view: the address of the views, and the token that lets the reader control the run. */
 export interface LiveSource {
   feed: "live";
   events: string;
@@ -553,7 +553,7 @@ export interface MetricRow {
   percentiles?: Array<Percentile>;
 }
 
-/** What one probe says of it. */
+/** The result of one probe for this objective. */
 export interface ObjectiveMark {
   x: number;
   tone: Tone;
@@ -567,7 +567,7 @@ export interface ObjectiveMark {
 export interface ObjectiveView {
   title: string;
   ticks: Array<AxisTick>;
-  /** Where it gives way. */
+  /** Position of the bound. */
   bound: number;
   marks: Array<ObjectiveMark>;
 }
@@ -594,12 +594,12 @@ export type Outcome =
 /** One chart on the shared time axis. */
 export interface Panel {
   /**
-   * `rate`, `response`, `users`, `in_flight`, `failures`, `phases`, `bytes`, `flow/NAME`, `generator`, `generator_lag`; of a signal
-   * `signal/` and its name without the label.
+   * `rate`, `response`, `users`, `in_flight`, `failures`, `phases`, `bytes`, `flow/NAME`, `generator`, `generator_lag`. For a signal: `signal/`
+   * and its name without the label.
    */
   id: string;
   title: string;
-  /** `s` (times, drawn in fitting units), `/s`, `users`, `bytes`, `bytes/s`, `share`, `1`, or a signal's own. */
+  /** `s` (times, drawn in fitting units), `/s`, `users`, `bytes`, `bytes/s`, `share`, `1`, or the unit of a signal. */
   unit: string;
   /** Draw the columns as a stacked area. */
   stacked: boolean;
@@ -638,7 +638,7 @@ export interface ProbeView {
   tone: Tone;
   length: string;
   run: string;
-  /** What was measured, one for each objective. */
+  /** The measured values, one for each objective. */
   measured: Array<string>;
   findings: Array<string>;
 }
@@ -664,11 +664,11 @@ export interface ProofView {
   because: string;
 }
 
-/** How far findings can be relied on while their run goes on. */
+/** How reliable findings are while their run is in progress. */
 export interface ProvisionalView {
-  /** They rest on this much of the run. Seconds. */
+  /** The findings rest on this many seconds of the run. */
   seconds: number;
-  /** Found earlier and no longer; the latest first. */
+  /** Findings that later seconds did not confirm; the latest is first. */
   withdrawn: Array<WithdrawnFinding>;
 }
 
@@ -678,19 +678,19 @@ export interface RampView {
   word: string;
   tone: Tone;
   headline: string;
-  /** What was seen and what limited, each with its title. */
+  /** The highest measured throughput and the limit, each with its title. */
   facts: Array<[string, string]>;
-  /** Of the requests in the system, which are drawn in logarithms. */
+  /** Ticks for the number of requests in the system, on a logarithmic axis. */
   inside: Array<AxisTick>;
-  /** Of the throughput. */
+  /** Ticks for the throughput. */
   throughputs: Array<AxisTick>;
-  /** Where the throughput ends, on that axis. */
+  /** The interval of the highest throughput, on that axis. */
   ceiling?: Interval;
   stretches: Array<StretchMark>;
-  /** The law that was fitted, from left to right. */
+  /** The fitted law, from left to right. */
   curve: Array<[number, number]>;
   resources?: ResourcesView;
-  /** Resources of which it is not known, and why. */
+  /** Resources whose limit is unknown, and why. */
   unknown: Array<[string, string]>;
 }
 
@@ -703,36 +703,33 @@ export interface ReportView {
   timeline: Timeline;
   /** Distribution of all response times: `(from seconds, to seconds, count)`, logarithmic bins. */
   distribution: Array<[number, number, number]>;
-  /**
-   * Small lines for the table: per row of `summary.requests`, mean response time per step, at most 60 steps; empty where a
-   * request has no slices.
-   */
+  /** Spark lines for the table, per row of `summary.requests`: mean response time per step, at most 60 steps. Empty if a request has no slices. */
   sparks: Array<Array<number | null>>;
-  /** Per row of `summary.requests`. */
+  /** Charts per row of `summary.requests`. */
   request_charts: Array<RequestCharts>;
   /** The slowest requests of the run, slowest first. */
   slowest: Array<SlowSample>;
-  /** Per row of `summary.flows`: what must be said of it in words. */
+  /** Notes per row of `summary.flows`, in sentences. */
   flow_notes: Array<Array<string>>;
-  /** Percentiles to which the generator may have added, in words; the largest part first. */
+  /** Notes on percentiles to which the generator may have added, in sentences. The largest share is first. */
   doubt_notes?: Array<string>;
-  /** How many numbers are in doubt, and which, for the headline; `undefined` where none is. */
+  /** The uncertain numbers for the headline, and how many more there are; `undefined` if every number is certain. */
   doubts_in_short?: string;
-  /** Where the user's own store shows a trace, with `{trace}` for its id. */
+  /** Address of a trace in the user's trace store, with `{trace}` for its id. */
   trace_link?: string;
-  /** Whole traces: of each request some that were slow, some that failed, and some by chance. None while the run goes on. */
+  /** Complete traces: for each request some slow ones, some failed ones, and a random sample. Empty while the run is in progress. */
   traces?: Array<KeptTrace>;
-  /** Changes while running, warnings of the tool. */
+  /** Changes to the load during the run, and warnings of the tool. */
   notes: Array<string>;
-  /** While the run goes on: what its findings rest on. `undefined`: they are final, or none were looked for. */
+  /** While the run is in progress: what its findings rest on. `undefined` if they are final, or if there was no search for findings. */
   provisional?: ProvisionalView;
 }
 
-/** The charts of one request, on a grid of its own that begins with the run. */
+/** The charts of one request, on a separate grid that begins with the run. */
 export interface RequestCharts {
-  /** A whole multiple of the timeline's, or one of its parts. */
+  /** A whole multiple of the timeline's step, or a whole fraction of it. */
   step_seconds: number;
-  /** `rate`, `response`, `failures`, and `spans` where its traces were observed; none where there are too many requests to draw each. */
+  /** `rate`, `response`, `failures`, and `spans` if the request's traces were observed. Empty if there are too many requests to draw each. */
   panels: Array<Panel>;
 }
 
@@ -821,11 +818,11 @@ export interface ResourceUse {
   errors?: number;
 }
 
-/** Where each resource would be full, the first of them first. */
+/** Where each resource would be saturated. The one that saturates first is first. */
 export interface ResourcesView {
-  /** Of the throughput, which is drawn in logarithms here. */
+  /** Ticks for the throughput, on a logarithmic axis. */
   ticks: Array<AxisTick>;
-  /** What was held in the run. */
+  /** The throughput that the run sustained. */
   seen: number;
   rows: Array<CeilingRow>;
 }
@@ -884,11 +881,11 @@ export interface RunRow {
   thresholds: number | null;
   thresholds_met: number | null;
   tags: Array<string>;
-  /** What people noted about it. */
+  /** The note that people wrote about it. */
   note?: string;
-  /** What its first finding says. */
+  /** The claim of its first finding. */
   finding?: string;
-  /** Branch and commit of the sources, where they are known, and whether they differed from it. */
+  /** Branch and commit of the sources, where they are known, and whether the sources differed from that commit. */
   branch?: string;
   commit?: string;
   dirty?: boolean;
@@ -1036,14 +1033,14 @@ export interface SpanRow {
   high_path_seconds?: number;
 }
 
-/** How the run stands after what was asked of it. */
+/** The state of the run after the commands so far. */
 export interface Steering {
   paused: boolean;
-  /** What the planned load is multiplied by while it is not paused. */
+  /** Factor of the planned load while the run is not paused. */
   scale: number;
 }
 
-/** What was in the system over what ended. */
+/** Requests in the system against throughput. */
 export interface StretchMark {
   x: number;
   y: number;
@@ -1129,23 +1126,23 @@ export interface TestView {
   target: string | null;
   /** RFC 3339. */
   started: string;
-  /** Of the sources: `39dbcdc0…`, and whether they differed from it. */
+  /** Commit of the sources: `39dbcdc0…`, and whether the sources differed from it. */
   commit?: string;
   state: RunState;
-  /** Why it ended early; empty otherwise. */
+  /** Why the run ended early; empty otherwise. */
   state_detail: string;
   duration_seconds: number;
   /** Length of the load as planned, if it has one. */
   planned_seconds: number | null;
   loadstone: string;
-  /** Text where it would not fit a JavaScript number. */
+  /** A string if it does not fit a JavaScript number. */
   seed: number | string;
   workers: number;
   /** One line: `host-1 · AMD EPYC · 2 cores · 24 GiB · Linux 6.1`. */
   host: string;
-  /** `(name, value as text with secrets masked, origin: default|file|environment|command_line, help)`. */
+  /** `(name, value with secrets masked, origin: default|file|environment|command_line, help)`. */
   parameters: Array<[string, string, string, string]>;
-  /** The load in words, one line per leaf: `Buy a ticket: 4 arrivals/s for 1m`. */
+  /** The load in words, one line per scenario run: `Buy a ticket: 4 arrivals/s for 1m`. */
   load: Array<string>;
   tags: Array<string>;
 }
@@ -1204,11 +1201,11 @@ export interface Timeline {
   heat: HeatMap;
   bands: Array<Band>;
   marks: Array<MarkView>;
-  /** Where the steps are longer than a second: stretches of the run second by second. Only of runs that are over. */
+  /** Parts of the run in steps of one second, if the timeline's steps are longer. Finished runs only. */
   close_ups?: Array<CloseUp>;
 }
 
-/** What a word or a mark means, for its colour. */
+/** The meaning of a word or a mark, for its colour. */
 export type Tone = "good" | "warn" | "bad" | "none";
 
 /** The trace id of a `traceparent` header: 128 bits, not all zero, written as 32 digits (W3C Trace Context, section 3.2.2.3). */
@@ -1216,14 +1213,14 @@ export type TraceId = string;
 
 /** All steps of one run. */
 export interface TrendChangeView {
-  /** Ids of the two sides. */
+  /** Ids of the two runs. */
   before: string;
   run: string;
   place: string;
   steps: Array<TrendLine>;
 }
 
-/** What the number was between two steps, and by how much single runs differ from that. */
+/** The value between two steps, and how much single runs differ from it. */
 export interface TrendLevel {
   /** Shares of the width. */
   from: number;
@@ -1239,7 +1236,7 @@ export interface TrendLine {
 }
 
 export interface TrendPoint {
-  /** Place in the runs. */
+  /** Index into `runs`. */
   run: number;
   y: number;
   text: string;
@@ -1272,13 +1269,13 @@ export interface TrendStepView {
 export interface TrendView {
   test: string;
   headline: string;
-  /** What the steps together promise. */
+  /** The statistical guarantee of all steps together. */
   promise: string;
-  /** The newest first. */
+  /** The newest run is first. */
   changes: Array<TrendChangeView>;
-  /** The oldest first. */
+  /** The oldest run is first. */
   runs: Array<TrendRunView>;
-  /** Those with a step come first. */
+  /** Series with a step are first. */
   series: Array<TrendSeriesView>;
 }
 
