@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { AnswerSource } from "../src/answers/views.ts";
+import type { AnswerSource } from "../src/answers/source.ts";
 import { ANSWERS, CAPACITY, EXPERIMENT, RAMP, TREND } from "./answers.ts";
 import { launch, type Look, pageWith } from "./browser.ts";
 

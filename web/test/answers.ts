@@ -1,7 +1,7 @@
 // Answers as the server writes them, for the tests and the pictures.
 
-import type { ComparedRow, RunComparison } from "../src/data/comparison";
-import type { AnswerSource, CapacityView, ExperimentRowView, ExperimentView, RampView, TrendView } from "../src/answers/views";
+import type { AnswerSource } from "../src/answers/source";
+import type { CapacityView, ComparedRow, ComparedRun, ExperimentRowView, ExperimentView, RampView, RunComparison, TrendView } from "../src/generated/report.ts";
 
 const wave = (i: number) => Math.sin(i * 2.399) * 0.5 + Math.sin(i * 1.1) * 0.3;
 
@@ -131,12 +131,15 @@ export const EXPERIMENT: ExperimentView = {
 };
 
 const compared = (metric: ComparedRow["metric"], change: Partial<ComparedRow>): ComparedRow => ({
-  metric, baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, verdict: "worse", ...change,
+  metric, baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, p: 0.001, verdict: "worse", ...change,
 });
 
-const comparedRun = (id: string) => ({ id, test: "shop", started: "2026-11-20T18:30:05Z", tags: [], duration_seconds: 300, requests: 15_000, grade: "valid" });
+const comparedRun = (id: string): ComparedRun => ({
+  id, test: "shop", started: "2026-11-20T18:30:05Z", tags: [], duration_seconds: 300, requests: 15_000, grade: "valid",
+});
 
 export const COMPARISON: RunComparison = {
+  schema: 1,
   baseline: comparedRun("2026-11-20T18-30-05-shop"),
   candidate: comparedRun("2026-11-20T19-30-05-shop"),
   effect: 0.03,

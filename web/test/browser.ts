@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 
 const ARGUMENTS = [
@@ -27,6 +27,9 @@ export function chromiumPath(): string {
 export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ARGUMENTS });
 }
+
+/** The report of an hour, as the binary writes it. */
+export const HOUR = process.env.LOADSTONE_HOUR ?? fileURLToPath(new URL("../../target/hour/report.html", import.meta.url));
 
 const BUILT = new URL("../dist/index.html", import.meta.url);
 

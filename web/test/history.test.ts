@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { AnswerSource } from "../src/answers/views.ts";
-import type { AnswerRow, Queued, RunRow, TestFile } from "../src/feed/history.ts";
-import type { ReportView } from "../src/view.ts";
+import type { AnswerSource } from "../src/answers/source.ts";
+import type { ReportView, RunRow } from "../src/generated/report.ts";
+import type { AnswerRow, QueueRow, TestFile } from "../src/generated/ui.ts";
 import { COMPARISON, EXPERIMENT, RAMP, TREND } from "./answers.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
@@ -41,7 +41,7 @@ const TESTS: TestFile[] = [
 
 class HistoryServer {
   runs = Object.values(views).map(rowOf);
-  queue: Queued[] = [];
+  queue: QueueRow[] = [];
   tests = TESTS;
   answers: AnswerRow[] = [];
   /** What is said of several runs, by its path. */

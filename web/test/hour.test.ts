@@ -3,12 +3,9 @@
 // What the limits are worth depends on the machine: they are a multiple of what an idle one takes, which is printed.
 
 import { existsSync, statSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, type Opened, openFile } from "./browser.ts";
-
-const HOUR = process.env.LOADSTONE_HOUR ?? fileURLToPath(new URL("../../target/hour/report.html", import.meta.url));
+import { HOUR, launch, type Opened, openFile } from "./browser.ts";
 
 let browser: Browser;
 let opened: Opened;

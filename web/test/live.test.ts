@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Column, ReportView } from "../src/view.ts";
+import type { ChartColumn, ReportView } from "../src/generated/report.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
 const TOKEN = "0123456789abcdef";
@@ -23,7 +23,7 @@ function after(seconds: number, state: ReportView["test"]["state"] = "running"):
   return view;
 }
 
-function columnsOf({ timeline }: ReportView): Column[] {
+function columnsOf({ timeline }: ReportView): ChartColumn[] {
   return [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)].flatMap((panel) => panel.columns);
 }
 

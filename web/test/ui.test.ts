@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { launch } from "./browser.ts";
+import { mistakes, type Typed } from "./types.ts";
 
 const BINARY = process.env.LOADSTONE_BINARY ?? fileURLToPath(new URL("../../target/debug/loadstone", import.meta.url));
 const SECRET = "s3cret-of-the-form";
@@ -79,6 +80,11 @@ async function start(values: Record<string, string>) {
   await page.getByLabel("apiKey").fill(SECRET);
   for (const [name, value] of Object.entries(values)) await page.getByLabel(name).fill(value);
   await page.getByRole("button", { name: "Run", exact: true }).click();
+}
+
+/** What the server sends for a path, and the type that the page reads it as. */
+async function served(path: string, type: string, module: Typed["module"] = "generated/report"): Promise<Typed> {
+  return { value: await page.evaluate(async (path) => (await fetch(`/api/${path}`)).json(), path), type, module };
 }
 
 const rows = () => page.locator("[data-run]");
@@ -165,7 +171,12 @@ test("runs wait their turn; two of them are laid over each other, noted, and one
   await expect.poll(() => page.getByText("apiKey = •••").count(), SLOW).toBe(1);
   await start({ runTime: "2s", rate: "40" });
   await expect.poll(() => page.locator("ol li.waiting").count(), SLOW).toBe(1);
+  expect(mistakes([await served("tests", "TestFile[]", "generated/ui"), await served("queue", "QueueRow[]", "generated/ui")])).toEqual([]);
   await expect.poll(async () => (await rows().allInnerTexts()).filter((row) => /Valid|Suspect|Invalid/.test(row)).length, SLOW).toBe(2);
+  const list = await served("runs", "RunRow[]");
+  const [first, second] = (list.value as { id: string }[]).map((run) => run.id);
+  const answers = [served(`comparisons/${second}/${first}`, "AnswerSource", "answers/source"), served("trends/Shop", "AnswerSource", "answers/source")];
+  expect(mistakes([list, await served(`runs/${first}`, "ReportView"), ...(await Promise.all(answers))])).toEqual([]);
 
   for (const box of await page.getByRole("checkbox", { name: /Overlay Shop/ }).all()) await box.check();
   await page.getByRole("link", { name: "Overlay these two" }).click();

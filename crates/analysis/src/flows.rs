@@ -30,6 +30,7 @@ pub struct FlowTally {
 
 /// A flow in the summary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowRow {
     pub name: String,
     pub started: u64,
@@ -73,6 +74,7 @@ pub struct FlowRow {
 
 /// The journeys after the end of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowDrain {
     pub load_end_seconds: f64,
     /// At the end of the second in which the load ended.
@@ -84,6 +86,7 @@ pub struct FlowDrain {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowStageRow {
     pub name: String,
     /// Journeys that reached it.

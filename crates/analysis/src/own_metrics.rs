@@ -10,6 +10,7 @@ use crate::time_stats::Percentile;
 
 /// A custom metric in the summary, or its part with certain tags. Values are in its unit. Fields that its kind does not have are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MetricRow {
     pub name: String,
     pub kind: MetricKind,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the values of a metric are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum MetricKind {
     /// Their distribution.

@@ -8,6 +8,7 @@ use crate::MetricKind;
 
 /// The measured quantity. docs/metrics.md defines each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// End − scheduled for the first request of an open iteration, end − started otherwise.
@@ -74,6 +75,7 @@ impl Metric {
 
 /// Selects series. Empty fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Selector {
     /// Name of a request, group or flow, as shown in the summary.
     pub name: Option<String>,
@@ -86,6 +88,7 @@ pub struct Selector {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregate {
     Count,
@@ -101,6 +104,7 @@ pub enum Aggregate {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
     Below,
@@ -112,6 +116,7 @@ pub enum Comparison {
 
 /// A comparison with a value in the metric's base unit: seconds, a count, a rate per second or a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Bound {
     pub comparison: Comparison,
     pub value: f64,
@@ -131,6 +136,7 @@ impl Bound {
 
 /// The period over which a threshold is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
     #[default]
@@ -140,6 +146,7 @@ pub enum Window {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Threshold {
     pub metric: Metric,
     pub selector: Selector,

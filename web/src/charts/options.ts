@@ -5,8 +5,8 @@ import type uPlot from "uplot";
 import { clock, ticksInUnit } from "../format/unit";
 import { OTHER } from "../data/overlay";
 import { ranges } from "../data/ranges";
+import type { ChartColumn, HeatMap, Panel, Timeline } from "../generated/report";
 import { type ChartMark, type Highlight, type Interval, names } from "../state/page.svelte";
-import type { Column, HeatMap, Panel, Timeline } from "../view";
 import { drawHeat } from "./heat";
 import { colour, faded, INK, type Theme } from "./palette";
 
@@ -135,7 +135,7 @@ function isDecade(tick: number | null): boolean {
 function rangeBands({ panel, theme }: ChartSettings): uPlot.Band[] {
   return ranges(panel).map(({ of, min, max }) => ({
     series: [max + 1, min + 1] as [number, number],
-    fill: faded(colour((panel.columns[of] as Column).id, of, theme), 0.18),
+    fill: faded(colour((panel.columns[of] as ChartColumn).id, of, theme), 0.18),
   }));
 }
 

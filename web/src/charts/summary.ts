@@ -2,7 +2,7 @@
 
 import { peak } from "../data/columns";
 import { clock, inUnit } from "../format/unit";
-import type { Panel, Timeline } from "../view";
+import type { Panel, Timeline } from "../generated/report";
 
 export function chartSummary(panel: Panel, timeline: Timeline): string {
   const end = timeline.seconds.at(-1) ?? 0;

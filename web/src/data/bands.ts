@@ -1,7 +1,7 @@
 // Which signals of an observer deserve a chart. An observer may read fifty, most of which say nothing about a given run. Read `sortBand` first.
 
+import type { Band, Panel } from "../generated/report";
 import { speaksOf } from "./evidence";
-import type { Band, Panel } from "../view";
 
 export interface SortedBand {
   /** Drawn right away, in the observer's order. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChangeRow, ReportView } from "../view";
+import type { ChangeRow, ReportView } from "../generated/report";
 import { changeInWords, changeIsKnown, changesOf } from "./changes";
 
 const base = { at_seconds: 20, at_error_seconds: 1, until_seconds: null, samples_before: 2000, samples_after: 4000 };

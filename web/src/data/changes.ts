@@ -2,7 +2,7 @@
 
 import { count, seconds, share } from "../format/number";
 import { clock, inUnit } from "../format/unit";
-import type { ChangeRow, ReportView } from "../view";
+import type { ChangeRow, ReportView } from "../generated/report";
 import { find } from "./columns";
 
 /** Those of one request, by its name; of everything where none is picked. In the order of time. */

@@ -1,6 +1,6 @@
 // A long run second by second, where its seconds were kept.
 
-import type { CloseUp, Timeline } from "../view";
+import type { CloseUp, Timeline } from "../generated/report";
 
 /** The stretch that holds the whole interval, as a timeline of its own; `null`: none does. */
 export function closeUpAt(timeline: Timeline, from: number, to: number): Timeline | null {

@@ -1,7 +1,7 @@
 // Questions about the columns of the timeline: which are empty, which hold an instant, which a finding names.
 
+import type { ChartColumn, Panel, Timeline } from "../generated/report";
 import { speaksOf } from "./evidence";
-import type { Column, Panel, Timeline } from "../view";
 
 export function isEmpty(panel: Panel): boolean {
   return panel.columns.every((column) => column.values.every((value) => value === null || value === 0));
@@ -20,7 +20,7 @@ export function stepAt(timeline: Timeline, at: number): number {
 }
 
 export interface FoundColumn {
-  column: Column;
+  column: ChartColumn;
   panel: Panel;
   index: number;
 }
@@ -33,7 +33,7 @@ export function find(timeline: Timeline, names: readonly string[]): FoundColumn[
 }
 
 /** The largest value between two instants and when it was. */
-export function peak(timeline: Timeline, column: Column, from: number, to: number): { value: number; at: number } | null {
+export function peak(timeline: Timeline, column: ChartColumn, from: number, to: number): { value: number; at: number } | null {
   let best: { value: number; at: number } | null = null;
   timeline.seconds.forEach((at, step) => {
     const value = column.values[step];

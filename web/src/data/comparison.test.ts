@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import {
-  barOf, changeOf, type ComparedRow, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf,
-} from "./comparison";
+import type { ComparedRow } from "../generated/report";
+import { barOf, changeOf, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf } from "./comparison";
 
 const row = (change: Partial<ComparedRow>): ComparedRow => ({
-  metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, verdict: "worse", ...change,
+  metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, p: 0.001, verdict: "worse", ...change,
 });
 
 describe("a comparison", () => {

@@ -2,65 +2,7 @@
 
 import { NONE, count, number, rate, seconds, share } from "../format/number";
 import { inUnit } from "../format/unit";
-
-export type RowVerdict = "better" | "worse" | "same" | "moved" | "cannot_tell";
-
-export interface ComparedRow {
-  metric: "rate" | "failures" | "mean" | "p50" | "p90" | "p95" | "p99" | "p999" | "cpu_per_request" | "memory" | "value"
-    | "value_p50" | "value_p95" | "value_p99" | "added_rate" | "share";
-  unit?: string;
-  baseline: number | null;
-  candidate: number | null;
-  /** Whose number is only a lower bound. */
-  at_least?: ("baseline" | "candidate")[];
-  change: number | null;
-  low: number | null;
-  high: number | null;
-  verdict: RowVerdict;
-  minutes_needed?: number;
-  why?: string;
-}
-
-export interface ShiftPoint {
-  quantile: number;
-  baseline: number;
-  candidate: number;
-  low: number | null;
-  high: number | null;
-}
-
-export interface ComparedSubject {
-  kind: "all" | "request" | "group" | "scenario" | "flow" | "target" | "metric" | "signal";
-  name: string;
-  scenario?: string;
-  group?: string;
-  only_in?: "baseline" | "candidate";
-  rows: ComparedRow[];
-  shift?: ShiftPoint[];
-}
-
-export interface ComparedRun {
-  id: string;
-  test: string;
-  started: string;
-  tags: string[];
-  duration_seconds: number;
-  requests: number;
-  grade: string;
-}
-
-export interface RunComparison {
-  baseline: ComparedRun;
-  candidate: ComparedRun;
-  effect: number;
-  false_share: number;
-  verdict: "better" | "worse" | "mixed" | "same" | "cannot_tell" | "not_comparable";
-  headline: string;
-  differences: { what: string; baseline: string; candidate: string; forbids: boolean; meaning: string }[];
-  subjects: ComparedSubject[];
-  findings: { state: "new" | "gone" | "moved" | "same"; rule: string; baseline: string | null; candidate: string | null }[];
-  gates?: { gate: { label: string }; state: "held" | "failed" | "undecided"; detail: string }[];
-}
+import type { ComparedRow, ComparedRun, ComparedSubject, RunComparison, ShiftPoint } from "../generated/report";
 
 const NAMES: Record<string, string> = {
   rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99",

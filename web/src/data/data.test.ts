@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RequestRow, Timeline } from "../view";
+import type { RequestRow, Timeline } from "../generated/report";
 import { bandsInOrder, metricOf, sortBand } from "./bands";
 import { find, isEmpty, peak, stepAt, thin } from "./columns";
 import { speaksOf } from "./evidence";

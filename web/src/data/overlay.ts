@@ -1,6 +1,6 @@
 // Two runs on one time axis, both from their own second 0.
 
-import type { Column, Panel, ReportView } from "../view";
+import type { ChartColumn, Panel, ReportView } from "../generated/report";
 import { stepAt } from "./columns";
 
 /** The lines of another run that help to compare; all of them would be too many. */
@@ -16,7 +16,7 @@ export function overlay(view: ReportView, other: ReportView): ReportView {
   const end = (other.timeline.seconds.at(-1) ?? 0) + other.timeline.step_seconds;
   for (let next = seconds.length * timeline.step_seconds; next < end; next += timeline.step_seconds) seconds.push(next);
 
-  const theirs = (at: number, column: Column) => (at < end ? (column.values[stepAt(other.timeline, at)] ?? null) : null);
+  const theirs = (at: number, column: ChartColumn) => (at < end ? (column.values[stepAt(other.timeline, at)] ?? null) : null);
   const laid = (panel: Panel): Panel => {
     const match = other.timeline.panels.find((candidate) => candidate.id === panel.id);
     const added = (match?.columns ?? [])

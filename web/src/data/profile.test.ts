@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import type { RuntimeProfile } from "../generated/report";
 import { digits, functions, isCompared, total, tree } from "./profile";
-import type { RuntimeProfile } from "../view";
 
 const compared: RuntimeProfile = {
-  observer: "node:8080",
+  observer: "node:8080", samples_each: 3_000,
   stacks: [
     { stack: ["handle", "login", "hash"], seconds: 0.004, free_seconds: 0.001, held_seconds: 0.006 },
     { stack: ["handle", "login"], seconds: 0.001, free_seconds: 0.001, held_seconds: 0.001 },
@@ -30,7 +30,7 @@ test("a function's row adds up all places where it stands, the largest growth fi
 
 test("where a request takes less while work waits, what takes most comes first", () => {
   const warm: RuntimeProfile = {
-    observer: "jvm:8080",
+    observer: "jvm:8080", samples_each: 3_000,
     stacks: [
       { stack: ["score", "digest"], seconds: 0.02, free_seconds: 0.04, held_seconds: 0.015 },
       { stack: ["fill"], seconds: 0.004, free_seconds: 0.001, held_seconds: 0.005 },
@@ -40,7 +40,7 @@ test("where a request takes less while work waits, what takes most comes first",
 });
 
 test("where nothing waited, the whole run is drawn", () => {
-  const whole: RuntimeProfile = { observer: "go", stacks: [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }] };
+  const whole: RuntimeProfile = { observer: "go", samples_each: 3_000, stacks: [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }] };
   expect(isCompared(whole)).toBe(false);
   expect(tree(whole).children[0]!.value).toBe(0.003);
   expect(functions(whole).map((row) => [row.name, row.free])).toEqual([["main", null], ["parse", null]]);

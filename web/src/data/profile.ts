@@ -1,7 +1,7 @@
 // CPU time by function: as the tree that a flame graph draws, and as the rows of its table.
 
 import { digitsOf } from "../format/number";
-import type { RuntimeProfile, ProfiledStack } from "../view";
+import type { ProfiledStack, RuntimeProfile } from "../generated/report";
 
 /** A function below those that called it. Seconds per request. */
 export interface Flame {

@@ -1,6 +1,6 @@
 // Lines with a lowest and a highest value per step, which a long run's downsampling adds: `x`, `x/min`, `x/max`.
 
-import type { Panel } from "../view";
+import type { Panel } from "../generated/report";
 
 export interface ColumnRange {
   /** Indices of the three columns in the panel. */

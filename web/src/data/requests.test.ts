@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Timeline } from "../view";
+import type { Timeline } from "../generated/report";
 import { onAxis } from "./requests";
 
 test("values of coarser steps stand over all the steps that they cover", () => {

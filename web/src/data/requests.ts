@@ -1,6 +1,6 @@
 // The charts of a single request, brought onto the page's time axis.
 
-import type { Panel, RequestCharts, Timeline } from "../view";
+import type { Panel, RequestCharts, Timeline } from "../generated/report";
 
 /** Each value is repeated over, or taken from, as many steps of the timeline as its own step covers. */
 export function onAxis(charts: RequestCharts, timeline: Timeline): Panel[] {

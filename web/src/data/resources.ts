@@ -3,7 +3,7 @@
 import { number, seconds, share } from "../format/number";
 import { tied } from "../format/prose";
 import { inUnit } from "../format/unit";
-import type { ResourceKind, ResourceRow, ResourceUse } from "../view";
+import type { ResourceKind, ResourceRow, ResourceUse } from "../generated/report";
 
 /** What of a resource was looked at, beside its name. */
 const KINDS: Record<ResourceKind, string> = {

@@ -1,7 +1,7 @@
 // Sorting and filtering the table of requests.
 
 import { find } from "../format/time";
-import type { RequestRow, TimeStats } from "../view";
+import type { RequestRow, TimeStats } from "../generated/report";
 
 export interface TableRow {
   row: RequestRow;

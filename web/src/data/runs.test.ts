@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import type { Parameter, RunRow } from "../feed/history";
-import type { ReportView } from "../view";
+import type { ReportView, RunRow } from "../generated/report";
+import type { ParameterField } from "../generated/ui";
 import { overlay } from "./overlay";
 import { chosen, differingParameters, missing, search, sourceOf, tagsOf } from "./runs";
 
@@ -17,14 +17,14 @@ test("search finds words anywhere and tags exactly", () => {
 });
 
 test("a form sends only what differs from the default, and never a secret nobody typed", () => {
-  const parameter = (name: string, usual: string | null, secret = false): Parameter => ({ name, kind: "string", help: null, default: usual, secret });
+  const parameter = (name: string, usual: string | null, secret = false): ParameterField => ({ name, kind: "string", help: null, default: usual, secret });
   const parameters = [parameter("rate", "4"), parameter("target", null), parameter("key", "•••", true)];
   expect(chosen(parameters, { rate: "4", target: "http://x", key: "" })).toEqual({ target: "http://x" });
   expect(chosen(parameters, { rate: "5", target: "", key: "k" })).toEqual({ rate: "5", key: "k" });
 });
 
 test("a value is missing where there is no default, or where it was cleared", () => {
-  const parameter = (name: string, usual: string | null, secret = false): Parameter => ({ name, kind: "string", help: null, default: usual, secret });
+  const parameter = (name: string, usual: string | null, secret = false): ParameterField => ({ name, kind: "string", help: null, default: usual, secret });
   const plain = [parameter("target", null), parameter("rate", "4"), parameter("note", "")];
   const parameters = [...plain, parameter("key", "•••", true), parameter("word", null, true)];
   expect(missing(parameters, { target: "", rate: "", note: "", key: "", word: "" })).toEqual(["target", "rate", "word"]);

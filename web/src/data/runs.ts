@@ -1,6 +1,7 @@
 // Searching the history, and what a form sends.
 
-import type { Parameter, RunRow } from "../feed/history";
+import type { RunRow } from "../generated/report";
+import type { ParameterField } from "../generated/ui";
 
 /** Every word must occur in the run's test, id, note, state, grade, branch, commit or tags; a word that begins with `#` must be one of its tags. */
 export function search(runs: readonly RunRow[], text: string): RunRow[] {
@@ -29,13 +30,13 @@ export const sourceOf = (run: Pick<RunRow, "branch" | "commit" | "dirty">): stri
   [run.branch ?? "", run.commit ? run.commit.slice(0, 7) + (run.dirty ? "*" : "") : ""].filter(Boolean).join(" ");
 
 /** Names of the parameters that need a value but have none. */
-export function missing(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): string[] {
-  const isEmpty = ({ name, default: usual, secret }: Parameter) => (values[name] ?? "") === "" && (usual === null || (usual !== "" && !secret));
+export function missing(parameters: readonly ParameterField[], values: Readonly<Record<string, string>>): string[] {
+  const isEmpty = ({ name, default: usual, secret }: ParameterField) => (values[name] ?? "") === "" && (usual === null || (usual !== "" && !secret));
   return parameters.filter(isEmpty).map(({ name }) => name);
 }
 
 /** What to send: only what differs from the default, so that the run's record says what was chosen. */
-export function chosen(parameters: readonly Parameter[], values: Readonly<Record<string, string>>): Record<string, string> {
+export function chosen(parameters: readonly ParameterField[], values: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     parameters.flatMap(({ name, default: usual, secret }) => {
       const value = values[name] ?? "";

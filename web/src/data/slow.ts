@@ -1,6 +1,6 @@
 // Where the time of a single slow request went.
 
-import type { SlowSample } from "../view";
+import type { SlowSample } from "../generated/report";
 
 export interface PhaseTime {
   name: string;

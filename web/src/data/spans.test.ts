@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { KeptTrace, RequestSpans, SpanRow } from "../generated/report";
 import { rows, shareOf, waterfall } from "./spans";
-import type { KeptTrace, RequestSpans, SpanRow } from "../view";
 
 const span = (depth: number, name: string, path_seconds: number): SpanRow => ({
   depth, service: "shop", name, kind: "internal", calls: 1, errors: 0, mean_seconds: 1, p95_seconds: 1, own_seconds: 1, path_seconds, before_seconds: 0,

@@ -1,6 +1,6 @@
 // Spans of requests: what the table shows of them, and a trace as bars.
 
-import type { KeptTrace, RequestSpans, SpanRow } from "../view";
+import type { KeptTrace, RequestSpans, SpanRow } from "../generated/report";
 
 /** Spans that the request spends so little time in are left out, unless something is below them. */
 const SHARE_MIN = 0.005;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ReportView } from "../view";
+import type { ReportView } from "../generated/report";
 import { answers } from "./verdict";
 
 const view = (doubts: string | undefined, grade: string): ReportView => ({

@@ -2,8 +2,8 @@
 
 import { counted } from "../format/number";
 import { sentence } from "../format/prose";
-import { grade as gradeWord, type Tone } from "../format/words";
-import type { Grade, ReportView, ThresholdResult, ThresholdState, ValidityCheck } from "../view";
+import { grade as gradeWord } from "../format/words";
+import type { Grade, ReportView, ThresholdResult, ThresholdState, Tone, ValidityCheck } from "../generated/report";
 
 export interface VerdictAnswer {
   id: "validity" | "thresholds" | "findings";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ReportView } from "../view";
+import type { ReportView } from "../generated/report";
 import { joined } from "./delta";
 
 const column = (id: string, values: (number | null)[]) => ({ id, label: id, values });

@@ -1,10 +1,9 @@
 // What the server put into the page: one view, or a description of where views come from. Read `feedOf` first.
 
-import type { AnswerSource } from "../answers/views";
-import type { ReportView } from "../view";
+import type { AnswerSource } from "../answers/source";
+import type { HistorySource, LiveSource, ReportView } from "../generated/report";
 import type { Feed } from "./feed";
-import type { HistorySource } from "./history";
-import { liveFeed, type LiveSource } from "./live";
+import { liveFeed } from "./live";
 import { checked, readJson, UnreadableView } from "./read";
 
 /** What the page's embedded JSON asks for: one run to draw, an answer that rests on several, or a history to choose from. */

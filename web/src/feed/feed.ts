@@ -1,15 +1,9 @@
 // Where views come from, as the page sees it: a finished report gets one view, a run in progress one a second. The page draws whatever arrives.
 // Read `Feed` first. Deliberately absent: how a view gets here (`embedded.ts`, `live.ts`) and how it is read (`read.ts`).
 
-import type { ReportView } from "../view";
+import type { ReportView, Steering } from "../generated/report";
 
 export type Connection = "open" | "lost" | "ended";
-
-/** The run as its controls left it; `scale` multiplies the planned load while the run is not paused. */
-export interface Steering {
-  paused: boolean;
-  scale: number;
-}
 
 export interface Controls {
   send(action: "pause" | "resume" | "stop" | "scale", value?: number): Promise<void>;

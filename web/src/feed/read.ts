@@ -1,6 +1,6 @@
 // Views as JSON, from wherever they come: embedded in the page, a live run, the history. Read `checked` first.
 
-import type { ReportView } from "../view";
+import type { ReportView } from "../generated/report";
 
 export class UnreadableView extends Error {}
 

@@ -1,6 +1,6 @@
 // How measured times are written, with a mark where the load generator may have added to them: the same as crates/report/src/words.rs.
 
-import type { Percentile, TimeStats } from "../view";
+import type { Percentile, TimeStats } from "../generated/report";
 import { count, counted, NONE, quantile, seconds } from "./number";
 
 export function find(times: TimeStats, q: number): Percentile | undefined {

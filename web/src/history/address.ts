@@ -1,7 +1,7 @@
 // Addresses within the history: `#/`, `#/runs/ID`, `#/runs/ID/with/ID`, and those of answers, which are the paths of the server's own:
 // `#/answers/ID`, `#/answers/ID/runs/RUN`, `#/trends/TEST`, `#/comparisons/ID/ID`, `#/ramps/ID`.
 
-import type { Links } from "../answers/views";
+import type { Links } from "../answers/source";
 
 export type HistoryAddress =
   | { page: "home" }

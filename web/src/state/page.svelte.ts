@@ -5,7 +5,7 @@ import { getContext, setContext } from "svelte";
 import { changeInWords, changesOf } from "../data/changes";
 import { closeUpAt } from "../data/close-up";
 import { speaksOf } from "../data/evidence";
-import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey, Timeline } from "../view";
+import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey, Timeline } from "../generated/report";
 
 export type Interval = readonly [from: number, to: number];
 

@@ -6,6 +6,7 @@ use crate::{Grade, RuleId, Subject};
 
 /// Two runs of a test as one model: the differences between their conditions, the results, and whether the candidate is better.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunComparison {
     /// Version of this schema: 1.
     pub schema: u32,
@@ -29,6 +30,7 @@ pub struct RunComparison {
 
 /// One of the two runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedRun {
     pub id: String,
     pub test: String,
@@ -41,6 +43,7 @@ pub struct ComparedRun {
 
 /// The verdict over all rows except the system's signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
     Better,
@@ -56,6 +59,7 @@ pub enum ComparisonVerdict {
 
 /// A condition that should be the same in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunDifference {
     /// `load`, `script`, `parameter`, `machine`, `validity`, …
     pub what: String,
@@ -68,6 +72,7 @@ pub struct RunDifference {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SubjectKind {
     /// All requests together.
@@ -92,6 +97,7 @@ impl SubjectKind {
 
 /// Something that one or both runs measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedSubject {
     pub kind: SubjectKind,
     pub name: String,
@@ -109,6 +115,7 @@ pub struct ComparedSubject {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     Baseline,
@@ -117,6 +124,7 @@ pub enum Side {
 
 /// The quantity of a row, which also determines the unit; a signal has its own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
     /// Per second.
@@ -146,6 +154,7 @@ pub enum ComparedMetric {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RowVerdict {
     Better,
@@ -159,6 +168,7 @@ pub enum RowVerdict {
 
 /// One number, measured in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedRow {
     pub metric: ComparedMetric,
     /// The unit of a signal or a custom metric.
@@ -189,6 +199,7 @@ pub struct ComparedRow {
 /// A point of the shift function (Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample
 /// case", 1974): the change of one quantile. Times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ShiftPoint {
     pub quantile: f64,
     pub baseline: f64,
@@ -199,6 +210,7 @@ pub struct ShiftPoint {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingState {
     New,
@@ -210,6 +222,7 @@ pub enum FindingState {
 
 /// A finding of either run and its counterpart in the other run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FindingMove {
     pub state: FindingState,
     pub rule: RuleId,
@@ -221,6 +234,7 @@ pub struct FindingMove {
 
 /// A condition that makes the candidate fail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparisonGate {
     /// The condition as the user wrote it.
     pub label: String,
@@ -233,6 +247,7 @@ pub struct ComparisonGate {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum GateState {
     Held,
@@ -242,6 +257,7 @@ pub enum GateState {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GateResult {
     pub gate: ComparisonGate,
     pub state: GateState,

@@ -1,5 +1,5 @@
-//! A run made up second by second, through the real recorder and book of journeys: 50 requests in 10 groups, 200 signals, a flow with a backlog of a
-//! million, one request in a hundred failing in one of 40 ways.
+//! A synthetic run, second by second through the real recorder and journey book: 50 requests in 10 groups, 200 signals, a flow with a backlog of a
+//! million. One request in a hundred fails, in one of 40 ways.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ const SIGNALS: usize = 200;
 const FAILURE_KINDS: u64 = 40;
 const FLOW: &str = "Delivery";
 
-/// Makes the seconds of a run.
-pub(crate) struct MadeRun {
+/// Generates the seconds of a run.
+pub(crate) struct SyntheticRun {
     recorder: Recorder,
     requests: Vec<SeriesId>,
     groups: Vec<SeriesId>,
@@ -34,13 +34,13 @@ pub(crate) struct MadeRun {
     draws: u64,
 }
 
-/// What the flow is made of.
+/// Parameters of the flow.
 #[derive(Clone, Copy)]
 pub(crate) struct FlowLoad {
-    /// Journeys that stay open, and seconds until there are so many.
+    /// Journeys that remain open, and the seconds until that number is reached.
     pub(crate) backlog: u64,
     pub(crate) within_s: u64,
-    /// That finish.
+    /// Journeys that finish.
     pub(crate) per_second: u64,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn info() -> RunInfo {
     }
 }
 
-impl MadeRun {
+impl SyntheticRun {
     pub(crate) fn new(iterations_per_second: u64, flow: FlowLoad) -> Self {
         let mut recorder = Recorder::new(0, 500);
         let mut series =
@@ -90,7 +90,7 @@ impl MadeRun {
         }
     }
 
-    /// What is read and measured in a second.
+    /// The readings and measurements of a second.
     pub(crate) fn second(&mut self, number: u32) -> (Vec<SignalSeries>, Snapshot) {
         let begin = u64::from(number) * SECOND_NS;
         for n in 0..self.iterations_per_second {
@@ -170,7 +170,7 @@ impl MadeRun {
         });
     }
 
-    /// Counters grow by whole numbers; of the levels, a third wavers in each second.
+    /// Counters grow by whole numbers. A third of the levels changes in each second.
     fn readings(&mut self, at: u64) -> Vec<SignalSeries> {
         let mut batch = Vec::with_capacity(SIGNALS);
         for n in 0..SIGNALS {
@@ -207,7 +207,7 @@ impl MadeRun {
         self.draws >> 8
     }
 
-    /// Of twelve even draws (the central limit is near enough).
+    /// The sum of twelve uniform draws (the central limit theorem is accurate enough here).
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| (self.draw() % (1 << 20)) as f64 / f64::from(1 << 20)).sum::<f64>() - 6.0
     }
