@@ -6,7 +6,7 @@ use crate::{Aggregate, DeclaredMetric, FlowSpec, LoadProfile, Metric, OpenStage,
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
-    #[error("the test has no load: give `load:` at least one `scenario.run(…)`")]
+    #[error("the test has no load: set `load:` to at least one `scenario.run(…)`")]
     NoLoad,
     #[error("scenario \"{scenario}\": {problem}")]
     Profile { scenario: String, problem: String },

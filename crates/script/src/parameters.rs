@@ -396,7 +396,7 @@ mod tests {
         }
         assert!(resolve(&inputs(&[("x", "unix:/run/app.sock")], &[]), "url", "x", "{}").is_ok());
         for (text, expected) in
-            [("htpp://app:hunter2@h", "known: http, https"), ("redis:///0", "with a host"), ("app:hunter2@h", "in full")]
+            [("htpp://app:hunter2@h", "known: http, https"), ("redis:///0", "with a host"), ("app:hunter2@h", "full URL")]
         {
             let error = resolve(&inputs(&[("x", text)], &[]), "url", "x", "{}").unwrap_err();
             assert!(error.contains(expected) && (!error.contains("hunter2") || !text.contains("//")), "{error}");
@@ -416,7 +416,7 @@ mod tests {
         {
             for supplied in [inputs(&[("x", "h1")], &[]), inputs(&[], &[("LOADSTONE_X", "h1")])] {
                 let error = resolve(&supplied, kind, "x", options).unwrap_err();
-                assert!(!error.contains("h1") && error.contains("refused"), "{error}");
+                assert!(!error.contains("h1") && error.contains("rejected"), "{error}");
             }
         }
     }

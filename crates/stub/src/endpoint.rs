@@ -102,7 +102,7 @@ impl Endpoint {
     pub(crate) async fn ask(&self, calls: &mpsc::Sender<Call>, server: usize, route: usize, request: StubRequest) -> Reply {
         let (answer, reply) = oneshot::channel();
         match calls.send(Call { server, route, request, answer }).await {
-            Ok(()) => reply.await.unwrap_or_else(|_| Reply::failed("the function of this endpoint gave no response\n")),
+            Ok(()) => reply.await.unwrap_or_else(|_| Reply::failed("the function of this endpoint returned no response\n")),
             Err(_) => Reply::failed("the function of this endpoint has ended\n"),
         }
     }

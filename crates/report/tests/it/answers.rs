@@ -174,6 +174,7 @@ fn a_ramp_shows_each_ceiling_the_next_limit_and_the_unknown() {
         throughput_max: None,
         law: None,
         remark: "not identified: the load varied by less than a factor of two".to_owned(),
+        unknown_because: Some("the load varied by less than a factor of two".to_owned()),
         ceilings: Vec::new(),
         unknown_ceilings: Vec::new(),
         ..estimate

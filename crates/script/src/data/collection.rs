@@ -264,7 +264,7 @@ mod tests {
         let other = collection.add("b,a", "2,1").unwrap_err().to_string();
         assert!(
             other.ends_with(
-                "codes.csv: the rows before have the columns a,b, and this one b,a: every row needs the same, in the same order"
+                "codes.csv: earlier rows have the columns a,b, this row has b,a: every row needs the same columns in the same order"
             ),
             "{other}"
         );

@@ -125,7 +125,7 @@ mod tests {
         let lists = [0, 1].map(|machine: usize| machines[machine].1.declare("l", "[]"));
         assert_eq!(lists[0].push(vec!["1".into(), "2".into()]), Ok(2));
         assert_eq!([lists[1].shift(), lists[0].shift(), lists[1].shift()], [Ok(Some("1".into())), Ok(Some("2".into())), Ok(None)]);
-        assert_eq!(lists[1].increment(1.0).unwrap_err().to_string(), "shared \"l\" holds a list, and only a number can do that");
+        assert_eq!(lists[1].increment(1.0).unwrap_err().to_string(), "shared \"l\" holds a list, and this operation needs a number");
     }
 
     #[test]

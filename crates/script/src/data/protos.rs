@@ -23,9 +23,9 @@ pub(crate) struct ProtoSource {
 pub(crate) enum ProtoError {
     #[error("{path}: cannot be read: {problem}", path = .path.display())]
     Unreadable { path: PathBuf, problem: String },
-    #[error("{path}: holds no .proto file", path = .path.display())]
+    #[error("{path}: contains no .proto file", path = .path.display())]
     Empty { path: PathBuf },
-    #[error("{path}: holds more than {FILES_MAX} .proto files: name the folder of this service", path = .path.display())]
+    #[error("{path}: contains more than {FILES_MAX} .proto files: name the folder of this service", path = .path.display())]
     TooMany { path: PathBuf },
     #[error("{0}")]
     Compile(String),
@@ -126,6 +126,6 @@ mod tests {
         let missing = problem("shop.proto");
         assert!(missing.contains("shop/v1/money.proto") && missing.contains("imports: ["), "{missing}");
         assert!(problem("none.proto").contains("none.proto: cannot be read"));
-        assert!(problem("x").contains("holds no .proto file"));
+        assert!(problem("x").contains("contains no .proto file"));
     }
 }

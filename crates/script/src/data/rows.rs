@@ -300,12 +300,12 @@ mod tests {
         let object = write(b"{\"rows\": []}");
         assert_eq!(
             problem(Rows::json(object.path(), None), &object),
-            "FILE:1: a list of rows is needed: [ … ]; of a document that holds one, name its place: json(\"…\", \"$.users\")"
+            "FILE:1: expected a list of rows, [ … ]; if the document contains one, name its path: json(\"…\", \"$.users\")"
         );
         let empty = write(b"[]");
         assert_eq!(problem(Rows::json(empty.path(), None), &empty), "FILE: has no rows: a feeder needs at least one");
         let broken = write(b"{\"a\":1}\n{\"a\":}\n");
-        assert!(problem(Rows::json_lines(broken.path()), &broken).starts_with("FILE:2: not JSON: a value was expected at column 6"));
+        assert!(problem(Rows::json_lines(broken.path()), &broken).starts_with("FILE:2: not JSON: expected a value at column 6"));
         let blank = write(b"\n\n");
         assert_eq!(problem(Rows::json_lines(blank.path()), &blank), "FILE: has no rows: a feeder needs at least one");
     }

@@ -396,9 +396,9 @@ mod tests {
     #[test]
     fn the_wrong_kind_is_named() {
         let message = value("[1]").increment(1.0).unwrap_err().to_string();
-        assert_eq!(message, "shared \"v\" holds a list, and only a number can do that");
+        assert_eq!(message, "shared \"v\" holds a list, and this operation needs a number");
         let message = value("\"x\"").push(vec![]).unwrap_err().to_string();
-        assert_eq!(message, "shared \"v\" holds a string, and only a list can do that");
+        assert_eq!(message, "shared \"v\" holds a string, and this operation needs a list");
         assert!(value("{}").shift().is_err());
     }
 }

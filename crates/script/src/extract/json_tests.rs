@@ -49,10 +49,10 @@ fn paths_find_their_values() {
 fn a_broken_body_is_an_error_at_any_place() {
     for (body, message) in [
         ("", "not JSON: the text ends too early at line 1, column 1"),
-        ("{\"id\": 1,\n \"x\": }", "not JSON: a value was expected at line 2, column 7"),
+        ("{\"id\": 1,\n \"x\": }", "not JSON: expected a value at line 2, column 7"),
         ("{\"id\": 1", "not JSON: the text ends too early at line 1, column 9"),
         ("{\"id\": 1} x", "not JSON: text after the value at line 1, column 11"),
-        ("<html>", "not JSON: a value was expected at line 1, column 1"),
+        ("<html>", "not JSON: expected a value at line 1, column 1"),
     ] {
         assert_eq!(JsonPath::parse("$.id").unwrap().first(body.as_bytes()).unwrap_err().to_string(), message);
     }

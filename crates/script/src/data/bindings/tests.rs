@@ -112,7 +112,7 @@ fn shared_values_reach_other_realms() {
         realms[1].eval("[list.read(), n.read(), list.shift(), list.replaceIf(1, '[]'), list.replaceIf(2, '[]'), list.shift()]"),
         r#"[[1,"[1,\"x\"]"],[1,"3"],"1",false,true,null]"#
     );
-    assert_eq!(realms[1].eval("list.increment(1)"), "TypeError: shared \"list\" holds a list, and only a number can do that");
+    assert_eq!(realms[1].eval("list.increment(1)"), "TypeError: shared \"list\" holds a list, and this operation needs a number");
 }
 
 #[test]

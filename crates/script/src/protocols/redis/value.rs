@@ -29,7 +29,7 @@ pub(super) fn all<'js>(ctx: &Ctx<'js>, mut parts: RedisReplies<'_>, as_bytes: bo
 
 fn value<'js>(ctx: &Ctx<'js>, parts: &mut RedisReplies<'_>, as_bytes: bool, depth: usize) -> rquickjs::Result<Value<'js>> {
     if depth > DEPTH_MAX {
-        return Err(Exception::throw_message(ctx, "the reply holds lists within lists within lists, too deep to be read"));
+        return Err(Exception::throw_message(ctx, "the reply nests lists too deeply to be read"));
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_js(ctx);
     match parts.next() {

@@ -83,10 +83,10 @@ impl TransactionOptions {
                 "isolation" => {
                     let written = text(ctx, &value, "isolation")?;
                     let known = ISOLATION.into_iter().find(|known| *known == written);
-                    options.isolation = Some(
-                        known
-                            .ok_or_else(|| wrong(ctx, &format!("isolation: \"{written}\" is none of \"{}\"", ISOLATION.join("\", \""))))?,
-                    );
+                    options.isolation =
+                        Some(known.ok_or_else(|| {
+                            wrong(ctx, &format!("isolation: \"{written}\" is not one of \"{}\"", ISOLATION.join("\", \"")))
+                        })?);
                 }
                 other => return Err(not_in(ctx, other, &TRANSACTION)),
             }

@@ -74,7 +74,7 @@ fn list<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize, depth: usize) -> 
     let list: &Array<'js> = value
         .as_array()
         .filter(|_| depth <= DEPTH_MAX)
-        .ok_or_else(|| wrong(ctx, &format!("the value number {place} holds lists within lists, more than {DEPTH_MAX} deep")))?;
+        .ok_or_else(|| wrong(ctx, &format!("the value number {place} nests lists more than {DEPTH_MAX} deep")))?;
     let mut items = Vec::with_capacity(list.len());
     for item in list.iter::<Value<'js>>() {
         let item = item?;

@@ -166,11 +166,11 @@ fn mistakes_are_thrown_with_a_remedy() {
         (r#"user.sql(url("loadstone", "?sslmode=prefer"));"#, "write sslmode=require"),
         (r#"await user.sql(url()).query();"#, "the statement: expected a string"),
         (r#"await user.sql(url()).query("SELECT 1", 7);"#, "a list, such as [7, \"name\"]"),
-        (r#"await user.sql(url()).query("SELECT $1, $2", [1, undefined]);"#, "the value number 2 is undefined: write null"),
+        (r#"await user.sql(url()).query("SELECT $1, $2", [1, undefined]);"#, "the value number 2 is undefined: use null"),
         (r#"await user.sql(url()).query("SELECT $1", [() => 1]);"#, "the value number 1 is function"),
         (r#"await user.sql(url()).query("SELECT 1", { nmae: "x" });"#, "did you mean `name`"),
         (r#"await user.sql(url()).transaction("BEGIN");"#, "the first argument is the function with its statements, not \"BEGIN\""),
-        (r#"await user.sql(url()).transaction(() => 1, { isolation: "strict" });"#, "is none of \"read committed\""),
+        (r#"await user.sql(url()).transaction(() => 1, { isolation: "strict" });"#, "is not one of \"read committed\""),
     ] {
         let errors = run_with(server, "", body, async |worker| {
             worker.iterate(0).await;
