@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use loadstone_metrics::Nanos;
+use loadstone_wire_formats::kafka::MalformedKafka;
 use tokio::sync::Mutex;
 
 use super::address::KafkaAddress;
 use super::calls::{KafkaCall, metadata, read_metadata};
 use super::link::{BrokerLink, KafkaLimits};
 use super::refusal::{KafkaProblem, KafkaRefusal, NO_LEADER, UNKNOWN_PARTITION};
-use super::wire::UnreadableKafka;
 use crate::connect::within;
 use crate::failure::Failure;
 use crate::network::Network;
@@ -170,7 +170,7 @@ impl KafkaBrokers {
         let mut leaders = vec![None; places.leaders.len()];
         for (number, leader) in &places.leaders {
             let place = usize::try_from(*number).unwrap_or(usize::MAX);
-            let place = leaders.get_mut(place).ok_or(UnreadableKafka).map_err(Failure::from)?;
+            let place = leaders.get_mut(place).ok_or(MalformedKafka).map_err(Failure::from)?;
             *place = target(*leader).map(|target| self.at(target));
         }
         Ok(Rc::new(TopicLayout { topic: topic.to_owned(), leaders }))

@@ -1,10 +1,14 @@
 //! Requests to brokers, and their responses.
 //!
-//! Each request uses a version that both Kafka 0.11 (for SASL 1.0) and 4 support (KIP-896 lists those that remain), from before lengths became
-//! variable (KIP-482).
+//! `loadstone_wire_formats::kafka` has the format, the choice of versions, and the requests that other clients send, too. SASL needs Kafka 1.0.
+
+use loadstone_wire_formats::kafka::{
+    KafkaBrokerAddress, KafkaMetadata, KafkaRead, KafkaReader, KafkaRequest, LogPoint, MalformedKafka, PartitionOffset, metadata_request,
+    offsets_request,
+};
 
 use super::packing::KafkaPacking;
-use super::wire::{KafkaRead, KafkaReader, KafkaWriter};
+use crate::failure::Failure;
 
 /// The client is not a broker.
 const NO_REPLICA: i32 = -1;
@@ -24,68 +28,50 @@ pub enum KafkaAcks {
     All,
 }
 
-/// A request, as written after its header.
+/// A request, and whether it has a response.
 #[derive(Debug)]
 pub(super) struct KafkaCall {
-    pub(super) key: i16,
-    pub(super) version: i16,
-    pub(super) body: KafkaWriter,
+    pub(super) request: KafkaRequest,
     pub(super) is_answered: bool,
 }
 
 impl KafkaCall {
     fn new(key: i16, version: i16) -> Self {
-        Self { key, version, body: KafkaWriter::default(), is_answered: true }
+        KafkaRequest::new(key, version).into()
+    }
+}
+
+impl From<KafkaRequest> for KafkaCall {
+    fn from(request: KafkaRequest) -> Self {
+        Self { request, is_answered: true }
+    }
+}
+
+impl From<MalformedKafka> for Failure {
+    fn from(malformed: MalformedKafka) -> Self {
+        Self::protocol(malformed.to_string())
     }
 }
 
 /// Requests the brokers, and the leaders of a topic's partitions. It does not create the topic.
 pub(super) fn metadata(topic: &str) -> KafkaCall {
-    let mut call = KafkaCall::new(3, 4);
-    call.body.count(1).text(topic).int8(0);
-    call
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BrokerPlace {
-    pub(super) id: i32,
-    pub(super) host: String,
-    pub(super) port: i32,
+    metadata_request(&[topic]).into()
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TopicPlaces {
-    pub(super) brokers: Vec<BrokerPlace>,
+    pub(super) brokers: Vec<KafkaBrokerAddress>,
     pub(super) error: i16,
     /// Number of a partition, and the id of its leader. The id is negative if there is none.
     pub(super) leaders: Vec<(i32, i32)>,
 }
 
 pub(super) fn read_metadata(answer: &[u8]) -> KafkaRead<TopicPlaces> {
-    let mut answer = KafkaReader::new(answer);
-    answer.int32()?; // throttle time
-    let brokers = answer.list(|answer| {
-        let place = BrokerPlace { id: answer.int32()?, host: answer.text()?, port: answer.int32()? };
-        answer.text()?; // rack
-        Ok(place)
-    })?;
-    answer.text()?; // cluster
-    answer.int32()?; // controller
-    let topics = answer.list(|answer| {
-        let error = answer.int16()?;
-        answer.text()?; // name
-        answer.int8()?; // whether it is internal to Kafka
-        let leaders = answer.list(|answer| {
-            answer.int16()?; // error: the leader reports it, too
-            let (number, leader) = (answer.int32()?, answer.int32()?);
-            answer.list(KafkaReader::int32)?; // replicas
-            answer.list(KafkaReader::int32)?; // in-sync replicas
-            Ok((number, leader))
-        })?;
-        Ok((error, leaders))
-    })?;
-    let (error, leaders) = topics.into_iter().next().unwrap_or_default();
-    Ok(TopicPlaces { brokers, error, leaders })
+    let KafkaMetadata { brokers, topics } = loadstone_wire_formats::kafka::read_metadata(&mut KafkaReader::new(answer))?;
+    let topic = topics.into_iter().next();
+    let error = topic.as_ref().map_or(0, |topic| topic.error);
+    let partitions = topic.map(|topic| topic.partitions).unwrap_or_default();
+    Ok(TopicPlaces { brokers, error, leaders: partitions.iter().map(|partition| (partition.number, partition.leader)).collect() })
 }
 
 /// How records are written.
@@ -110,9 +96,9 @@ pub(super) fn produce(topic: &str, writing: KafkaWriting, timeout_ms: i32, batch
         KafkaAcks::All => -1,
     };
     call.is_answered = writing.acks != KafkaAcks::None;
-    call.body.no_text().int16(acks_wanted).int32(timeout_ms).count(1).text(topic).count(batches.len());
+    call.request.body.null_text().int16(acks_wanted).int32(timeout_ms).count(1).text(topic).count(batches.len());
     for (partition, batch) in batches {
-        call.body.int32(*partition).block(batch);
+        call.request.body.int32(*partition).block(batch);
     }
     call
 }
@@ -137,33 +123,13 @@ pub(super) fn read_produced(answer: &[u8], packing: KafkaPacking) -> KafkaRead<V
     })
 }
 
-/// A position in a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogPoint {
-    Beginning,
-    End,
-}
-
 /// Requests offsets in partitions. The broker must lead them.
 pub(super) fn offsets(topic: &str, partitions: &[i32], point: LogPoint) -> KafkaCall {
-    let mut call = KafkaCall::new(2, 1);
-    let point = match point {
-        LogPoint::Beginning => -2,
-        LogPoint::End => -1,
-    };
-    call.body.int32(NO_REPLICA).count(1).text(topic).count(partitions.len());
-    for partition in partitions {
-        call.body.int32(*partition).int64(point);
-    }
-    call
+    offsets_request(&[(topic, partitions.to_vec())], point).into()
 }
 
-pub(super) fn read_offsets(answer: &[u8]) -> KafkaRead<Vec<PartitionAnswer>> {
-    of_topic(&mut KafkaReader::new(answer), |answer| {
-        let (partition, error) = (answer.int32()?, answer.int16()?);
-        answer.int64()?; // timestamp
-        Ok(PartitionAnswer { partition, error, offset: answer.int64()? })
-    })
+pub(super) fn read_offsets(answer: &[u8]) -> KafkaRead<Vec<PartitionOffset>> {
+    loadstone_wire_formats::kafka::read_offsets(&mut KafkaReader::new(answer))
 }
 
 /// Requests the records from these offsets on, as soon as there are any. The broker must lead the partitions.
@@ -171,7 +137,8 @@ pub(super) fn fetch(topic: &str, from: &[(i32, i64)]) -> KafkaCall {
     let mut call = KafkaCall::new(1, 4);
     // Includes records of open transactions.
     let uncommitted = 0;
-    call.body
+    call.request
+        .body
         .int32(NO_REPLICA)
         .int32(FETCH_WAIT_MAX_MS)
         .int32(1)
@@ -181,7 +148,7 @@ pub(super) fn fetch(topic: &str, from: &[(i32, i64)]) -> KafkaCall {
         .text(topic)
         .count(from.len());
     for (partition, offset) in from {
-        call.body.int32(*partition).int64(*offset).int32(PARTITION_BYTES_MAX);
+        call.request.body.int32(*partition).int64(*offset).int32(PARTITION_BYTES_MAX);
     }
     call
 }
@@ -209,14 +176,14 @@ pub(super) fn read_fetched(answer: &[u8]) -> KafkaRead<Vec<FetchedPartition<'_>>
 /// Announces a login with this mechanism.
 pub(super) fn sasl_handshake(mechanism: &str) -> KafkaCall {
     let mut call = KafkaCall::new(17, 1);
-    call.body.text(mechanism);
+    call.request.body.text(mechanism);
     call
 }
 
 /// Sends a message of the mechanism.
 pub(super) fn sasl_authenticate(message: &[u8]) -> KafkaCall {
     let mut call = KafkaCall::new(36, 0);
-    call.body.block(message);
+    call.request.body.block(message);
     call
 }
 
@@ -249,13 +216,13 @@ mod tests {
 
     #[test]
     fn a_request_has_kafkas_wire_format() {
-        let asked = offsets("ab", &[1], LogPoint::End);
+        let offsets = offsets("ab", &[1], LogPoint::End);
         let wanted: &[u8] =
             &[255, 255, 255, 255, 0, 0, 0, 1, 0, 2, b'a', b'b', 0, 0, 0, 1, 0, 0, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255];
-        assert_eq!((asked.key, asked.version, asked.body.bytes.as_slice()), (2, 1, wanted));
+        assert_eq!((offsets.request.key, offsets.request.version, offsets.request.body.bytes.as_slice()), (2, 1, wanted));
         let written = produce("t", KafkaWriting { acks: KafkaAcks::All, packing: KafkaPacking::Plain }, 5, &[(2, vec![9])]);
         let wanted: &[u8] = &[255, 255, 255, 255, 0, 0, 0, 5, 0, 0, 0, 1, 0, 1, b't', 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 9];
-        assert_eq!(written.body.bytes, wanted);
+        assert_eq!(written.request.body.bytes, wanted);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use super::address::KafkaAddress;
 use super::calls::{KafkaCall, read_sasl_authenticate, read_sasl_handshake, sasl_authenticate, sasl_handshake};
 use super::refusal::{KafkaProblem, KafkaRefusal};
 use super::scram::{KafkaMechanism, Scram, ScramProblem, nonce};
-use super::wire::KafkaWriter;
 use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::{AnswerFraming, RawConnection, RawTarget, RawTimes};
@@ -104,13 +103,7 @@ impl BrokerLink {
     /// this future early: the next response would belong to this request.
     pub(super) async fn call(&mut self, call: &KafkaCall, limits: KafkaLimits, times: &mut RawTimes) -> Result<Bytes, Failure> {
         self.number = self.number.wrapping_add(1);
-        let mut message = KafkaWriter::default();
-        // Key, version, number, and the client name with its length.
-        let head_bytes = 2 + 2 + 4 + 2 + CLIENT.len();
-        message.bytes.reserve(4 + head_bytes + call.body.bytes.len());
-        message.count(head_bytes + call.body.bytes.len()).int16(call.key).int16(call.version).int32(self.number).text(CLIENT);
-        message.put(&call.body.bytes);
-        self.connection.write(&message.bytes, limits.due, times).await?;
+        self.connection.write(&call.request.framed(self.number, CLIENT), limits.due, times).await?;
         if !call.is_answered {
             times.end(times.sent);
             return Ok(Bytes::new());

@@ -1,8 +1,8 @@
-//! Kafka: records out to a topic's partitions, and records read as they are written.
+//! Kafka: writes records to a topic's partitions, and reads records as they are written.
 //!
 //! Read [`KafkaClient`] first: a producer for one user. [`KafkaTail`] follows a topic from its end. Both reach brokers through `brokers`. `calls`
-//! defines the requests, in the format of `wire`, and `records` defines batches of records. Uses [`raw`](crate::raw) connections. Deliberately
-//! absent: consumer groups, transactions, retries.
+//! defines the requests, in the format of `loadstone_wire_formats::kafka`, and `records` defines batches of records. Uses [`raw`](crate::raw)
+//! connections. Deliberately absent: consumer groups, transactions, retries.
 
 mod address;
 mod brokers;
@@ -15,7 +15,6 @@ mod records;
 mod refusal;
 mod scram;
 mod tail;
-mod wire;
 
 pub use address::{KafkaAddress, KafkaAddressError};
 pub use calls::{KafkaAcks, KafkaWriting};

@@ -5,9 +5,8 @@ use std::io::{Read, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use loadstone_wire_formats::kafka::{KafkaReader, MalformedKafka};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
-
-use super::wire::{KafkaReader, UnreadableKafka};
 
 /// Limit on the uncompressed size of a batch. Bytes.
 const BYTES_MAX: usize = 64 << 20;
@@ -84,7 +83,7 @@ pub(super) fn unpacked(packing: KafkaPacking, packed: &[u8]) -> Result<Cow<'_, [
         KafkaPacking::Plain => Ok(Cow::Borrowed(packed)),
         KafkaPacking::Gzip => read_all(flate2::read::MultiGzDecoder::new(packed)).ok_or_else(|| broken("gzip")),
         KafkaPacking::Zstd => zstd::Decoder::new(packed).ok().and_then(read_all).ok_or_else(|| broken("zstd")),
-        KafkaPacking::Snappy => snappy(packed).map(Cow::Owned).map_err(|UnreadableKafka| broken("snappy")),
+        KafkaPacking::Snappy => snappy(packed).map(Cow::Owned).map_err(|MalformedKafka| broken("snappy")),
         KafkaPacking::Lz4 => read_all(FrameDecoder::new(packed)).ok_or_else(|| broken("lz4")),
     }
 }
@@ -96,17 +95,17 @@ fn read_all<'a>(from: impl Read) -> Option<Cow<'a, [u8]>> {
 }
 
 /// In blocks with their lengths, as written by the library that Kafka uses (xerial's snappy-java, SnappyOutputStream), or in one block.
-fn snappy(packed: &[u8]) -> Result<Vec<u8>, UnreadableKafka> {
+fn snappy(packed: &[u8]) -> Result<Vec<u8>, MalformedKafka> {
     const MARK: &[u8] = b"\x82SNAPPY\0";
     let mut unpacked = Vec::new();
     let mut add = |block: &[u8]| {
-        let length = snap::raw::decompress_len(block).map_err(|_| UnreadableKafka)?;
+        let length = snap::raw::decompress_len(block).map_err(|_| MalformedKafka)?;
         let from = unpacked.len();
         if from.saturating_add(length) > BYTES_MAX {
-            return Err(UnreadableKafka);
+            return Err(MalformedKafka);
         }
         unpacked.resize(from + length, 0);
-        snap::raw::Decoder::new().decompress(block, &mut unpacked[from..]).map_err(|_| UnreadableKafka).map(drop)
+        snap::raw::Decoder::new().decompress(block, &mut unpacked[from..]).map_err(|_| MalformedKafka).map(drop)
     };
     let Some(blocks) = packed.strip_prefix(MARK) else {
         add(packed)?;

@@ -1,9 +1,9 @@
 //! Batches of records, as they are sent and stored (Kafka documentation, "Record Batch", magic 2).
 
 use bytes::Bytes;
+use loadstone_wire_formats::kafka::{KafkaRead, KafkaReader, KafkaWriter, MalformedKafka};
 
 use super::packing::{KafkaPacking, packed, unpacked};
-use super::wire::{KafkaRead, KafkaReader, KafkaWriter, UnreadableKafka};
 
 const MAGIC: i8 = 2;
 /// The producer is unknown.
@@ -94,9 +94,9 @@ pub(super) fn read_batches(bytes: &[u8], from: i64) -> ReadBatches {
 }
 
 fn whole_batch<'a>(rest: &mut KafkaReader<'a>) -> KafkaRead<&'a [u8]> {
-    let length = KafkaReader::new(rest.rest.get(8..PREFIX_BYTES).ok_or(UnreadableKafka)?).int32()?;
-    let length = usize::try_from(length).ok().filter(|length| *length > MAGIC_AT - PREFIX_BYTES).ok_or(UnreadableKafka)?;
-    rest.take(PREFIX_BYTES.checked_add(length).ok_or(UnreadableKafka)?)
+    let length = KafkaReader::new(rest.rest.get(8..PREFIX_BYTES).ok_or(MalformedKafka)?).int32()?;
+    let length = usize::try_from(length).ok().filter(|length| *length > MAGIC_AT - PREFIX_BYTES).ok_or(MalformedKafka)?;
+    rest.take(PREFIX_BYTES.checked_add(length).ok_or(MalformedKafka)?)
 }
 
 /// A batch that could not be read, and the offset after it, if known.
@@ -159,16 +159,16 @@ impl BatchHead {
 
 fn read_record(rest: &mut KafkaReader<'_>, first: i64, begun_ms: i64) -> KafkaRead<(i64, KafkaRecord)> {
     let owned = |bytes: Option<&[u8]>| bytes.map(Bytes::copy_from_slice);
-    let mut own = KafkaReader::new(rest.variable_block()?.ok_or(UnreadableKafka)?);
+    let mut own = KafkaReader::new(rest.variable_block()?.ok_or(MalformedKafka)?);
     own.int8()?; // attributes (unused)
     let (after_ms, place) = (own.variable()?, own.variable()?);
     let (key, value) = (own.variable_block()?, own.variable_block()?);
     let mut headers = Vec::new();
     for _ in 0..own.variable()? {
-        let name = own.variable_block()?.ok_or(UnreadableKafka)?;
+        let name = own.variable_block()?.ok_or(MalformedKafka)?;
         headers.push((String::from_utf8_lossy(name).into_owned(), owned(own.variable_block()?)));
     }
-    let offset = first.checked_add(place).ok_or(UnreadableKafka)?;
+    let offset = first.checked_add(place).ok_or(MalformedKafka)?;
     let record =
         KafkaRecord { key: owned(key), value: owned(value), headers, timestamp_ms: begun_ms.saturating_add(after_ms), partition: None };
     Ok((offset, record))

@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use futures_util::future::{LocalBoxFuture, select_all};
 use loadstone_metrics::Nanos;
+use loadstone_wire_formats::kafka::LogPoint;
 use tokio::sync::mpsc;
 
 use super::address::KafkaAddress;
 use super::brokers::{KafkaBroker, KafkaBrokers, TopicLayout};
-use super::calls::{LogPoint, fetch, offsets, read_fetched, read_offsets};
+use super::calls::{fetch, offsets, read_fetched, read_offsets};
 use super::link::KafkaLimits;
 use super::records::{KafkaRecord, read_batches};
 use super::refusal::{KafkaProblem, KafkaRefusal, OFFSET_OUT_OF_RANGE};

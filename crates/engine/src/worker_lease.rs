@@ -1,5 +1,5 @@
-//! One worker's state that all its leaves share: until when it may start iterations, which shares it has taken over, and whether it records the
-//! events that one worker records for all.
+//! What one worker may and must do, for all its leaves: until when it may start iterations, which shares it has taken over, and whether it records
+//! the events that one worker records for all.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};
@@ -10,7 +10,7 @@ use crate::handover::Handover;
 
 /// See the module documentation.
 #[derive(Default)]
-pub(crate) struct WorkerState {
+pub(crate) struct WorkerLease {
     /// `None`: unlimited.
     lease: Cell<Option<Nanos>>,
     waiting: RefCell<Vec<Waker>>,
@@ -18,11 +18,11 @@ pub(crate) struct WorkerState {
     records_for_all: Cell<bool>,
 }
 
-impl WorkerState {
+impl WorkerLease {
     pub(crate) fn of_worker(index: u32) -> Self {
-        let worker_state = Self::default();
-        worker_state.records_for_all.set(index == 0);
-        worker_state
+        let worker_lease = Self::default();
+        worker_lease.records_for_all.set(index == 0);
+        worker_lease
     }
 
     /// Iterations may start before this instant. A lease never becomes shorter.
