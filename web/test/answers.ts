@@ -1,4 +1,4 @@
-// Answers as the server writes them, for the tests and the pictures.
+// Answers in the server's format, for the tests and the pictures.
 
 import type { AnswerSource } from "../src/answers/source";
 import type { CapacityView, ComparedRow, ComparedRun, ExperimentRowView, ExperimentView, RampView, RunComparison, TrendView } from "../src/generated/report.ts";
@@ -25,7 +25,7 @@ function series(title: string, step: number | null): TrendView["series"][number]
 export const TREND: TrendView = {
   test: "shop",
   headline: "p95 of \"Buy\" rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms with 2026-11-20T18-30-05-shop, and 1 more",
-  promise: "6 numbers in 24 runs; a test that never changed shows any step at all in at most 5 % of such histories.",
+  promise: "6 numbers in 24 runs. If the test never changed, at most 5 % of such histories show any step.",
   changes: [{
     before: "run-13", run: "run-14", place: "2026-11-20T18-30-05-shop [v1.4], commit 39dbcdc (before: c021bae)",
     steps: [{ text: "p95 of \"Buy\" rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms", tone: "bad" }],
@@ -42,7 +42,7 @@ const probe = (load: string, x: number, holds: boolean, measured: string): Capac
 export const CAPACITY: CapacityView = {
   test: "shop", word: "FOUND", tone: "good", headline: "the capacity is 113/s (95 % interval 111/s to 117/s)",
   facts: [
-    ["must hold", "p99 < 300ms and failures < 1%"], ["gives way", "p99 < 300ms"],
+    ["must hold", "p99 < 300ms and failures < 1%"], ["fails first", "p99 < 300ms"],
     ["limited by", "\"Check out\" waits for the shop's database pool (run-120)"],
   ],
   limit_run: "run-120", cost: "6 probes in 7 min 12 s",
@@ -66,18 +66,15 @@ export const CAPACITY: CapacityView = {
   }],
 };
 
-/** Throughput that bends towards 0.75. */
+/** A throughput curve that approaches 0.75. */
 const bent = (x: number) => 0.75 * (1 - Math.exp(-4 * x));
 
 export const RAMP: RampView = {
   test: "shop", run: "2026-11-20T18-30-05-shop", word: "At most 200/s", tone: "none",
-  headline: "More than this no load of this kind gets through (95 % interval 194/s to 206/s); times grow long before.",
+  headline: "This kind of load cannot exceed this throughput (95 % interval 194/s to 206/s). Times rise well before it.",
   facts: [
-    ["seen", "198/s, held for a fifth of the load"], ["limited by", "\"Check out\" waits for the shop's database pool"],
-    [
-      "what if",
-      "without the 8 members of the pool \"db\": at most about 475/s (450/s to 500/s), an upper bound at which the 2 cores of \"shop\" would be full",
-    ],
+    ["sustained", "198/s, for a fifth of the load"], ["limited by", "\"Check out\" waits for the shop's database pool"],
+    ["what if", "without the 8 members of the pool \"db\" at most about 475/s (450/s to 500/s), an upper bound: there the 2 cores of \"shop\" would be full"],
   ],
   inside: [{ at: 0.1, text: "1" }, { at: 0.5, text: "10" }, { at: 0.9, text: "100" }],
   throughputs: [{ at: 0, text: "0/s" }, { at: 0.37, text: "100/s" }, { at: 0.74, text: "200/s" }],
@@ -127,7 +124,7 @@ export const EXPERIMENT: ExperimentView = {
     title, ticks: [{ at: 0.2, text: course ? "60 ms" : "300/s" }, { at: 0.8, text: course ? "120 ms" : "600/s" }],
     points: [0, 1, 1, 0, 0, 1, 1, 0].map((value, block) => ({ block, y: (value === course ? 0.2 : 0.8) + 0.05 * wave(block), text: `block ${block}` })),
   })),
-  promise: "Rows marked • decide. Intervals are of 95 % and hold however often they are looked at.",
+  promise: "Rows marked • decide. The 95 % intervals remain valid when they are checked repeatedly.",
 };
 
 const compared = (metric: ComparedRow["metric"], change: Partial<ComparedRow>): ComparedRow => ({

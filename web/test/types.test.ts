@@ -1,4 +1,4 @@
-// The generated types against views: those of the fixtures, and the report of an hour as the binary writes it.
+// Checks the generated types with views: those of the fixtures, and the report of an hour, written by the binary.
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -12,14 +12,14 @@ test("the fixtures have the types that the crates declare", () => {
   expect(mistakes(["healthy", "failing", "hour", "findings"].map((name) => view(JSON.parse(fixture(name)))))).toEqual([]);
 });
 
-test("a report as the binary writes it has them, too", () => {
+test("a report written by the binary has the types, too", () => {
   const json = /<script id="loadstone-view" type="application\/json">(.*?)<\/script>/s.exec(readFileSync(HOUR, "utf8"))![1]!;
   const real = JSON.parse(json);
   expect(real.summary.flows.length, "a real run").toBe(2);
   expect(mistakes([view(real)])).toEqual([]);
 });
 
-test("a missing field, an unknown one and a wrong value are found", () => {
+test("a missing field, an unknown one and a wrong value are detected", () => {
   const { version: _, ...without } = findings();
   expect(mistakes([view(without)])).toEqual([expect.stringContaining("'version' is missing")]);
   const unknown = findings();

@@ -1,5 +1,5 @@
-// Whether JSON has the type that src/generated declares for it, by TypeScript's own compiler: a missing field, an unknown one and a wrong value
-// are all errors. Read `mistakes`.
+// Checks with TypeScript's compiler whether JSON has the type that src/generated declares: a missing field, an unknown field and a wrong value are
+// errors. Read `mistakes`.
 
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
@@ -9,7 +9,7 @@ const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler, allowImportingTsExtensions: true,
   strict: true, noEmit: true, skipLibCheck: true, lib: ["lib.es2022.d.ts"], types: [],
 };
-/** Longer lists of numbers are cut: each of their elements has the same type. */
+/** Longer lists of numbers are shortened: all of their elements have the same type. */
 const NUMBERS_MAX = 8;
 
 /** A value and the type that it should have: `RunRow[]`, from a module below src. */
@@ -19,7 +19,7 @@ export interface Typed {
   module: "generated/report" | "generated/ui" | "answers/source";
 }
 
-/** What is wrong, one line each. */
+/** The errors, one line each. */
 export function mistakes(values: Typed[]): string[] {
   const name = `${FOLDER}checked-views.ts`;
   const lines = values.map(({ value, type, module }, i) => {

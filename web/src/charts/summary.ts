@@ -1,4 +1,4 @@
-// A chart in one sentence, for readers who cannot see it.
+// Describes a chart in one sentence, for readers who cannot see it.
 
 import { peak } from "../data/columns";
 import { clock, inUnit } from "../format/unit";

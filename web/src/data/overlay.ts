@@ -3,13 +3,13 @@
 import type { ChartColumn, Panel, ReportView } from "../generated/report";
 import { stepAt } from "./columns";
 
-/** The lines of another run that help to compare; all of them would be too many. */
+/** The lines of another run that help to compare. All lines would be too many. */
 const COMPARED = new Set(["rate/requests", "response/p50", "response/p95", "response/p99", "users/active"]);
 
 /** Prefix of the other run's column ids. */
 export const OTHER = "other/";
 
-/** The view with the other run's lines laid over its own. The axis becomes as long as the longer of the two. */
+/** The view with the lines of the other run over its own. The axis is as long as the longer run. */
 export function overlay(view: ReportView, other: ReportView): ReportView {
   const { timeline } = view;
   const seconds = [...timeline.seconds];
@@ -32,7 +32,7 @@ export function overlay(view: ReportView, other: ReportView): ReportView {
       seconds,
       panels: timeline.panels.map(laid),
       bands: timeline.bands.map((band) => ({ ...band, panels: band.panels.map(laid) })),
-      // They know nothing of the other run.
+      // Charts by request have no lines of the other run.
       close_ups: [],
     },
   };

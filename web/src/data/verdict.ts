@@ -64,7 +64,7 @@ function findings(view: ReportView): VerdictAnswer {
 
 const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };
 
-/** Worst first; checks that could not be judged last. */
+/** Worst first; checks without a grade are last. */
 export function worstFirst(checks: readonly ValidityCheck[]): ValidityCheck[] {
   const rank = (check: ValidityCheck) => (check.grade === null ? 3 : ORDER[check.grade]);
   return checks.toSorted((a, b) => rank(a) - rank(b));

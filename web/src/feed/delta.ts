@@ -1,4 +1,5 @@
-// The next view of a run in progress, joined from the previous one and what a second added. Its other half is crates/report/src/live/delta.rs.
+// Joins the next view of a run in progress from the previous view and the difference that a second adds. crates/report/src/live/delta.rs is the
+// sender.
 
 import type { Delta, Panel, ReportView } from "../generated/report";
 

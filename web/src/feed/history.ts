@@ -1,5 +1,5 @@
-// The history of a folder, as `loadstone ui` serves it: its tests, the queue of runs, the runs that are over. Read `HistoryClient` first. Paths are
-// below `api`; every request that changes something carries the token.
+// The history of a folder, as `loadstone ui` serves it: its tests, the queue of runs, the finished runs. Read `HistoryClient` first. Paths are below
+// `api`. Every request that changes something carries the token.
 
 import type { AnswerSource } from "../answers/source";
 import type { HistorySource, ReportView, RunRow } from "../generated/report";
@@ -13,7 +13,7 @@ export class HistoryClient {
   get mayChange(): boolean {
     return this.source.token !== "";
   }
-  /** The address of a live page, with the token that lets its reader steer the run. */
+  /** The address of a live page, with the token that lets its reader control the run. */
   watching = (path: string) => (this.mayChange ? `${path}?token=${this.source.token}` : path);
 
   runs = () => this.get<RunRow[]>("runs");
@@ -25,9 +25,9 @@ export class HistoryClient {
     checked(await this.get<ReportView>(`${within ? `answers/${encodeURIComponent(within)}/` : ""}runs/${encodeURIComponent(id)}`));
   /** `GET answers/ID`, `GET trends/TEST`, `GET ramps/ID`, `GET comparisons/BASELINE/CANDIDATE`. */
   answer = (path: string) => this.get<AnswerSource>(path);
-  /** `POST queue`. Only parameters that differ from their defaults are sent. Throws {@link FieldError} where the test does not take some. */
+  /** `POST queue`. Only parameters that differ from their defaults are sent. Throws {@link FieldError} if the test rejects some of them. */
   start = (file: string, parameters: Record<string, string>, work: OrderedWork) => this.change("POST", "queue", { file, parameters, work });
-  /** `DELETE queue/ID`: removes what is waiting or failed, stops what is running. */
+  /** `DELETE queue/ID`: removes a waiting or failed entry, stops a running one. */
   cancel = (id: string) => this.change("DELETE", `queue/${encodeURIComponent(id)}`);
   /** `PATCH runs/ID`. */
   describe = (id: string, change: { note?: string; tags?: string[] }) => this.change("PATCH", `runs/${encodeURIComponent(id)}`, change);
@@ -50,14 +50,14 @@ export class HistoryClient {
   }
 }
 
-/** Values of a form that its test does not take: why, by the name of the parameter. */
+/** Form values that the test rejects: the reason for each parameter. */
 export class FieldError extends Error {
   constructor(readonly fields: Record<string, string>) {
     super(Object.entries(fields).map(([name, problem]) => `${name}: ${problem}`).join("\n"));
   }
 }
 
-/** Throws what the server said about an unsuccessful request. */
+/** Throws the error that the server returned. */
 async function refuseFailure(response: Response): Promise<void> {
   if (response.status === 422) throw new FieldError(((await response.json()) as RefusedFields).fields);
   if (!response.ok) throw new Error((await response.text()).trim() || `The server responded with status ${response.status}.`);

@@ -1,5 +1,5 @@
-// A run in progress, as server-sent events: first a whole view, then what changes of it. The browser reconnects by itself, and the first view
-// after a gap is whole again, so nothing has to be caught up.
+// A run in progress, as server-sent events: first a complete view, then differences. The browser reconnects by itself. The first view after a gap is
+// complete again, so that nothing has to be resent.
 
 import type { Delta, LiveSource, ReportView, Steering } from "../generated/report";
 import { joined } from "./delta";
@@ -29,7 +29,7 @@ export function liveFeed(source: LiveSource): Feed {
       listen<Steering>("steering", onSteering);
       return () => events.close();
     },
-    // Without the token from the terminal's address, this page may only watch.
+    // Without the token from the terminal's address, this page can only watch.
     controls: source.token === "" ? null : {
       async send(action, value) {
         const response = await fetch(source.control, {

@@ -1,4 +1,4 @@
-// How a value of a panel is written, by the panel's unit.
+// Formats the value of a panel by the panel's unit.
 
 import { bytes, number, rate, seconds, share } from "./number";
 
@@ -43,7 +43,7 @@ function short(value: number, step: number): string {
   return Math.abs(value) >= 1e7 ? number(value) : plain(value, step);
 }
 
-/** As many decimals as the step between ticks needs. */
+/** As many decimals as the step between ticks requires. */
 function plain(value: number, step: number): string {
   let decimals = 0;
   while (decimals < 6 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6 * step * 10 ** decimals) decimals++;

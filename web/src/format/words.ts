@@ -1,5 +1,4 @@
-// Words for the identifiers of the view: outcomes, grades, states. One place, so that a kind of failure has the same name
-// everywhere.
+// Words for the identifiers of the view: outcomes, grades, states. One place, so that a kind of failure has the same name everywhere.
 
 import type { Confidence, Grade, Outcome, RunState, ThresholdState, Tone } from "../generated/report";
 

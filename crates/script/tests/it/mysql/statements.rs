@@ -170,7 +170,7 @@ fn mistakes_are_thrown_with_a_remedy() {
     let server = MariaDb::shared();
     for (body, expected) in [
         (r#"user.sql(url("loadstone", "?sslmode=prefer"));"#, "write sslmode=require"),
-        (r#"user.sql(url("loadstone", "?options=x"));"#, "the setting options is not known: there are sslmode, application_name"),
+        (r#"user.sql(url("loadstone", "?options=x"));"#, "the setting options is not known: expected sslmode, application_name"),
         (r#"await user.sql(url()).query("SELECT ?, ?", [1, undefined]);"#, "the value number 2 is undefined: use null"),
         (r#"await user.sql(url()).query("SELECT ?", [[1, 2]]);"#, "MySQL has no lists: write a `?` for each"),
     ] {
