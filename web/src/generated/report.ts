@@ -2,6 +2,17 @@
 
 export type Aggregate = "count" | "rate" | "mean" | "min" | "max" | { "quantile": number } | "last";
 
+/** Another cause that was considered. */
+export interface Alternative {
+  /** A noun phrase without its full stop. */
+  cause: string;
+  ruled_out: boolean;
+  /** What rules it out, or why it cannot be ruled out, without its full stop. */
+  because: string;
+  /** The sentence that every surface shows. */
+  text: string;
+}
+
 /** A tick on an axis. `at` is a share of its length, from the lower end. */
 export interface AxisTick {
   at: number;
@@ -93,7 +104,7 @@ export interface CheckRow {
   failed: number;
   kind: SeriesKind;
   scenario: string;
-  /** Innermost group the request was made in; empty outside groups. */
+  /** The innermost group around the request. Empty outside groups. */
   group?: string;
   /** Request name, group name, check name; the scenario's own name for iterations. */
   name: string;
@@ -107,7 +118,7 @@ export interface CloseUp {
   panels: Array<Panel>;
 }
 
-/** What a row measures. Its unit follows from it; a signal has its own. */
+/** The quantity of a row, which also determines the unit; a signal has its own unit. */
 export type ComparedMetric =
   | "rate"
   | "failures"
@@ -126,33 +137,33 @@ export type ComparedMetric =
   | "added_rate"
   | "share";
 
-/** One number of both runs. */
+/** One number, measured in both runs. */
 export interface ComparedRow {
   metric: ComparedMetric;
-  /** Of a signal or a metric of the test's own. */
+  /** The unit of a signal or a custom metric. */
   unit?: string;
   baseline: number | null;
   candidate: number | null;
-  /** Whose number is only a lower bound, since it lies among what had not ended. */
+  /** The sides whose number is only a lower bound, because the percentile lies among requests that had not ended. */
   at_least?: Array<Side>;
   /**
-   * Candidate divided by baseline; of failures and shares the candidate's less the baseline's. With a lower bound on one side, the least that it
-   * changed.
+   * Candidate divided by baseline; for failures and shares, candidate minus baseline. With a lower bound on one side, the minimum
+   * change.
    */
   change: number | null;
-  /** The change's 95 % interval; an end that the samples do not carry is absent. */
+  /** The 95 % interval of the change. An end that the samples do not determine is absent. */
   low: number | null;
   high: number | null;
-  /** How often a difference as large comes up between runs of a system that did not change. */
+  /** Probability of a difference this large between runs of a system that did not change. */
   p: number | null;
   verdict: RowVerdict;
-  /** When it cannot tell: how long each run would have to be, if what was seen stays as it is. */
+  /** If undecided: the required length of each run, assuming that change and variance remain the same. */
   minutes_needed?: number;
-  /** When it cannot tell: why. */
+  /** If undecided: the reason. */
   why?: string;
 }
 
-/** One of the two. */
+/** One of the two runs. */
 export interface ComparedRun {
   id: string;
   test: string;
@@ -163,34 +174,34 @@ export interface ComparedRun {
   grade: Grade;
 }
 
-/** Something that both runs measured. */
+/** Something that one or both runs measured. */
 export interface ComparedSubject {
   kind: SubjectKind;
   name: string;
   scenario?: string;
   group?: string;
-  /** Measured in one run alone: there is nothing to compare. */
+  /** Measured in only one run, so there is nothing to compare. */
   only_in?: Side;
   rows: Array<ComparedRow>;
-  /** Quantile by quantile; empty where there are too few samples. */
+  /** The change of each quantile; empty where there are too few samples. */
   shift?: Array<ShiftPoint>;
 }
 
 export type Comparison = "below" | "at_most" | "above" | "at_least" | "equals";
 
-/** A condition under which the candidate fails. */
+/** A condition that makes the candidate fail. */
 export interface ComparisonGate {
-  /** As it was written. */
+  /** The condition as the user wrote it. */
   label: string;
-  /** `null`: anything. */
+  /** `null`: any metric. */
   metric: ComparedMetric | null;
-  /** The request, group, scenario, flow or process; `null`: all requests together, and of what the target used each process. */
+  /** The request, group, scenario, flow or process. `null`: all requests together, and each process of the target. */
   name: string | null;
-  /** Relative; of failures a difference of shares. */
+  /** Relative; for failures, a difference of shares. */
   by: number;
 }
 
-/** What came out, over all rows but the system's signals. */
+/** The verdict over all rows except the system's signals. */
 export type ComparisonVerdict = "better" | "worse" | "mixed" | "same" | "cannot_tell" | "not_comparable";
 
 export type Confidence = "low" | "medium" | "high";
@@ -238,7 +249,7 @@ export interface ErrorRow {
   samples?: Array<ErrorSample>;
   kind: SeriesKind;
   scenario: string;
-  /** Innermost group the request was made in; empty outside groups. */
+  /** The innermost group around the request. Empty outside groups. */
   group?: string;
   /** Request name, group name, check name; the scenario's own name for iterations. */
   name: string;
@@ -310,30 +321,35 @@ export interface ExperimentView {
   promise: string;
 }
 
-/** Why the system behaves as it does, as far as the evidence carries. */
+/** Why the system behaves as it does, as far as the evidence shows. */
 export interface Finding {
-  /** Rule that made it: `effective-concurrency`, … */
-  rule: string;
+  rule: RuleId;
+  subject: Subject;
+  /** The numbers in the claim, by name. */
+  quantities?: Array<Quantity>;
+  /** The sentence rendered from the rule, the subject and the quantities. No code reads it back. */
   claim: string;
   confidence: Confidence;
   evidence: Array<Evidence>;
-  /** What else was considered, and why it was ruled out. */
-  alternatives: Array<string>;
+  alternatives: Array<Alternative>;
+  /** What to do next, in one or a few sentences. */
   next: string;
 }
 
-/** A finding of either run beside its like in the other. */
+/** A finding of either run and its counterpart in the other run. */
 export interface FindingMove {
   state: FindingState;
-  rule: string;
+  rule: RuleId;
+  subject: Subject;
   /** The claims. */
   baseline: string | null;
   candidate: string | null;
 }
 
-/** What an experiment said of a finding. */
+/** What an experiment showed about a finding. */
 export interface FindingProof {
-  rule: string;
+  rule: RuleId;
+  subject: Subject;
   claim: string;
   state: ProofState;
   knob: string;
@@ -348,18 +364,17 @@ export type FindingState = "new" | "gone" | "moved" | "same";
 export interface Findings {
   /** Most important first. */
   findings: Array<Finding>;
-  /** When nothing was found: what that means (`nothing limits it at this load`, `cannot tell: …`). Otherwise what else was seen, if anything was. */
-  remark: string;
+  remark: Remark;
 }
 
-/** After the load. */
+/** The journeys after the end of the load. */
 export interface FlowDrain {
   load_end_seconds: number;
   /** At the end of the second in which the load ended. */
   open: number;
-  /** From the end of the load to the last finish; `null` when journeys were left open. */
+  /** From the end of the load to the last finish; `null` when journeys remained open. */
   seconds: number | null;
-  /** Still open when the run ended. */
+  /** Open when the run ended. */
   left: number;
 }
 
@@ -368,20 +383,20 @@ export interface FlowRow {
   name: string;
   started: number;
   finished: number;
-  /** Given up: the timeout passed without a finish. */
+  /** Journeys whose timeout passed before they finished. */
   timed_out: number;
   /** Open at the end of the last slice. */
   open: number;
-  /** Finishes that came after the timeout. */
+  /** Finishes after the timeout. */
   late: number;
   duplicates: number;
-  /** Keys that finished or reached a stage without ever having started. */
+  /** Keys that finished or reached a stage without a start. */
   unmatched: number;
-  /** Of these, such as may be repeats for journeys that were forgotten. */
+  /** Part of `unmatched`: keys that may be repeats of forgotten journeys. */
   unclear: number;
   /** Starts beyond the limit on open journeys. */
   unfollowed: number;
-  /** Ended journeys beyond the limits on what is remembered. */
+  /** Ended journeys that were discarded because of the limit on remembered journeys. */
   forgotten: number;
   /** Per second, from the first to the last slice in which any started, or finished. */
   start_rate: number;
@@ -391,16 +406,16 @@ export interface FlowRow {
   stages: Array<FlowStageRow>;
   backlog_max: number;
   backlog_max_at_seconds: number;
-  /** The longest that any journey had been open at the end of a second. Seconds. */
+  /** The longest time that any journey had been open at the end of a second. Seconds. */
   oldest_max: number;
   oldest_max_at_seconds: number;
   /** Finished journeys that were overtaken by one that started later. */
   overtaken: number;
   /** `overtaken` / `finished`; 0 when none finished. */
   overtaken_share: number;
-  /** How much later the latest starter that overtook had started: the worst of all. Seconds. */
+  /** The largest difference between the start of an overtaken journey and the start of the journey that overtook it. Seconds. */
   overtaken_worst: number | null;
-  /** What became of the journeys that were open when the load ended; `null` when the run ended with its load. */
+  /** The journeys that were open when the load ended; `null` when the run ended with its load. */
   drain: FlowDrain | null;
 }
 
@@ -408,7 +423,7 @@ export interface FlowStageRow {
   name: string;
   /** Journeys that reached it. */
   reached: number;
-  /** Open journeys that have reached it and no later one, at the end of the last slice. */
+  /** Open journeys that have reached this stage and no later one, at the end of the last slice. */
   backlog: number;
   backlog_max: number;
   /** From a journey's start until it reached the stage. */
@@ -454,13 +469,13 @@ export type KeptFor = "slow" | "failed" | "sample";
 
 /** One of its spans. */
 export interface KeptSpan {
-  /** Which of the spans it stands below; `undefined` of an entry. */
+  /** The index of its parent span. `undefined` for an entry span. */
   parent?: number;
   service: string;
   name: string;
   kind: SpanKind;
   failed?: boolean;
-  /** Since the trace's `at`. Nanoseconds. */
+  /** Relative to the trace's `at`. Nanoseconds. */
   start_ns: number;
   duration_ns: number;
   own_ns: number;
@@ -470,16 +485,16 @@ export interface KeptSpan {
 export interface KeptTrace {
   trace: TraceId;
   kept_for: KeptFor;
-  /** Of the request. */
+  /** The request's scenario. */
   scenario: string;
   name: string;
-  /** When its first span began, on the run's clock if the clocks of the machines agree. */
+  /** When its first span began, on the run's clock (assuming that the machines' clocks agree). */
   at: number;
-  /** From there to the end of its last entry. Nanoseconds. */
+  /** From there to the end of its last entry span. Nanoseconds. */
   total_ns: number;
-  /** In the order in which they began; at most `KeptTrace::SPANS_MAX`. */
+  /** In the order in which they began. At most `KeptTrace::SPANS_MAX`. */
   spans: Array<KeptSpan>;
-  /** Spans that were left out. */
+  /** Number of omitted spans. */
   left_out?: number;
 }
 
@@ -501,7 +516,7 @@ export interface MarkView {
   text: string;
 }
 
-/** What is looked at. The definition of each is in docs/metrics.md. */
+/** The measured quantity. docs/metrics.md defines each. */
 export type Metric =
   | "response_time"
   | "service_time"
@@ -522,36 +537,43 @@ export type Metric =
   | "iteration_time"
   | { "own": { name: string, kind: MetricKind, unit: string } };
 
-/** What becomes of the values of a metric. */
+/** How the values of a metric are combined. */
 export type MetricKind = "trend" | "counter" | "gauge" | "rate";
 
-/**
- * A metric of the test's own in the summary, or the part of it that carries certain tags. Values are in its unit; what its kind does not have is
- * absent.
- */
+/** A custom metric in the summary, or its part with certain tags. Values are in its unit. Fields that its kind does not have are absent. */
 export interface MetricRow {
   name: string;
   kind: MetricKind;
   unit?: string;
-  /** Empty: all of it. */
+  /** Empty: the whole metric. */
   tags?: Tags;
-  /** How often it was recorded. */
+  /** Number of recorded values. */
   count: number;
-  /** Counter: what was added, and how much of it per second. */
+  /** Counter: the sum of the added values, and the sum per second. */
   sum?: number;
   rate?: number;
-  /** Rate: how often it was true, and the share of `count`, 0 to 1. */
+  /** Rate: the number of true values, and their share of `count`, 0 to 1. */
   hits?: number;
   share?: number;
-  /** Gauge: what it was set to last. */
+  /** Gauge: the last value. */
   last?: number;
   /** Trend and gauge. */
   mean?: number;
   min?: number;
   max?: number;
-  /** Trend: as of times. */
+  /** Trend: as for times. */
   percentiles?: Array<Percentile>;
 }
+
+/** What is missing to name a limit. */
+export type MissingKnowledge =
+  | "too_few_requests"
+  | "failures_first"
+  | "incomplete_run"
+  | "invalid_measurement"
+  | "unexplained_waiting"
+  | "higher_load"
+  | "varied_load";
 
 /** The result of one probe for this objective. */
 export interface ObjectiveMark {
@@ -672,6 +694,19 @@ export interface ProvisionalView {
   withdrawn: Array<WithdrawnFinding>;
 }
 
+/** A number that a finding rests on. */
+export interface Quantity {
+  /** What it counts or measures, in snake case: `throughput`, `places`, `waiting`. */
+  name: string;
+  value: number;
+  unit: QuantityUnit;
+  /** Its 95 % interval, where one is known. */
+  interval?: [number, number];
+}
+
+/** The unit of a `Quantity`. */
+export type QuantityUnit = "seconds" | "per_second" | "share" | "count" | "bytes" | "bytes_per_second" | "cores" | "ratio";
+
 export interface RampView {
   test: string;
   run: string;
@@ -693,6 +728,10 @@ export interface RampView {
   /** Resources whose limit is unknown, and why. */
   unknown: Array<[string, string]>;
 }
+
+/** What the findings as a whole mean, as data and as text. */
+export type Remark =
+  | { /** * All of it. Empty where there is nothing to add. */ text: string, /** * The same in short, for a headline: the reason alone where the limit is unknown. */ summary: string } & ({ "kind": "nothing" } | { "kind": "nothing_so_far" } | { "kind": "no_limit" } | { "kind": "steady" } | { "kind": "cannot_tell", missing: MissingKnowledge } | { "kind": "also" });
 
 /** The whole page. */
 export interface ReportView {
@@ -756,7 +795,7 @@ export interface RequestRow {
   failed_doubt?: number;
   kind: SeriesKind;
   scenario: string;
-  /** Innermost group the request was made in; empty outside groups. */
+  /** The innermost group around the request. Empty outside groups. */
   group?: string;
   /** Request name, group name, check name; the scenario's own name for iterations. */
   name: string;
@@ -829,36 +868,39 @@ export interface ResourcesView {
 
 export type RowVerdict = "better" | "worse" | "same" | "moved" | "cannot_tell";
 
-/** Two runs of a test as one model: what differs between them beforehand, what came out, and whether it is better. */
+/** The stable identifier of a rule, such as `connection-pool`. It names the rule's page in docs/findings. */
+export type RuleId = string;
+
+/** Two runs of a test as one model: the differences between their conditions, the results, and whether the candidate is better. */
 export interface RunComparison {
   /** Version of this schema: 1. */
   schema: number;
   baseline: ComparedRun;
   candidate: ComparedRun;
-  /** Relative change below which nobody cares: 0.03 for 3 %. */
+  /** Smallest relative change that matters: 0.03 for 3 %. */
   effect: number;
-  /** Of the rows that are called different, the share expected not to be. */
+  /** Expected share of false positives among the rows that are reported as different. */
   false_share: number;
   verdict: ComparisonVerdict;
-  /** The verdict in a sentence, with the numbers that it rests on. */
+  /** The verdict in one sentence, with its most important numbers. */
   headline: string;
-  /** What should be the same and is not; what forbids to compare comes first. */
+  /** Conditions that should be the same and are not, those that forbid a comparison first. */
   differences: Array<RunDifference>;
   subjects: Array<ComparedSubject>;
   findings: Array<FindingMove>;
-  /** What was allowed to become worse, and whether it did. */
+  /** The gates: allowed changes for the worse, and whether they were exceeded. */
   gates?: Array<GateResult>;
 }
 
-/** Something that should be the same in both runs. */
+/** A condition that should be the same in both runs. */
 export interface RunDifference {
   /** `load`, `script`, `parameter`, `machine`, `validity`, … */
   what: string;
   baseline: string;
   candidate: string;
-  /** With it no change can be laid to the system. */
+  /** With this difference, no change can be attributed to the system. */
   forbids: boolean;
-  /** What it means for the comparison. */
+  /** The consequence for the comparison. */
   meaning: string;
 }
 
@@ -933,22 +975,22 @@ export interface RuntimeProfile {
   held_samples_each?: number;
 }
 
-/** Which series count. Empty fields match everything. */
+/** Selects series. Empty fields match everything. */
 export interface Selector {
   /** Name of a request, group or flow, as shown in the summary. */
   name: string | null;
   scenario: string | null;
-  /** Requests made inside this group. */
+  /** Requests inside this group. */
   group: string | null;
-  /** Only what carries all of these tags. */
+  /** Series that carry all of these tags. */
   tags?: { [key in string]: string };
 }
 
-/** Identity of a series. Two workers' series with equal keys are the same series. */
+/** Identity of a series. Series of two workers with equal keys are the same series. */
 export interface SeriesKey {
   kind: SeriesKind;
   scenario: string;
-  /** Innermost group the request was made in; empty outside groups. */
+  /** The innermost group around the request. Empty outside groups. */
   group?: string;
   /** Request name, group name, check name; the scenario's own name for iterations. */
   name: string;
@@ -957,8 +999,8 @@ export interface SeriesKey {
 export type SeriesKind = "request" | "group" | "iteration" | "check";
 
 /**
- * A point of the shift function (Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample case", 1974):
- * what became of one quantile. Times in seconds.
+ * A point of the shift function (Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample
+ * case", 1974): the change of one quantile. Times in seconds.
  */
 export interface ShiftPoint {
   quantile: number;
@@ -996,17 +1038,17 @@ export interface SlowSample {
   body_ns: number;
   status: number;
   outcome: Outcome;
-  /** Its trace, where requests carry one. */
+  /** Its trace, if requests carry one. */
   trace?: TraceId;
   kind: SeriesKind;
   scenario: string;
-  /** Innermost group the request was made in; empty outside groups. */
+  /** The innermost group around the request. Empty outside groups. */
   group?: string;
   /** Request name, group name, check name; the scenario's own name for iterations. */
   name: string;
 }
 
-/** What part a span has in a call, as OpenTelemetry tells them apart. */
+/** The role of a span in a call, with the kinds that OpenTelemetry distinguishes. */
 export type SpanKind = "request" | "internal" | "server" | "client" | "producer" | "consumer";
 
 /** A span of a request by where it stands, over the whole run. Times are means, in seconds. */
@@ -1047,11 +1089,22 @@ export interface StretchMark {
   text: string;
 }
 
+/** What a finding is about. */
+export type Subject =
+  | { "kind": "whole" }
+  | { "kind": "requests", names: Array<string> }
+  | { "kind": "group", name: string }
+  | { "kind": "scenario", name: string }
+  | { "kind": "flow", name: string }
+  | { "kind": "endpoint", name: string }
+  | { "kind": "observed", observer: string, part?: string | null }
+  | { "kind": "generator" };
+
 export type SubjectKind = "all" | "request" | "group" | "scenario" | "flow" | "target" | "metric" | "signal";
 
 /** Every number of a run that any surface shows. `summary.json` is this, with `schema` first. */
 export interface Summary {
-  /** Version of this schema: 1. */
+  /** Version of this schema: 2. */
   schema: number;
   id: string;
   test: string;
@@ -1109,7 +1162,7 @@ export interface TaggedRow {
   failed_doubt?: number;
   kind: SeriesKind;
   scenario: string;
-  /** Innermost group the request was made in; empty outside groups. */
+  /** The innermost group around the request. Empty outside groups. */
   group?: string;
   /** Request name, group name, check name; the scenario's own name for iterations. */
   name: string;
@@ -1153,11 +1206,11 @@ export interface Threshold {
   aggregate: Aggregate;
   bound: Bound;
   window: Window;
-  /** What happened in the first seconds of the run does not count (warm-up). Whole seconds. */
+  /** Seconds at the start of the run that are ignored (warm-up). Whole seconds. */
   after_seconds: number;
   /** Stop the run as soon as this threshold is certain to fail. */
   abort: boolean;
-  /** One line for people: `response time p99 of "Tap response" below 50 ms over 10 s`. */
+  /** One line for readers: `response time p99 of "Tap response" below 50 ms over 10 s`. */
   label: string;
 }
 
@@ -1310,12 +1363,13 @@ export interface Verdict {
   findings: Findings;
 }
 
-/** Over which time a threshold is judged. */
+/** The period over which a threshold is evaluated. */
 export type Window = "whole_run" | { "every": { seconds: number } };
 
 /** A finding that more seconds did not bear out. */
 export interface WithdrawnFinding {
-  rule: string;
+  rule: RuleId;
+  subject: Subject;
   claim: string;
   /** It was made of this much of the run, the last time. Seconds. */
   held_seconds: number;
