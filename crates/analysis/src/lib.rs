@@ -54,15 +54,16 @@ pub use experiment::{
 };
 pub use finding::rule::Rule;
 pub use finding::{
-    Alternative, Finding, FindingProof, Findings, MissingKnowledge, ProofState, Quantity, QuantityUnit, Remark, RemarkKind, RuleId, Subject,
+    Alternative, Confidence, Evidence, Finding, FindingProof, Findings, MissingKnowledge, ProofState, Quantity, QuantityUnit, Remark,
+    RemarkKind, RuleId, Subject,
 };
 pub use findings::rules;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Grade, ProfiledStack, RequestRow, RequestSpans,
-    ResourceKind, ResourceRow, ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult,
-    ThresholdState, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, ErrorRow, ErrorSample, Grade, ProfiledStack, RequestRow, RequestSpans, ResourceKind, ResourceRow,
+    ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity,
+    ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
 pub use percentile::LISTED;

@@ -1,5 +1,5 @@
 //! Generates the page's types (`web/src/generated/report.ts`) from the Rust types. A test fails when the file differs from them. Read
-//! [`Declarations`].
+//! [`PageTypes`].
 //!
 //! Compiled for tests only, and for crates that add further types of the page.
 
@@ -20,19 +20,19 @@ use crate::live::{Delta, Steering};
 use crate::trend::TrendView;
 use crate::view::ReportView;
 
-/// If this variable is `1`, [`Declarations::compare`] writes the file.
+/// If this variable is `1`, [`PageTypes::compare`] writes the file.
 const UPDATE: &str = "UPDATE_TYPES";
 
 /// Longer lines are broken.
 const COLUMNS: usize = 120;
 
-/// Declarations of TypeScript types, by name.
+/// The page's types: TypeScript declarations by name.
 #[derive(Debug, Clone, Default)]
-pub struct Declarations {
+pub struct PageTypes {
     types: BTreeMap<String, String>,
 }
 
-impl Declarations {
+impl PageTypes {
     /// Every type that the page reads from this crate and the crates below it.
     pub fn report() -> Self {
         Self::default()
@@ -59,7 +59,7 @@ impl Declarations {
     }
 
     /// The content of the file. It imports the declarations of `imported` from a module, given relative to the file.
-    fn module(&self, imported: Option<(&Declarations, &str)>) -> String {
+    fn module(&self, imported: Option<(&PageTypes, &str)>) -> String {
         let mut text =
             String::from("// The types of the crates, field for field. A test of the crates writes this file: see web/README.md.\n\n");
         let is_imported = |name: &str| imported.is_some_and(|(other, _)| other.types.contains_key(name));
@@ -76,7 +76,7 @@ impl Declarations {
     ///
     /// # Errors
     /// The file differs, or cannot be written: one sentence.
-    pub fn compare(&self, file: &Path, imported: Option<(&Declarations, &str)>) -> Result<(), String> {
+    pub fn compare(&self, file: &Path, imported: Option<(&PageTypes, &str)>) -> Result<(), String> {
         let text = self.module(imported);
         if std::env::var(UPDATE).is_ok_and(|value| value == "1") {
             return std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()));
@@ -91,7 +91,7 @@ impl Declarations {
     }
 }
 
-impl TypeVisitor for Declarations {
+impl TypeVisitor for PageTypes {
     fn visit<T: TS + ?Sized + 'static>(&mut self) {
         // Strings, numbers, lists and maps have no declaration. A map has no name either.
         if T::output_path().is_none() {
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn the_page_has_the_types_of_the_crates() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/report.ts");
-        Declarations::report().compare(&file, None).unwrap();
+        PageTypes::report().compare(&file, None).unwrap();
     }
 
     #[derive(Serialize, TS)]
@@ -268,13 +268,23 @@ mod tests {
 
     #[test]
     fn what_serde_writes_is_what_the_type_says() {
-        let sampled = &Declarations::default().with::<Sampled>().types["Sampled"];
-        let expected = "/** What is sampled. */\nexport interface Sampled {\n  /** Of all, {in} braces, and so on: see `Kind` and `Inner::place`. */\n  count: number;\n  \
-                        \"other-name\": boolean;\n  /** `undefined`: there is none. */\n  absent?: number;\n  null: Array<[string, number]> | null;\n  place: number;\n}\n";
-        assert_eq!(sampled, expected);
+        let sampled = &PageTypes::default().with::<Sampled>().types["Sampled"];
+        let expected = [
+            "/** What is sampled. */",
+            "export interface Sampled {",
+            "  /** Of all, {in} braces, and so on: see `Kind` and `Inner::place`. */",
+            "  count: number;",
+            "  \"other-name\": boolean;",
+            "  /** `undefined`: there is none. */",
+            "  absent?: number;",
+            "  null: Array<[string, number]> | null;",
+            "  place: number;",
+            "}",
+        ];
+        assert_eq!(sampled.lines().collect::<Vec<_>>(), expected);
         let value = Sampled { count: 1, renamed: true, absent: None, null: None, inner: Inner { place: 2 } };
         assert_eq!(serde_json::to_string(&value).unwrap(), r#"{"count":1,"other-name":true,"null":null,"place":2}"#);
-        let kind = &Declarations::default().with::<Kind>().types["Kind"];
+        let kind = &PageTypes::default().with::<Kind>().types["Kind"];
         assert_eq!(kind, "export type Kind = \"whole_run\" | { \"every\": { seconds: number } };\n");
         assert_eq!(
             serde_json::to_string(&[Kind::WholeRun, Kind::Every { seconds: 2 }]).unwrap(),

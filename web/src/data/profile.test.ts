@@ -40,7 +40,8 @@ test("if a request takes less while work waits, the function with the most time 
 });
 
 test("if nothing waited, the whole run is drawn", () => {
-  const whole: RuntimeProfile = { observer: "go", samples_each: 3_000, stacks: [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }] };
+  const stacks = [{ stack: ["main", "parse"], seconds: 0.002 }, { stack: ["main"], seconds: 0.003 }];
+  const whole: RuntimeProfile = { observer: "go", samples_each: 3_000, stacks };
   expect(isCompared(whole)).toBe(false);
   expect(tree(whole).children[0]!.value).toBe(0.003);
   expect(functions(whole).map((row) => [row.name, row.free])).toEqual([["main", null], ["parse", null]]);

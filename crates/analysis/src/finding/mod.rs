@@ -10,7 +10,26 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Confidence, Evidence};
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
+}
+
+/// Series and interval that a finding rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Evidence {
+    pub text: String,
+    /// Names of timeline series or signals to highlight.
+    pub series: Vec<String>,
+    /// Seconds since the run began.
+    pub from_seconds: f64,
+    pub to_seconds: f64,
+}
 
 /// The stable identifier of a rule, such as `connection-pool`. It names the rule's page in docs/findings.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -115,7 +115,8 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim).with(Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half))
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim)
+        .with(Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half))
         .rests_on(
             format!(
                 "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",

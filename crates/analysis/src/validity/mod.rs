@@ -31,7 +31,7 @@ pub(crate) use check::{CheckInput, RunStage};
 
 /// The subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+enum CheckedThing {
     /// The capacity of the load generator: load or work that it did not generate in time.
     Generator,
     /// The reason why it was late.
@@ -43,28 +43,28 @@ enum Subject {
 type Check = fn(&CheckInput<'_>) -> ValidityCheck;
 
 /// In display order. The checks from schedule lag to stalls have no grade: they explain the uncertainty, which the `doubt` check grades.
-const CHECKS: &[(Subject, Check)] = &[
-    (Subject::Other, requests::check),
-    (Subject::Generator, offered_rate::check),
-    (Subject::Other, users::open),
-    (Subject::Generator, users::closed),
-    (Subject::Generator, doubt::check),
-    (Subject::Evidence, schedule_lag::check),
-    (Subject::Evidence, read_lag::check),
-    (Subject::Evidence, worker_busy::check),
-    (Subject::Evidence, run_queue::check),
-    (Subject::Evidence, throttling::check),
-    (Subject::Evidence, stalls::check),
-    (Subject::Other, in_flight::check),
-    (Subject::Other, conservation::check),
-    (Subject::Generator, exhaustion::check),
-    (Subject::Other, connecting::check),
-    (Subject::Other, clock_drift::check),
-    (Subject::Other, samples::check),
-    (Subject::Other, series::check),
-    (Subject::Other, slices::check),
-    (Subject::Other, steady::check),
-    (Subject::Other, observers::check),
+const CHECKS: &[(CheckedThing, Check)] = &[
+    (CheckedThing::Other, requests::check),
+    (CheckedThing::Generator, offered_rate::check),
+    (CheckedThing::Other, users::open),
+    (CheckedThing::Generator, users::closed),
+    (CheckedThing::Generator, doubt::check),
+    (CheckedThing::Evidence, schedule_lag::check),
+    (CheckedThing::Evidence, read_lag::check),
+    (CheckedThing::Evidence, worker_busy::check),
+    (CheckedThing::Evidence, run_queue::check),
+    (CheckedThing::Evidence, throttling::check),
+    (CheckedThing::Evidence, stalls::check),
+    (CheckedThing::Other, in_flight::check),
+    (CheckedThing::Other, conservation::check),
+    (CheckedThing::Generator, exhaustion::check),
+    (CheckedThing::Other, connecting::check),
+    (CheckedThing::Other, clock_drift::check),
+    (CheckedThing::Other, samples::check),
+    (CheckedThing::Other, series::check),
+    (CheckedThing::Other, slices::check),
+    (CheckedThing::Other, steady::check),
+    (CheckedThing::Other, observers::check),
 ];
 
 /// Applies every check; the worst grade is the verdict.
@@ -78,12 +78,12 @@ pub(crate) fn judge(input: &CheckInput<'_>) -> Validity {
 
 /// The checks on the generator's capacity, in the result of [`judge`].
 pub(crate) fn generator_checks(validity: &Validity) -> impl Iterator<Item = &ValidityCheck> {
-    of_subject(validity, Subject::Generator)
+    of_subject(validity, CheckedThing::Generator)
 }
 
 /// The checks that explain why the generator was late; only the notable ones.
 pub(crate) fn generator_evidence(validity: &Validity) -> impl Iterator<Item = &ValidityCheck> {
-    of_subject(validity, Subject::Evidence).filter(|check| !check.advice.is_empty())
+    of_subject(validity, CheckedThing::Evidence).filter(|check| !check.advice.is_empty())
 }
 
 impl Validity {
@@ -97,7 +97,7 @@ impl Validity {
     }
 }
 
-fn of_subject(validity: &Validity, wanted: Subject) -> impl Iterator<Item = &ValidityCheck> {
+fn of_subject(validity: &Validity, wanted: CheckedThing) -> impl Iterator<Item = &ValidityCheck> {
     let judged = CHECKS.iter().zip(&validity.checks);
     judged.filter(move |((subject, _), _)| *subject == wanted).map(|(_, check)| check)
 }

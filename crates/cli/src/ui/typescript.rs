@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loadstone_report::typescript::Declarations;
+use loadstone_report::typescript::PageTypes;
 
 use super::answers::AnswerRow;
 use super::catalogue::TestFile;
@@ -11,7 +11,7 @@ use super::routes::RefusedFields;
 
 #[test]
 fn the_page_has_the_types_of_the_server() {
-    let own = Declarations::default().with::<TestFile>().with::<QueueRow>().with::<AnswerRow>().with::<RefusedFields>();
+    let own = PageTypes::default().with::<TestFile>().with::<QueueRow>().with::<AnswerRow>().with::<RefusedFields>();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/ui.ts");
-    own.compare(&file, Some((&Declarations::report(), "./report"))).unwrap();
+    own.compare(&file, Some((&PageTypes::report(), "./report"))).unwrap();
 }

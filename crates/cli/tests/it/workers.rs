@@ -67,8 +67,7 @@ fn thresholds_are_judged_by_all_that_was_measured() {
         _ => vec![send(OK)],
     });
     let (load, body) = ("iterations(10).users(30).perUser()", r#"await user.get("/");"#);
-    let hold = r#"requests().count.equals(300), iterationCount().count.equals(300), failures().count.equals(30), \
-     failures().rate.equals(0.1),
+    let hold = r#"requests().count.equals(300), iterationCount().count.equals(300), failures().count.equals(30), failures().rate.equals(0.1),
         responseTime().p50.below("990ms"), responseTime().percentile(95).atLeast("990ms")"#;
     let fail = r#"requests().count.above(300), failures().count.below(30), responseTime().p50.atLeast("990ms"), responseTime().p95.below("990ms")"#;
     for workers in WORKERS {
