@@ -143,7 +143,8 @@ test("a threshold that fails so far is shown before it is decided", async () => 
 test("findings of a run in progress are provisional, and a withdrawn finding is listed", async () => {
   const view = after(31);
   const [finding] = view.summary.verdict.findings.findings;
-  const withdrawn = [{ rule: "stall", claim: "Every 10.0 s requests wait for 400 ms", held_seconds: 20, gone_seconds: 25 }];
+  const subject = { kind: "whole" } as const;
+  const withdrawn = [{ rule: "stall", subject, claim: "Every 10.0 s requests wait for 400 ms", held_seconds: 20, gone_seconds: 25 }];
   server.send({ ...view, provisional: { seconds: 30, withdrawn } });
   const answer = page.getByTestId("verdict-findings");
   await expect.poll(() => answer.innerText()).toContain("2 findings so far");

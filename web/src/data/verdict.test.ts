@@ -2,10 +2,12 @@ import { expect, it } from "vitest";
 import type { ReportView } from "../generated/report";
 import { answers } from "./verdict";
 
+const remark = { kind: "nothing", text: "", summary: "" };
+
 const view = (doubts: string | undefined, grade: string): ReportView => ({
   test: { state: "completed" },
   doubts_in_short: doubts,
-  summary: { verdict: { validity: { grade, checks: [{ title: "Stalls", grade }] }, thresholds: [], findings: { findings: [], remark: { kind: "nothing", text: "", summary: "" } } } },
+  summary: { verdict: { validity: { grade, checks: [{ title: "Stalls", grade }] }, thresholds: [], findings: { findings: [], remark } } },
 } as unknown as ReportView);
 
 it("the headline of a valid run names the uncertain numbers", () => {

@@ -730,8 +730,18 @@ export interface RampView {
 }
 
 /** What the findings as a whole mean, as data and as text. */
-export type Remark =
-  | { /** * All of it. Empty where there is nothing to add. */ text: string, /** * The same in short, for a headline: the reason alone where the limit is unknown. */ summary: string } & ({ "kind": "nothing" } | { "kind": "nothing_so_far" } | { "kind": "no_limit" } | { "kind": "steady" } | { "kind": "cannot_tell", missing: MissingKnowledge } | { "kind": "also" });
+export interface Remark {
+  kind: RemarkKind;
+  /** What is missing to name a limit, where the limit is unknown. */
+  missing?: MissingKnowledge;
+  /** All of it. Empty where there is nothing to add. */
+  text: string;
+  /** The same in short, for a headline: the reason alone where the limit is unknown. */
+  summary: string;
+}
+
+/** What the findings as a whole mean. */
+export type RemarkKind = "nothing" | "nothing_so_far" | "no_limit" | "steady" | "cannot_tell" | "also";
 
 /** The whole page. */
 export interface ReportView {

@@ -322,7 +322,7 @@ pub enum MissingKnowledge {
 /// What the findings as a whole mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum RemarkKind {
     /// Nothing to add.
     Nothing,
@@ -333,7 +333,7 @@ pub enum RemarkKind {
     /// A constant load was served, and times remained stable.
     Steady,
     /// The limit is unknown.
-    CannotTell { missing: MissingKnowledge },
+    CannotTell,
     /// Other observations, next to findings.
     Also,
 }
@@ -342,8 +342,10 @@ pub enum RemarkKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Remark {
-    #[serde(flatten)]
     pub kind: RemarkKind,
+    /// What is missing to name a limit, where the limit is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<MissingKnowledge>,
     /// All of it. Empty where there is nothing to add.
     pub text: String,
     /// The same in short, for a headline: the reason alone where the limit is unknown.
@@ -358,12 +360,12 @@ impl Default for Remark {
 
 impl Remark {
     pub fn new(kind: RemarkKind, text: String) -> Self {
-        Self { kind, summary: text.clone(), text }
+        Self { kind, missing: None, summary: text.clone(), text }
     }
 
     pub fn cannot_tell(missing: MissingKnowledge, why: &str, next: &str) -> Self {
         let text = format!("Cannot tell what limits it: {why}. {next}");
-        Self { kind: RemarkKind::CannotTell { missing }, text, summary: format!("{why}. {next}") }
+        Self { kind: RemarkKind::CannotTell, missing: Some(missing), text, summary: format!("{why}. {next}") }
     }
 
     /// Of a run in progress without a finding.
@@ -385,7 +387,7 @@ impl Remark {
     }
 
     pub fn is_unknown(&self) -> bool {
-        matches!(self.kind, RemarkKind::CannotTell { .. })
+        self.kind == RemarkKind::CannotTell
     }
 }
 
