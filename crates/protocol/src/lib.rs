@@ -8,7 +8,7 @@
 //! Layers, from the bottom up. None knows a layer above it:
 //!
 //! 1. Errors and values: `failure`, `random`, `credentials`, `sources`, `route`, `admission`, `options`. `http1` parses HTTP/1.1 responses without
-//!   sockets; proxies use them, too.
+//!    sockets; proxies use them, too.
 //! 2. Sockets: `tcp` and `stream` (exact times), `tls`, `dns`, `sampling`.
 //! 3. [`Network`] holds those for one worker, and `extensions` stores the state of protocols.
 //! 4. Connections: `connect` (by a `route`, through a `tunnel`) and `connection` (open and counted).

@@ -30,6 +30,7 @@ pub(super) const RULE: Rule = Rule {
     find: FindingSearch::One(find),
 };
 
+#[expect(clippy::too_many_lines, reason = "one finding, its evidence and its advice in the order in which they are read")]
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let pool = facts.pools.first()?;
     let (rule, members, member) =

@@ -42,6 +42,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "one finding and its evidence in the order in which they are read")]
 fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Option<RankedFinding> {
     let slice = &flow.merged;
     let median = slice.time.quantile(0.5)? as f64 / 1e9;

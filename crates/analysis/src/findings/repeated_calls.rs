@@ -30,7 +30,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         loadstone_units::share(call.share)
     );
     let confidence = if call.share >= MOST { Confidence::High } else { Confidence::Medium };
-    let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", Subject::request(&call.request), confidence, claim).rests_on(
+    let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", Subject::request(call.request), confidence, claim).rests_on(
         format!(
             "{} per request for {calls} calls of \"{who}\", in {} traces",
             loadstone_units::seconds(call.time),

@@ -25,7 +25,7 @@ const NAMED_MIN: f64 = 0.25;
 const SEEN_MIN_S: f64 = 1.0;
 
 pub(super) const RULE: Rule = Rule {
-    ids: &["cpu", "heap", "disk", "network", "descriptors"],
+    ids: &["cpu", "heap", "disk", "bandwidth", "descriptors"],
     title: "A resource is used up",
     says: "a resource is used up while work waits",
     needs: &["process"],

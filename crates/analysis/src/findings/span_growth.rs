@@ -52,7 +52,7 @@ fn told(growth: &SpanGrowth<'_>) -> RankedFinding {
         loadstone_units::count(before.traces),
         loadstone_units::count(after.traces)
     );
-    let mut found = RankedFinding::new(Standing::Cause, "span-growth", Subject::request(&growth.request), confidence, claim).rests_on(
+    let mut found = RankedFinding::new(Standing::Cause, "span-growth", Subject::request(growth.request), confidence, claim).rests_on(
         part,
         vec!["response/p50".to_owned()],
         growth.after_span,

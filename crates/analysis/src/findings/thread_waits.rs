@@ -63,7 +63,7 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
         loadstone_units::number(in_system)
     );
     let series = place.each.iter().map(SignalReadings::name).take(4).collect();
-    let mut found = RankedFinding::new(standing, "thread-waits", Subject::part(wait.observer, &place.at), confidence, claim)
+    let mut found = RankedFinding::new(standing, "thread-waits", Subject::part(wait.observer, place.at), confidence, claim)
         .with(Quantity::count("threads_waiting", waiting))
         .with(Quantity::count("threads", total)).rests_on(text, series, stretch);
     for (other, count) in others(wait) {

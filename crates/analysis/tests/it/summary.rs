@@ -82,7 +82,7 @@ fn the_same_run_gives_the_same_summary_and_it_survives_its_own_file() {
     let summary = conclude(&run);
     assert_eq!(summary, conclude(&run));
     let text = serde_json::to_string(&summary).unwrap();
-    assert!(text.starts_with("{\"schema\":1,"), "{}", &text[..20]);
+    assert!(text.starts_with("{\"schema\":2,"), "{}", &text[..20]);
     assert_eq!(serde_json::from_str::<loadstone_analysis::Summary>(&text).unwrap(), summary);
 }
 

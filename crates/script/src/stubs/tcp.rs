@@ -57,6 +57,7 @@ impl StubEndpoint for TcpEndpoint {
         KIND.call
     }
 
+    #[expect(clippy::misnamed_getters, reason = "it builds what a function receives, and gets no field")]
     fn received<'js>(&self, ctx: &Ctx<'js>, request: StubRequest, compiled: &Rc<RefCell<Compiled>>) -> rquickjs::Result<Value<'js>> {
         Class::instance(ctx.clone(), TcpRequestObject { request, compiled: Rc::clone(compiled) }).map(Class::into_value)
     }
