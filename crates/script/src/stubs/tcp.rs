@@ -53,11 +53,11 @@ impl StubProtocol for TcpSpec {
 struct TcpEndpoint;
 
 impl StubEndpoint for TcpEndpoint {
+    #[expect(clippy::misnamed_getters, reason = "the name that a user sees is the call that declares it")]
     fn name(&self) -> &str {
         KIND.call
     }
 
-    #[expect(clippy::misnamed_getters, reason = "it builds what a function receives, and gets no field")]
     fn received<'js>(&self, ctx: &Ctx<'js>, request: StubRequest, compiled: &Rc<RefCell<Compiled>>) -> rquickjs::Result<Value<'js>> {
         Class::instance(ctx.clone(), TcpRequestObject { request, compiled: Rc::clone(compiled) }).map(Class::into_value)
     }
