@@ -28,7 +28,7 @@ export default defineConfig({
   },
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    // A busy machine draws slowly; a bound is against hanging, not against slowness.
+    // A busy machine draws slowly. The bound prevents hanging, not slowness.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     fileParallelism: false,

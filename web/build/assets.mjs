@@ -1,4 +1,4 @@
-// `copy` puts the built page where the Rust side embeds it; `check` proves that the committed one equals a fresh build.
+// `copy` copies the built page to the report crate, which embeds it; `check` compares the committed page with a fresh build.
 
 import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";

@@ -1,5 +1,5 @@
-// Puts the built script and style into the page itself, so that the report is one file that opens from disk.
-// Deliberately absent: anything that fetches, any second chunk. A build that would need one fails here.
+// Inserts the built script and style into the page itself, so that the report is one file that opens from disk. Deliberately absent: anything that
+// fetches, any second chunk. A build that needs one fails here.
 
 import type { Plugin } from "vite";
 
@@ -9,7 +9,7 @@ export function inlineEverything(): Plugin {
     enforce: "post",
     generateBundle(_, bundle) {
       const page = bundle["index.html"];
-      if (page?.type !== "asset") throw new Error("the build made no index.html");
+      if (page?.type !== "asset") throw new Error("the build produced no index.html");
       let html = String(page.source);
       for (const [file, item] of Object.entries(bundle)) {
         if (item === page) continue;
@@ -27,14 +27,14 @@ export function inlineEverything(): Plugin {
   };
 }
 
-/** The end tag of a script inside a string of the script would end it. */
+/** The end tag of a script inside a string would end the script. */
 function inlineScript(code: string): string {
   return `<script type="module">${code.trim().replaceAll("</script", "<\\/script")}</script>`;
 }
 
 function replaceTag(html: string, tag: RegExp, replacement: string): string {
   if (!tag.test(html)) throw new Error(`no tag in index.html matches ${tag}`);
-  // A function, because `$&` in the code would otherwise be read as a pattern.
+  // A function, because a string would interpret `$&` in the code as a pattern.
   return html.replace(tag, () => replacement);
 }
 

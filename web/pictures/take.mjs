@@ -1,5 +1,5 @@
-// Takes the pictures of docs/images anew, of the binary as it is: `npm run pictures`, or with names, `npm run pictures -- ui ui-form`.
-// LOADSTONE_BINARY names the binary; it should be a release build on a quiet machine, since the pictures show its numbers.
+// Takes the pictures of docs/images from the present binary: `npm run pictures`, or by name, `npm run pictures -- ui ui-form`. LOADSTONE_BINARY is
+// the path of the binary. It should be a release build on a quiet machine, because the pictures show its numbers.
 
 import { spawn } from "node:child_process";
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ const wanted = process.argv.slice(2);
 const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
 const started = [];
 
-/** Starts the binary in a folder; gives the first address that it tells. */
+/** Starts the binary in a folder; returns the first address in its output. */
 async function start(folder, ...given) {
   const child = spawn(BINARY, given, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   started.push(child);
@@ -37,7 +37,7 @@ const open = async (address, width, height) => {
   return page;
 };
 const take = async (page, name) => {
-  // As it was opened: from the top, nothing pointed at.
+  // The initial state: at the top, without a pointer.
   await page.mouse.move(0, 0);
   await page.evaluate(() => { document.activeElement.blur(); window.scrollTo({ top: 0, behavior: "instant" }); });
   await page.evaluate(() => document.fonts.ready);
@@ -54,7 +54,7 @@ async function report() {
   await take(page, "report");
 }
 
-/** The ui: a run that is over, one under way, one that waits; and the form of a test. */
+/** The ui: a finished run, a running one, a waiting one; and the form of a test. */
 async function ui() {
   const shop = await start(folder, "demo", "--serve", "127.0.0.1:0");
   for (const test of ["demo", "stairs"]) copyFileSync(here(`../../examples/${test}.load.ts`), join(folder, `${test}.load.ts`));

@@ -1,10 +1,10 @@
-// The parts of d3-flame-graph that the page uses; the package has no types of its own.
+// The parts of d3-flame-graph that the page uses. The package has no types.
 
 declare module "d3-flame-graph" {
-  /** A frame as the graph holds it. */
+  /** A frame in the graph. */
   interface Frame<T> {
     data: T;
-    /** Sum over all frames above it, and so of its change. */
+    /** Sum over all frames above it; likewise for its change. */
     value: number;
     delta?: number;
     highlight?: boolean;

@@ -1,4 +1,4 @@
-// The entry point: reads the embedded JSON, chooses what to draw (one run, an answer from several, or the history), mounts the app.
+// The entry point: reads the embedded JSON, chooses what to draw (one run, an answer from several runs, or the history), mounts the app.
 
 import "./style/base.css";
 import { mount } from "svelte";

@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { AnswerSource } from "../src/answers/views.ts";
+import type { AnswerSource } from "../src/answers/source.ts";
 import { ANSWERS, CAPACITY, EXPERIMENT, RAMP, TREND } from "./answers.ts";
 import { launch, type Look, pageWith } from "./browser.ts";
 
@@ -20,7 +20,7 @@ async function shown(source: AnswerSource, look: Look = {}): Promise<Page> {
   return page;
 }
 
-it("a trend shows each number with its steps, and how to compare their two sides", async () => {
+it("a trend shows each number with its steps, and how to compare the two runs of a step", async () => {
   const page = await shown({ feed: "trend", answer: TREND });
   expect(await page.getByTestId("verdict").innerText()).toContain("rose by 12.1 %");
   expect(await page.getByTestId("change").innerText()).toContain("loadstone compare run-13 run-14");
@@ -28,13 +28,13 @@ it("a trend shows each number with its steps, and how to compare their two sides
   const first = page.getByTestId("series").first();
   expect(await first.locator("circle.point").count()).toBe(24);
   expect(await first.locator("g.mark.bad").count()).toBe(1);
-  // The level stands higher behind the step.
+  // The level after the step is higher.
   const [before, after] = await first.locator("line.level").evaluateAll((lines) => lines.map((line) => line.getBoundingClientRect().top));
   expect(after).toBeLessThan(before!);
   await page.close();
 });
 
-it("a capacity shows the answer, its probes in their order, and the bound between them", async () => {
+it("a capacity shows the answer, its probes in order, and the bound between them", async () => {
   const page = await shown({ feed: "capacity", answer: CAPACITY });
   expect(await page.getByTestId("verdict").innerText()).toBe("FOUND");
   expect(await page.getByText("limited by").count()).toBe(1);
@@ -49,21 +49,21 @@ it("a capacity shows the answer, its probes in their order, and the bound betwee
   await page.close();
 });
 
-it("a ramp shows its stretches about the curve, the ceiling, and where each resource would be full", async () => {
+it("a ramp shows its measured points and the curve, the ceiling, and where each resource would be full", async () => {
   const page = await shown({ feed: "ramp", answer: RAMP });
   expect(await page.getByTestId("verdict").innerText()).toBe("At most 200/s");
   const picture = page.getByTestId("stretches");
   expect(await picture.locator("circle.stretch").count()).toBe(40);
-  // The ceiling is above what has few requests in the system, and the curve reaches it.
+  // The ceiling is above the points with few requests in the system, and the curve reaches it.
   const box = async (selector: string) => (await picture.locator(selector).first().boundingBox())!;
   expect((await box("rect.ceiling")).y).toBeLessThan((await box("circle.stretch")).y);
   expect((await box("polyline")).y).toBeLessThan((await box("rect.ceiling")).y + 30);
   expect(await page.getByTestId("resource").count()).toBe(2);
-  expect(await page.getByTestId("unknown").innerText()).toContain("not known: it was read in 3 of 40 stretches");
+  expect(await page.getByTestId("unknown").innerText()).toContain("unknown: it was read in 3 of 40 stretches");
   await page.close();
 });
 
-it("a ramp that says nothing draws its stretches alone", async () => {
+it("a ramp without an estimate draws only its measured points", async () => {
   const { ceiling: _, resources: __, ...rest } = RAMP;
   const page = await shown({ feed: "ramp", answer: { ...rest, curve: [], unknown: [], word: "Not identified", tone: "warn" } });
   expect(await page.locator("circle.stretch").count()).toBe(40);
@@ -71,7 +71,7 @@ it("a ramp that says nothing draws its stretches alone", async () => {
   await page.close();
 });
 
-it("an experiment shows what is proved, the blocks in time, and each ratio with its interval", async () => {
+it("an experiment shows the proof, the blocks over time, and each ratio with its interval", async () => {
   const page = await shown({ feed: "experiment", answer: EXPERIMENT });
   expect(await page.getByTestId("proof").innerText()).toContain("PROVED");
   expect(await page.getByTestId("course").count()).toBe(2);

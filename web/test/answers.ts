@@ -1,7 +1,7 @@
-// Answers as the server writes them, for the tests and the pictures.
+// Answers in the server's format, for the tests and the pictures.
 
-import type { ComparedRow, RunComparison } from "../src/data/comparison";
-import type { AnswerSource, CapacityView, ExperimentRowView, ExperimentView, RampView, TrendView } from "../src/answers/views";
+import type { AnswerSource } from "../src/answers/source";
+import type { CapacityView, ComparedRow, ComparedRun, ExperimentRowView, ExperimentView, RampView, RunComparison, TrendView } from "../src/generated/report.ts";
 
 const wave = (i: number) => Math.sin(i * 2.399) * 0.5 + Math.sin(i * 1.1) * 0.3;
 
@@ -25,7 +25,7 @@ function series(title: string, step: number | null): TrendView["series"][number]
 export const TREND: TrendView = {
   test: "shop",
   headline: "p95 of \"Buy\" rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms with 2026-11-20T18-30-05-shop, and 1 more",
-  promise: "6 numbers in 24 runs; a test that never changed shows any step at all in at most 5 % of such histories.",
+  promise: "6 numbers in 24 runs. If the test never changed, at most 5 % of such histories show any step.",
   changes: [{
     before: "run-13", run: "run-14", place: "2026-11-20T18-30-05-shop [v1.4], commit 39dbcdc (before: c021bae)",
     steps: [{ text: "p95 of \"Buy\" rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms", tone: "bad" }],
@@ -40,9 +40,9 @@ const probe = (load: string, x: number, holds: boolean, measured: string): Capac
 });
 
 export const CAPACITY: CapacityView = {
-  test: "shop", word: "FOUND", tone: "good", headline: "it takes 113/s (95 % interval 111/s to 117/s)",
+  test: "shop", word: "FOUND", tone: "good", headline: "the capacity is 113/s (95 % interval 111/s to 117/s)",
   facts: [
-    ["must hold", "p99 < 300ms and failures < 1%"], ["gives way", "p99 < 300ms"],
+    ["must hold", "p99 < 300ms and failures < 1%"], ["fails first", "p99 < 300ms"],
     ["limited by", "\"Check out\" waits for the shop's database pool (run-120)"],
   ],
   limit_run: "run-120", cost: "6 probes in 7 min 12 s",
@@ -66,14 +66,14 @@ export const CAPACITY: CapacityView = {
   }],
 };
 
-/** Throughput that bends towards 0.75. */
+/** A throughput curve that approaches 0.75. */
 const bent = (x: number) => 0.75 * (1 - Math.exp(-4 * x));
 
 export const RAMP: RampView = {
   test: "shop", run: "2026-11-20T18-30-05-shop", word: "At most 200/s", tone: "none",
-  headline: "More than this no load of this kind gets through (95 % interval 194/s to 206/s); times grow long before.",
+  headline: "This kind of load cannot exceed this throughput (95 % interval 194/s to 206/s). Times rise well before it.",
   facts: [
-    ["seen", "198/s, held for a fifth of the load"], ["limited by", "\"Check out\" waits for the shop's database pool"],
+    ["sustained", "198/s, for a fifth of the load"], ["limited by", "\"Check out\" waits for the shop's database pool"],
     ["what if", "without the 8 members of the pool \"db\" at most about 475/s (450/s to 500/s), an upper bound: there the 2 cores of \"shop\" would be full"],
   ],
   inside: [{ at: 0.1, text: "1" }, { at: 0.5, text: "10" }, { at: 0.9, text: "100" }],
@@ -88,7 +88,7 @@ export const RAMP: RampView = {
       { what: "the 2 cores of \"shop\"", full_at: "475/s (450/s to 500/s)", bar: { low: 0.7, at: 0.75, high: 0.8 } },
     ],
   },
-  unknown: [["the disk sda", "it was read in 3 of 40 stretches"]],
+  unknown: [["the disk sda", "it was read in 3 of 40 segments"]],
 };
 
 const row = (metric: string, decides: boolean, bar: [number, number, number], more: Partial<ExperimentRowView> = {}): ExperimentRowView => ({
@@ -99,7 +99,7 @@ const row = (metric: string, decides: boolean, bar: [number, number, number], mo
 export const EXPERIMENT: ExperimentView = {
   test: "experiment.load.ts", knob: "pool", values: ["4", "8"], word: "BETTER", tone: "good",
   headline: "p95 of \"Check out\" 121 ms → 63.3 ms (×0.52, 0.49–0.56), throughput 310/s → 598/s (+93.1 %, +86.2 to +100.3)",
-  how: "4 rounds with blocks of 10 s, the first 1 s of each left out; decided", remarks: ["response times still moved at the end of a block"],
+  how: "4 rounds with blocks of 10 s, the first 1 s of each left out; decided", remarks: ["response times had not settled at the end of a block"],
   proof: {
     word: "PROVED", tone: "good", claim: "\"Check out\" waits for one of 4 connections", because: "with 8 in place of 4, p95 of \"Check out\" is halved.",
   },
@@ -118,22 +118,25 @@ export const EXPERIMENT: ExperimentView = {
   }],
   ratios: [{ at: 0.12, text: "×0.5" }, { at: 0.5, text: "×1" }, { at: 0.88, text: "×2" }],
   same: { low: 0.43, at: 0.5, high: 0.57 },
-  sensitivities: ["each ms costs \"Check out\" 9.80 ms (9.70 to 10.10): 10 round trips, one after the other"],
+  sensitivities: ["each ms of delay adds 9.80 ms to \"Check out\" (9.70 to 10.10): 10 sequential round trips"],
   blocks: [0, 1, 1, 0, 0, 1, 1, 0].map((value, i) => ({ value, round: Math.floor(i / 2) + 1, x: (i + 0.5) / 8, run: `block-${i}`, text: `block ${i}` })),
   courses: ["throughput, All requests", "p95, Check out"].map((title, course) => ({
     title, ticks: [{ at: 0.2, text: course ? "60 ms" : "300/s" }, { at: 0.8, text: course ? "120 ms" : "600/s" }],
     points: [0, 1, 1, 0, 0, 1, 1, 0].map((value, block) => ({ block, y: (value === course ? 0.2 : 0.8) + 0.05 * wave(block), text: `block ${block}` })),
   })),
-  promise: "Rows marked • decide. Intervals are of 95 % and hold however often they are looked at.",
+  promise: "Rows marked • decide. The 95 % intervals remain valid when they are checked repeatedly.",
 };
 
 const compared = (metric: ComparedRow["metric"], change: Partial<ComparedRow>): ComparedRow => ({
-  metric, baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, verdict: "worse", ...change,
+  metric, baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, p: 0.001, verdict: "worse", ...change,
 });
 
-const comparedRun = (id: string) => ({ id, test: "shop", started: "2026-11-20T18:30:05Z", tags: [], duration_seconds: 300, requests: 15_000, grade: "valid" });
+const comparedRun = (id: string): ComparedRun => ({
+  id, test: "shop", started: "2026-11-20T18:30:05Z", tags: [], duration_seconds: 300, requests: 15_000, grade: "valid",
+});
 
 export const COMPARISON: RunComparison = {
+  schema: 1,
   baseline: comparedRun("2026-11-20T18-30-05-shop"),
   candidate: comparedRun("2026-11-20T19-30-05-shop"),
   effect: 0.03,

@@ -1,10 +1,10 @@
-// A real Chromium showing a report from disk, as a reader would open it.
+// A real Chromium that opens a report from disk.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 
 const ARGUMENTS = [
@@ -28,9 +28,12 @@ export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ARGUMENTS });
 }
 
+/** The report of an hour, written by the binary. */
+export const HOUR = process.env.LOADSTONE_HOUR ?? fileURLToPath(new URL("../../target/hour/report.html", import.meta.url));
+
 const BUILT = new URL("../dist/index.html", import.meta.url);
 
-/** The page with a view in it, escaped as the Rust side does. */
+/** The page with a view, escaped like in Rust. */
 export function pageWith(json: string): string {
   return readFileSync(BUILT, "utf8").replace("__LOADSTONE_VIEW__", () => json.replaceAll("<", "\\u003c"));
 }
@@ -42,7 +45,7 @@ export function fixture(name: string): string {
 export interface Opened {
   page: Page;
   context: BrowserContext;
-  /** What must stay empty: errors on the console, and anything fetched. */
+  /** Must remain empty: errors on the console, and requests. */
   complaints: string[];
   close(): Promise<void>;
 }
@@ -53,7 +56,7 @@ export interface Look {
   dark?: boolean;
 }
 
-/** Opens a file of its own in a context of its own. */
+/** Opens a new file in a new context. */
 export async function open(browser: Browser, json: string, look: Look = {}): Promise<Opened> {
   const folder = mkdtempSync(join(tmpdir(), "loadstone-report-"));
   const file = join(folder, "report.html");
@@ -62,7 +65,7 @@ export async function open(browser: Browser, json: string, look: Look = {}): Pro
   return { ...opened, close: async () => { await opened.close(); rmSync(folder, { recursive: true }); } };
 }
 
-/** Opens a report that lies on disk. */
+/** Opens a report on disk. */
 export async function openFile(browser: Browser, file: string, look: Look = {}): Promise<Opened> {
   const viewport = { width: look.width ?? 1280, height: look.height ?? 900 };
   const context = await browser.newContext({ viewport, colorScheme: look.dark ? "dark" : "light", timezoneId: "UTC", locale: "en-GB" });

@@ -16,7 +16,7 @@ it("shows the verdict, every number with its interval, and the shift", async () 
   await page.setContent(pageWith(JSON.stringify({ feed: "comparison", answer: COMPARISON })));
   await page.getByTestId("verdict").waitFor();
   expect(await page.getByTestId("verdict").textContent()).toBe("Worse");
-  // All requests together repeat the only one.
+  // All requests together repeat the only request.
   expect(await page.getByTestId("subject").count()).toBe(1);
   expect(await page.locator("tbody tr").count()).toBe(2);
   expect(await page.locator("td.bar svg").count()).toBe(2);

@@ -1,12 +1,12 @@
-// The history against a server that speaks the agreed requests: start from a form, overlay, note, delete.
+// The history with a server that implements its requests: start from a form, overlay, note, delete.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { AnswerSource } from "../src/answers/views.ts";
-import type { AnswerRow, Queued, RunRow, TestFile } from "../src/feed/history.ts";
-import type { ReportView } from "../src/view.ts";
+import type { AnswerSource } from "../src/answers/source.ts";
+import type { ReportView, RunRow } from "../src/generated/report.ts";
+import type { AnswerRow, QueueRow, TestFile } from "../src/generated/ui.ts";
 import { COMPARISON, EXPERIMENT, RAMP, TREND } from "./answers.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
@@ -41,10 +41,10 @@ const TESTS: TestFile[] = [
 
 class HistoryServer {
   runs = Object.values(views).map(rowOf);
-  queue: Queued[] = [];
+  queue: QueueRow[] = [];
   tests = TESTS;
   answers: AnswerRow[] = [];
-  /** What is said of several runs, by its path. */
+  /** Answers that rest on several runs, by path. */
   pages: Record<string, AnswerSource> = {};
   changes: [method: string, path: string, body: unknown][] = [];
   private server: Server = createServer((request, response) => void this.answer(request, response));
@@ -127,7 +127,7 @@ test("a double click queues one run", async () => {
   expect(server.changes.map(([method]) => method)).toEqual(["POST"]);
 });
 
-test("the page leads with the queue and the last runs, and a list that is long is searched", async () => {
+test("the page begins with the queue and the last runs, and a long list has a search", async () => {
   const [run] = server.runs;
   server.runs = Array.from({ length: 12 }, (_, i) => ({ ...run!, id: `run-${i}`, test: `Run ${i}` }));
   server.tests = Array.from({ length: 9 }, (_, i) => ({ ...TESTS[0]!, file: `${i}.load.ts`, name: `Test ${i}` }));
@@ -169,10 +169,10 @@ test("two runs are overlaid on the same charts", async () => {
   await expect.poll(() => page.locator("h1").innerText()).toBe("Tests and runs");
 });
 
-test("an experiment is started from its form, watched, and read", async () => {
+test("an experiment is started from its form, watched, and its result is shown", async () => {
   await page.getByRole("button", { name: "Run …" }).click();
   await page.getByText("Experiment", { exact: true }).click();
-  expect(await page.getByText("turned through 5, 10; put back to 5 in the end").count()).toBe(1);
+  expect(await page.getByText("set to 5, 10 in turn; reset to 5 at the end").count()).toBe(1);
   await page.getByRole("textbox", { name: /^block/ }).fill("20s");
   await page.getByRole("button", { name: "Start the experiment" }).click();
   const work = { kind: "experiment", knob: "pool", block: "20s", rounds: "", effect: "", measure: "" };
@@ -193,7 +193,7 @@ test("an experiment is started from its form, watched, and read", async () => {
   await expect.poll(() => page.getByTestId("proof").count()).toBe(1);
 });
 
-test("a search takes the test's thresholds for objectives unless others are given", async () => {
+test("a search uses the test's thresholds as objectives by default", async () => {
   await page.getByRole("button", { name: "Run …" }).click();
   await page.getByText("Capacity", { exact: true }).click();
   expect(await page.getByLabel("objective").getAttribute("placeholder")).toBe("p95 < 300ms");
@@ -206,26 +206,26 @@ test("a search takes the test's thresholds for objectives unless others are give
   await expect.poll(() => server.changes.map(([, , body]) => (body as { work: unknown }).work)).toEqual([work]);
 });
 
-test("a run leads to what it says of the capacity", async () => {
+test("a run links to its capacity estimate", async () => {
   const [first] = server.runs;
   server.pages[`/api/ramps/${first!.id}`] = { feed: "ramp", answer: RAMP };
   await page.getByRole("link", { name: "Tickets: a morning's load" }).click();
-  await page.getByRole("link", { name: "What it says of the capacity" }).click();
+  await page.getByRole("link", { name: "Estimate the capacity" }).click();
   await expect.poll(() => page.getByTestId("verdict").innerText()).toBe("At most 200/s");
 });
 
-test("one click on a step of a trend compares its two sides", async () => {
+test("one click on a step of a trend compares its two runs", async () => {
   server.pages["/api/trends/Webhooks"] = { feed: "trend", answer: TREND };
   server.pages["/api/comparisons/run-13/run-14"] = { feed: "comparison", answer: COMPARISON };
   await page.getByRole("link", { name: "Trend" }).first().click();
   await page.getByTestId("series").first().waitFor();
-  await page.getByRole("link", { name: "Compare its two sides" }).waitFor();
-  await page.getByTestId("series").first().getByRole("link", { name: /^Compare the two sides/ }).locator("circle").click();
+  await page.getByRole("link", { name: "Compare the two runs" }).waitFor();
+  await page.getByTestId("series").first().getByRole("link", { name: /^Compare before and after/ }).locator("circle").click();
   await expect.poll(() => page.evaluate(() => location.hash)).toBe("#/comparisons/run-13/run-14");
   await expect.poll(() => page.getByTestId("verdict").innerText()).toBe("Worse");
 });
 
-test("the list of runs has their commits, and columns for the parameters in which they differ", async () => {
+test("the list of runs shows commits, and columns for the parameters that differ", async () => {
   const [first, second] = server.runs;
   server.runs = [
     { ...first!, branch: "fix/pool", commit: "39dbcdc0123456789", dirty: true, parameters: [["rate", "40"], ["target", "x"]] },

@@ -1,14 +1,11 @@
-// The report of an hour, as the binary writes it: ten requests, two flows, thirty signals. It must stay small, appear at once and zoom smoothly.
+// The report of an hour, written by the binary: ten requests, two flows, thirty signals. It must be small, appear at once and zoom smoothly.
 //
-// What the limits are worth depends on the machine: they are a multiple of what an idle one takes, which is printed.
+// The significance of the limits depends on the machine: they are a multiple of the times on an idle machine, which are printed.
 
 import { existsSync, statSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launch, type Opened, openFile } from "./browser.ts";
-
-const HOUR = process.env.LOADSTONE_HOUR ?? fileURLToPath(new URL("../../target/hour/report.html", import.meta.url));
+import { HOUR, launch, type Opened, openFile } from "./browser.ts";
 
 let browser: Browser;
 let opened: Opened;
@@ -32,7 +29,7 @@ test("an hour is a file of less than 5 MB that is painted at once", async () => 
   expect(painted).toBeLessThan(10_000);
 });
 
-test("no chart loses the one second in which a request took five", async () => {
+test("no chart loses the second that contains a request of five seconds", async () => {
   const times = page.locator('[data-panel="response"]');
   await times.scrollIntoViewIfNeeded();
   await times.locator("canvas").waitFor();
@@ -54,7 +51,7 @@ test("both flows have their charts", async () => {
   await expect.poll(() => first.locator("canvas").count()).toBe(1);
 });
 
-test("zooming an hour leaves the page answering", async () => {
+test("the page remains responsive while an hour is zoomed", async () => {
   const plot = page.locator('[data-panel="response"] .plot');
   await plot.scrollIntoViewIfNeeded();
   await plot.locator("canvas").waitFor();

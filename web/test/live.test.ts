@@ -1,16 +1,16 @@
-// The live page against a server that speaks the agreed messages: views as server-sent events, controls as POSTs.
+// The live page with a server that implements its messages: views as server-sent events, controls as POST requests.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Column, ReportView } from "../src/view.ts";
+import type { ChartColumn, ReportView } from "../src/generated/report.ts";
 import { fixture, launch, pageWith } from "./browser.ts";
 
 const TOKEN = "0123456789abcdef";
 const whole = JSON.parse(fixture("findings")) as ReportView;
 
-/** The run as it stood after some seconds. */
+/** The run after some seconds. */
 function after(seconds: number, state: ReportView["test"]["state"] = "running"): ReportView {
   const view = structuredClone(whole);
   view.test.state = state;
@@ -23,11 +23,11 @@ function after(seconds: number, state: ReportView["test"]["state"] = "running"):
   return view;
 }
 
-function columnsOf({ timeline }: ReportView): Column[] {
+function columnsOf({ timeline }: ReportView): ChartColumn[] {
   return [...timeline.panels, ...timeline.bands.flatMap((band) => band.panels)].flatMap((panel) => panel.columns);
 }
 
-/** A live server in thirty lines: what crates/report/src/live does, as far as the page can see. */
+/** A live server in thirty lines: the part of crates/report/src/live that the page uses. */
 class LiveServer {
   controls: unknown[] = [];
   steering = { paused: false, scale: 1 };
@@ -47,7 +47,7 @@ class LiveServer {
     this.event("view", view);
   }
 
-  /** What a second adds: the view without the steps before `kept`. */
+  /** The difference of a second: the view without the steps before `kept`. */
   sendDelta(view: ReportView, kept: number) {
     const { timeline } = view;
     timeline.seconds = timeline.seconds.slice(kept);
@@ -60,7 +60,7 @@ class LiveServer {
     for (const stream of this.open) stream.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** Drops every connection, as a network does. */
+  /** Drops every connection, like a failing network. */
   drop() {
     for (const stream of this.open) stream.destroy();
   }
@@ -113,7 +113,7 @@ afterEach(async () => {
 const requests = () => page.locator(".headline dd").first();
 const interval = () => page.getByTestId("interval");
 
-test("the page follows the run, and says when it is over", async () => {
+test("the page follows the run, and shows when it is over", async () => {
   await expect.poll(() => requests().innerText()).toBe("3,000");
   expect(await page.locator("header").innerText()).toContain("Running");
   server.send(after(31));
@@ -125,7 +125,7 @@ test("the page follows the run, and says when it is over", async () => {
   expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
 });
 
-test("a threshold that fails so far is told before it is decided", async () => {
+test("a threshold that fails so far is shown before it is decided", async () => {
   const view = after(31);
   for (const result of view.summary.verdict.thresholds) result.state = "pending";
   server.send(view);
@@ -140,7 +140,7 @@ test("a threshold that fails so far is told before it is decided", async () => {
   expect(await page.locator("#thresholds-detail li.warn").innerText()).toContain("Failures rate below");
 });
 
-test("findings so far are marked as provisional, and one that did not last is shown as withdrawn", async () => {
+test("findings of a run in progress are provisional, and a withdrawn finding is listed", async () => {
   const view = after(31);
   const [finding] = view.summary.verdict.findings.findings;
   const withdrawn = [{ rule: "stall", claim: "Every 10.0 s requests wait for 400 ms", held_seconds: 20, gone_seconds: 25 }];
@@ -162,14 +162,14 @@ test("findings so far are marked as provisional, and one that did not last is sh
   expect(await page.getByTestId("provisional").count()).toBe(0);
 });
 
-test("what a second adds is joined to the view before", async () => {
+test("the difference of a second is joined to the previous view", async () => {
   await expect.poll(() => requests().innerText()).toBe("3,000");
   server.sendDelta(after(33), 29);
   await expect.poll(() => requests().innerText()).toBe("3,300");
   await expect.poll(() => interval().innerText()).toBe("0:00 – 0:33");
 });
 
-test("a page that is loaded while the run is paused says so", async () => {
+test("a page that is loaded while the run is paused shows it", async () => {
   server.steering = { paused: true, scale: 2 };
   await page.reload();
   await page.getByRole("button", { name: "Resume" }).waitFor();
@@ -178,7 +178,7 @@ test("a page that is loaded while the run is paused says so", async () => {
   await page.getByRole("button", { name: "Pause" }).waitFor();
 });
 
-test("a zoom stays while new seconds arrive", async () => {
+test("the zoom is unchanged while new seconds arrive", async () => {
   const handle = page.getByRole("slider", { name: "Start of the visible interval" });
   for (let i = 0; i < 10; i++) await handle.press("Shift+ArrowRight");
   await expect.poll(() => interval().innerText()).toBe("0:15 – 0:30");
@@ -187,7 +187,7 @@ test("a zoom stays while new seconds arrive", async () => {
   expect(await interval().innerText()).toBe("0:15 – 0:30");
 });
 
-test("after a lost connection the page catches up by itself", async () => {
+test("the page recovers from a lost connection by itself", async () => {
   await expect.poll(() => requests().innerText()).toBe("3,000");
   server.drop();
   server.send(after(45));
@@ -209,7 +209,7 @@ test("pause, more load and stop reach the run with the page's token", async () =
   ]);
 });
 
-test("a page without the token watches and does not steer", async () => {
+test("a page without the token watches and has no controls", async () => {
   server.token = "";
   await page.reload();
   await page.waitForSelector("#charts canvas");
@@ -217,7 +217,7 @@ test("a page without the token watches and does not steer", async () => {
   expect(await page.locator("header").innerText()).toContain("Running");
 });
 
-test("a refusal is shown in the run's own words", async () => {
+test("a refusal is shown in the words of the run", async () => {
   server.refuse = "This page is not allowed to steer the run: its token is from another run.";
   await page.getByRole("button", { name: "Pause" }).click();
   await expect.poll(() => page.getByRole("alert").innerText()).toBe(server.refuse);

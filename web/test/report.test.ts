@@ -1,4 +1,4 @@
-// The finished report as its reader has it: a file on disk, opened in Chromium.
+// The finished report: a file on disk, opened in Chromium.
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -8,7 +8,7 @@ let browser: Browser;
 beforeAll(async () => { browser = await launch(); });
 afterAll(async () => { await browser.close(); });
 
-/** Opens a report, runs the test, and holds that nothing was complained about or fetched. */
+/** Opens a report, runs the test, and checks that the page has reported no error and requested nothing. */
 async function reading(name: string, look: Look, work: (page: Page, opened: Opened) => Promise<void>) {
   const opened = await open(browser, fixture(name), look);
   try {
@@ -19,12 +19,12 @@ async function reading(name: string, look: Look, work: (page: Page, opened: Open
   }
 }
 
-/** What a reader reads; that numbers are tied to their units is no matter here. */
+/** The visible text. Spaces between numbers and units are plain spaces here. */
 const text = async (place: Locator) => (await place.innerText()).replaceAll("\u00a0", " ");
 
 const interval = (page: Page) => page.locator("[data-testid=interval]").innerText();
 
-/** What each chart last read out to a screen reader. */
+/** The last text of each chart for a screen reader. */
 async function cursorTimes(page: Page): Promise<string[]> {
   return page.locator("figure.chart .unseen").allInnerTexts();
 }
@@ -47,7 +47,7 @@ async function dragAcross(page: Page, panel: string, from: number, to: number) {
   await page.mouse.up();
 }
 
-test("an invalid run says so first, in words, with evidence and advice", () =>
+test("an invalid run shows this first, in words, with evidence and advice", () =>
   reading("failing", {}, async (page) => {
     const validity = page.getByTestId("verdict-validity");
     expect(await validity.innerText()).toContain("Invalid");
@@ -63,7 +63,7 @@ test("an invalid run says so first, in words, with evidence and advice", () =>
     expect(await text(page.locator("#thresholds-detail"))).toContain("p99 was 812 ms in the worst window");
   }));
 
-test("a healthy run is said to be valid and passed", () =>
+test("a healthy run is shown as valid and passed", () =>
   reading("healthy", {}, async (page) => {
     expect(await page.getByTestId("verdict-validity").innerText()).toContain("Valid");
     expect(await page.getByTestId("verdict-thresholds").innerText()).toContain("All 4 thresholds met");
@@ -98,7 +98,7 @@ test("a drag on one chart zooms all of them, a double click shows the whole run"
     await dragAcross(page, "response", 0.5, 0.75);
     expect(await interval(page)).toBe("1:30 – 2:15");
 
-    // Every chart reads its own axis: End moves its cursor to the last visible step.
+    // Every chart reads the common axis: End moves its cursor to the last visible step.
     const plots = page.locator("figure.chart .plot");
     for (let i = 0; i < (await plots.count()); i++) await plots.nth(i).press("End");
     const times = await cursorTimes(page);
@@ -113,7 +113,7 @@ test("keys alone zoom and read a chart", () =>
   reading("findings", {}, async (page) => {
     await drawn(page, "response");
     const plot = page.locator('[data-panel="response"] .plot');
-    // A chart that is just being laid out anew loses its place.
+    // A chart loses its cursor while it is laid out.
     const second = async () => {
       await plot.press("Home");
       await plot.press("ArrowRight");
@@ -130,7 +130,7 @@ test("keys alone zoom and read a chart", () =>
     expect(await start.getAttribute("aria-valuetext")).toBe("0:01");
   }));
 
-/** The colours near the top of a chart, before and after the limit of the fixture sets in. */
+/** The colours near the top of a chart, before and after the start of the fixture's limit. */
 async function pixels(page: Page, panel: string): Promise<number[][]> {
   return page.locator(`[data-panel="${panel}"] canvas`).evaluate((canvas) => {
     const { width, height } = canvas as HTMLCanvasElement;
@@ -141,7 +141,7 @@ async function pixels(page: Page, panel: string): Promise<number[][]> {
   });
 }
 
-test("pointing at a finding brings out its interval and series on the charts", () =>
+test("the pointer over a finding highlights its interval and series on the charts", () =>
   reading("findings", {}, async (page) => {
     await drawn(page, "users");
     const before = await pixels(page, "users");
@@ -159,7 +159,7 @@ test("pointing at a finding brings out its interval and series on the charts", (
     expect((await pixels(page, "users"))[0]).toEqual(before[0]);
   }));
 
-test("a finding is brought out from the keyboard too", () =>
+test("a finding is highlighted from the keyboard, too", () =>
   reading("findings", {}, async (page) => {
     await drawn(page, "users");
     const before = await pixels(page, "users");
@@ -192,7 +192,7 @@ test("a finding about the generator opens the generator's folded charts", async 
   await close();
 });
 
-test("light and dark follow the system until someone chooses", async () => {
+test("light and dark follow the system until the reader chooses", async () => {
   const paper = (page: Page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   await reading("healthy", { dark: true }, async (page) => {
     expect(await paper(page)).toBe("rgb(15, 21, 25)");
@@ -229,13 +229,13 @@ test("the heat map and the folded charts draw", () =>
     expect(await page.locator("figure.chart").count()).toBeGreaterThan(18);
   }));
 
-test("on paper everything stands open, in light", () =>
+test("on paper everything is open, in the light theme", () =>
   reading("findings", { dark: true }, async (page) => {
     await page.emulateMedia({ media: "print", colorScheme: "dark" });
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     expect(await page.locator("[data-check]").count()).toBe(9);
     expect(await page.locator("html").getAttribute("data-theme")).toBe("light");
-    // Nothing is cut off at the width of an A4 page within its margins, and no page stands nearly empty.
+    // Nothing is cut off at the width of an A4 page within its margins, and no page is nearly empty.
     await page.setViewportSize({ width: 703, height: 1000 });
     const cut = await page.evaluate(() => {
       const beyond = (part: Element) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".unseen");
@@ -246,7 +246,7 @@ test("on paper everything stands open, in light", () =>
     expect(pdf.match(/\/Type \/Page\b/g)!.length).toBeLessThan(9);
   }));
 
-test("text in a view can never become markup", async () => {
+test("foreign text in a view can never become markup", async () => {
   const view = JSON.parse(fixture("healthy"));
   view.test.name = "</script><img src=x onerror=alert(1)>";
   const opened = await open(browser, JSON.stringify(view));
@@ -256,7 +256,7 @@ test("text in a view can never become markup", async () => {
   await opened.close();
 });
 
-test("an error shows what the first requests were answered with, as text", () =>
+test("an error shows the responses to its first requests, as text", () =>
   reading("findings", {}, async (page) => {
     const row = page.locator("tr", { hasText: "pool exhausted" });
     const samples = row.locator("details");
@@ -278,7 +278,7 @@ test("an error shows what the first requests were answered with, as text", () =>
     expect(await text(image)).toContain("Status 200 at 1:01 · 20.5 kB of binary data");
   }));
 
-test("a number to which the load generator may have added is marked, and says by how much", () =>
+test("a number that the load generator may have increased is marked, with its uncertainty", () =>
   reading("failing", {}, async (page) => {
     const headline = page.locator("section.headline");
     const numbers = await headline.locator("dl > div dd:nth-child(2)").allInnerTexts();
@@ -305,7 +305,7 @@ test("a number to which the load generator may have added is marked, and says by
     expect(await page.locator("tr.more tbody tr", { hasText: "Service" }).innerText()).not.toContain("~");
   }));
 
-test("what was looked at stands in a table, and what was not observed is named", () =>
+test("a table shows the resources, and names those that were not observed", () =>
   reading("findings", {}, async (page) => {
     const row = (name: string) => page.getByTestId("resource").filter({ hasText: name });
     const cells = async (name: string) => (await row(name).locator("th, td").allInnerTexts()).map((cell) => cell.replace(/\s+/g, " ").trim());
@@ -339,7 +339,7 @@ async function foot(page: Page, panel: string, at: number, seconds: number): Pro
   }, at / seconds);
 }
 
-test("metrics of the test and parts by tags have their tables", () =>
+test("custom metrics and parts by tags have tables", () =>
   reading("healthy", {}, async (page) => {
     const rows = page.locator("[data-testid=metric]");
     expect(await rows.count()).toBe(5);
@@ -358,7 +358,7 @@ test("metrics of the test and parts by tags have their tables", () =>
     await without.close();
   }));
 
-test("a change stands on the charts and in words, for a picked request only its own", () =>
+test("a change is shown on the charts and in words; a selected request shows only its own", () =>
   reading("findings", {}, async (page) => {
     const events = page.getByRole("list", { name: "Events" });
     const ink = [77, 91, 103, 255];
@@ -381,27 +381,27 @@ test("a change stands on the charts and in words, for a picked request only its 
     expect(await interval(page)).toBe("2:30 – 3:00");
   }));
 
-test("what was queued for, sent again, and failed by a step is told", () =>
+test("queueing, retried requests, and failures by a step are shown", () =>
   reading("findings", {}, async (page) => {
     await page.locator("[data-testid=row]", { hasText: "Create ticket" }).locator("th button").click();
     const more = page.locator("tr.more");
     expect(await text(more)).toContain("queue");
     expect(await text(more)).toContain("3 after an idle close");
-    expect(await text(page.locator("section.facts"))).toContain("3 requests sent again after an idle close");
+    expect(await text(page.locator("section.facts"))).toContain("3 requests retried after an idle close");
     expect(await text(page.locator(".key"))).toContain("waiting for a connection");
     await page.getByRole("tab", { name: /Groups/ }).click();
     await page.locator("[data-testid=row] th button").click();
     expect(await text(more)).toContain("a step failed");
   }));
 
-test("a page without a run says what to do", async () => {
+test("a page without a run shows a remedy", async () => {
   const opened = await browser.newPage();
   await opened.goto(new URL("../dist/index.html", import.meta.url).href);
   expect(await opened.getByRole("alert").innerText()).toContain("Recreate it with `loadstone report`");
   await opened.close();
 });
 
-test("a request that is picked in the table has the charts to itself", () =>
+test("a request that is selected in the table replaces all others on the charts", () =>
   reading("healthy", {}, async (page) => {
     const pick = page.locator("button.pick").first();
     const name = await pick.getAttribute("title");
@@ -447,14 +447,14 @@ test("a flame graph shows where the CPU time goes, can be searched and enlarged,
     const frames = section.locator("svg g.frame");
     const wide = (name: string) => section.locator(`svg g.frame[name="${name}"] rect`).evaluate((rect) => rect.getBoundingClientRect().width);
     await expect.poll(async () => (await wide("hash crypto.mjs:8")) / (await wide("node:8080"))).toBeCloseTo(9.4 / 16.4, 2);
-    const told = await section.locator('svg g.frame[name="hash crypto.mjs:8"] title').textContent();
-    expect(told).toMatch(/9\.40 ms of each request, 57\.3 %; \+6\.30 ms while work waits/);
+    const title = await section.locator('svg g.frame[name="hash crypto.mjs:8"] title').textContent();
+    expect(title).toMatch(/9\.40 ms of each request, 57\.3 %; \+6\.30 ms while work waits/);
     const rows = section.getByTestId("function");
     expect(await text(rows.first())).toMatch(/hash crypto\.mjs:8\s*below createTicket tickets\.mjs:14\s+6\.20 ms\s+3\.10 ms\s+9\.40 ms\s+\+6\.30 ms/);
 
     await section.getByRole("searchbox").fill("createticket");
     await section.getByText(/65\.9\s%\s*of the time/).waitFor();
-    // What has no meaning as a pattern is looked for as it is.
+    // A search term that is no valid pattern is matched literally.
     await section.getByRole("searchbox").fill("hash (");
     await section.getByText(/0\s%\s*of the time/).waitFor();
     await section.getByRole("searchbox").fill("");

@@ -1,4 +1,4 @@
-// Pictures of the page in its states, to be looked at: `npm run shots`, then open shots/. LOADSTONE_SHOTS picks by name.
+// Pictures of the page in its states, for visual inspection: `npm run shots`, then open shots/. LOADSTONE_SHOTS selects them by name.
 
 import { mkdirSync } from "node:fs";
 import { expect, test } from "vitest";

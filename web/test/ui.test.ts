@@ -1,4 +1,4 @@
-// `loadstone ui` itself, in a real browser: a run started from its form, watched, stopped, noted, laid over another.
+// `loadstone ui` in a real browser: a run is started from its form, watched, stopped, noted, overlaid.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { launch } from "./browser.ts";
+import { mistakes, type Typed } from "./types.ts";
 
 const BINARY = process.env.LOADSTONE_BINARY ?? fileURLToPath(new URL("../../target/debug/loadstone", import.meta.url));
 const SECRET = "s3cret-of-the-form";
@@ -73,7 +74,7 @@ afterEach(async () => {
   expect(complaints).toEqual([]);
 });
 
-/** Starts the shop from its form, with other values where given. */
+/** Starts the shop from its form, with the given values. */
 async function start(values: Record<string, string>) {
   await page.getByRole("button", { name: "Run …" }).click();
   await page.getByLabel("apiKey").fill(SECRET);
@@ -81,16 +82,21 @@ async function start(values: Record<string, string>) {
   await page.getByRole("button", { name: "Run", exact: true }).click();
 }
 
+/** The response of the server to a path, with the type that the page expects. */
+async function served(path: string, type: string, module: Typed["module"] = "generated/report"): Promise<Typed> {
+  return { value: await page.evaluate(async (path) => (await fetch(`/api/${path}`)).json(), path), type, module };
+}
+
 const rows = () => page.locator("[data-run]");
 const shot = async (name: string) => { if (process.env.LOADSTONE_SHOTS) await page.screenshot({ path: `shots/ui-${name}.png` }); };
 
-/** Everything in the folder, as text. */
+/** The content of all files in the folder. */
 function filesBelow(path: string): string {
   const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files.map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8")).join("\n");
 }
 
-test("a form shows what its test declares, and says what the test refuses", async () => {
+test("a form shows what its test declares, and the errors of rejected values", async () => {
   expect(await page.locator("pre").innerText()).toContain("broken.load.ts:1:");
   await page.getByRole("button", { name: "Run …" }).click();
   expect(await page.getByLabel("rate").inputValue()).toBe("20");
@@ -116,7 +122,7 @@ test("a form shows what its test declares, and says what the test refuses", asyn
   expect(await page.getByLabel("runTime").getAttribute("aria-invalid")).toBe("true");
 });
 
-test("an empty field that needs a value says so, and nothing starts", async () => {
+test("an empty field that needs a value has an error, and nothing starts", async () => {
   await page.getByRole("button", { name: "Run …" }).click();
   expect(await page.getByText("1 value is missing").count()).toBe(1);
   expect(await page.getByText("Enter a value").count()).toBe(0);
@@ -148,7 +154,7 @@ test("a run is started, watched, stopped and found again", async () => {
   expect(filesBelow(folder)).not.toContain(SECRET);
 });
 
-test("a search starts from its form as it stands, and can be stopped", async () => {
+test("a search starts from its unchanged form, and can be stopped", async () => {
   await page.getByRole("button", { name: "Run …" }).click();
   await page.getByText("Capacity", { exact: true }).click();
   expect(await page.getByLabel("objective").getAttribute("placeholder")).toBe("response time p95 below 30s");
@@ -160,12 +166,17 @@ test("a search starts from its form as it stands, and can be stopped", async () 
   expect(filesBelow(folder)).not.toContain(SECRET);
 });
 
-test("runs wait their turn; two of them are laid over each other, noted, and one is deleted", async () => {
+test("runs wait in the queue; two of them are overlaid, noted, and one is deleted", async () => {
   await start({ runTime: "3s" });
   await expect.poll(() => page.getByText("apiKey = •••").count(), SLOW).toBe(1);
   await start({ runTime: "2s", rate: "40" });
   await expect.poll(() => page.locator("ol li.waiting").count(), SLOW).toBe(1);
+  expect(mistakes([await served("tests", "TestFile[]", "generated/ui"), await served("queue", "QueueRow[]", "generated/ui")])).toEqual([]);
   await expect.poll(async () => (await rows().allInnerTexts()).filter((row) => /Valid|Suspect|Invalid/.test(row)).length, SLOW).toBe(2);
+  const list = await served("runs", "RunRow[]");
+  const [first, second] = (list.value as { id: string }[]).map((run) => run.id);
+  const comparison = await served(`comparisons/${second}/${first}`, "AnswerSource", "answers/source");
+  expect(mistakes([list, await served(`runs/${first}`, "ReportView"), comparison])).toEqual([]);
 
   for (const box of await page.getByRole("checkbox", { name: /Overlay Shop/ }).all()) await box.check();
   await page.getByRole("link", { name: "Overlay these two" }).click();
@@ -189,6 +200,7 @@ test("runs wait their turn; two of them are laid over each other, noted, and one
   await page.getByRole("button", { name: /Delete Shop/ }).click();
   await page.getByRole("button", { name: "Delete for good" }).click();
   await expect.poll(() => readdirSync(join(folder, "runs")).length, SLOW).toBe(1);
+  expect(mistakes([await served("trends/Shop", "AnswerSource", "answers/source")])).toEqual([]);
 });
 
 test("an address without the token is read-only", async () => {

@@ -1,20 +1,20 @@
-//! Quantiles where some times are only known to exceed what was seen.
+//! Quantiles of censored times: some times are only known to exceed a lower bound.
 //!
-//! A request that timed out or was cut off at the end of the run took at least as long as it was given. Leaving it out, or
-//! counting it as if its response had come then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier,
-//! "Nonparametric Estimation from Incomplete Observations", JASA 1958) uses it for exactly what it says. Without censored
-//! times it is the nearest-rank quantile.
+//! A request that timed out or was cut off at the end of the run took at least as long as it was observed. Leaving it out, or counting it
+//! as if its response had arrived then, makes a slow target look fast. The product-limit estimator (Kaplan and Meier, "Nonparametric
+//! Estimation from Incomplete Observations", JASA 1958) uses exactly the information that the lower bound carries. Without censored times
+//! it equals the nearest-rank quantile.
 
 use loadstone_metrics::{Histogram, SeriesSlice};
 
-/// The times of a series, some of which it did not see the end of.
+/// The times of a series, some of them censored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CensoredTimes<'a> {
-    /// All that ended, timed-out ones with the time they were given.
+    /// All requests that ended. Timed-out ones count with their time limit.
     pub(crate) ended: &'a Histogram,
-    /// Lower bounds: timed-out ones (these are in `ended` too) and interrupted ones (these are not).
+    /// Lower bounds: timed-out requests (also in `ended`) and interrupted requests (not in `ended`).
     pub(crate) censored: &'a Histogram,
-    /// The part of `ended` that failed; timed-out ones are among them.
+    /// The part of `ended` that failed, including timed-out requests.
     pub(crate) failed: &'a Histogram,
 }
 
@@ -23,14 +23,14 @@ pub(crate) struct CensoredTimes<'a> {
 pub(crate) enum Quantile {
     /// Seconds.
     Known(f64),
-    /// It lies beyond the longest wait: only this lower bound is known. Seconds.
+    /// The quantile lies beyond the longest wait, so only this lower bound is known. Seconds.
     Beyond(f64),
     NoData,
 }
 
-/// The quantile of all journeys of a flow: those still open, and those given up, stand behind all that finished. That is exact where
-/// they do take longer, and never too low. The product-limit estimator would not do here: in a queue that grows, what is open at the
-/// end is what started last and takes longest. `open`: lower bounds of the times of those that did not finish.
+/// The quantile of all journeys of a flow. Open journeys and journeys that were given up rank behind all that finished. This is exact where
+/// they do take longer, and never too low. The product-limit estimator is unsuitable here: in a growing queue, the journeys that are open
+/// at the end started last and take longest. `open`: lower bounds of the times of journeys that did not finish.
 pub(crate) fn behind(finished: &Histogram, open: &Histogram, q: f64) -> Quantile {
     let all = finished.count() + open.count();
     if all == 0 {
@@ -51,12 +51,12 @@ impl<'a> CensoredTimes<'a> {
         Self { ended: &series.response, censored: &series.censored, failed: &series.failed_response }
     }
 
-    /// Service times of a series. `failed` only tells which of a bucket timed out, so those stand for it.
+    /// Service times of a series. `failed` only shows which requests of a bucket timed out, so the timed-out times serve as `failed`.
     pub(crate) fn service(series: &'a SeriesSlice) -> Self {
         Self { ended: &series.service, censored: &series.service_censored, failed: &series.service_timed_out }
     }
 
-    /// The longest, which is only a bound where the longest wait was cut off.
+    /// The longest time. It is only a bound where the longest wait was cut off.
     pub(crate) fn longest(&self) -> Quantile {
         match (self.ended.is_empty(), self.censored.is_empty()) {
             (true, true) => Quantile::NoData,
@@ -67,8 +67,9 @@ impl<'a> CensoredTimes<'a> {
         }
     }
 
-    /// The mean, in seconds; `None`: nothing ended. Where waits were cut off, it is the restricted mean (Irwin, "The standard error of an estimate of
-    /// expectation of life", 1949): the area below the product-limit curve up to the longest wait, so that each counts for as long as it was seen.
+    /// The mean, in seconds; `None`: nothing ended. With censored times, it is the restricted mean (Irwin, "The standard error of an
+    /// estimate of expectation of life", 1949): the area below the product-limit curve up to the longest wait, so that each request counts
+    /// for as long as it was observed.
     pub(crate) fn mean(&self) -> Option<f64> {
         if self.censored.is_empty() || self.ended.is_empty() {
             return self.ended.mean().map(|ns| ns / 1e9);
@@ -87,7 +88,7 @@ impl<'a> CensoredTimes<'a> {
         Some((area + survival * (longest - before) as f64) / 1e9)
     }
 
-    /// Samples that the quantile rests on.
+    /// The number of samples behind a quantile.
     pub(crate) fn count(&self) -> u64 {
         self.ended.count()
     }
@@ -99,8 +100,8 @@ impl<'a> CensoredTimes<'a> {
         product_limit(&self.steps(), q, self.ended.max().max(self.censored.max()))
     }
 
-    /// `(value, ended then, censored then)` per bucket, ascending. Which of a bucket's `ended` had timed out is known from
-    /// being both failed and censored; a bucket in which other failures and interrupted requests meet is read as timeouts.
+    /// `(value, ended there, censored there)` per bucket, ascending. Requests that are both failed and censored timed out. In a bucket with
+    /// other failures and interrupted requests, these count as timeouts.
     fn steps(&self) -> Vec<(u64, u64, u64)> {
         let mut steps: Vec<(u64, u64, u64, u64)> = Vec::new();
         let mut bars = [self.ended.bars().peekable(), self.censored.bars().peekable(), self.failed.bars().peekable()];
@@ -151,8 +152,8 @@ mod tests {
         histogram
     }
 
-    /// The worked example of the Kaplan–Meier article's kind: remission times of 6-MP patients (Freireich et al., 1963), whose
-    /// survival at 6, 7, 10, 13, 16, 22 and 23 weeks is published as 0.857, 0.807, 0.753, 0.690, 0.627, 0.538 and 0.448.
+    /// A worked example for the Kaplan–Meier estimator: remission times of 6-MP patients (Freireich et al., 1963), whose survival at 6, 7,
+    /// 10, 13, 16, 22 and 23 weeks is published as 0.857, 0.807, 0.753, 0.690, 0.627, 0.538 and 0.448.
     #[test]
     fn reproduces_a_published_survival_curve() {
         let relapsed = [6, 6, 6, 7, 10, 13, 16, 22, 23];
@@ -165,7 +166,8 @@ mod tests {
         assert_eq!(times.quantile(0.6), Quantile::Beyond(35e-9));
     }
 
-    /// Of the same patients: 6 + 0.857 + 3 · (0.807 + 0.753 + 0.690) + 6 · 0.627 + 0.538 + 12 · 0.448 weeks, as survival packages print it.
+    /// For the same patients: 6 + 0.857 + 3 · (0.807 + 0.753 + 0.690) + 6 · 0.627 + 0.538 + 12 · 0.448 weeks, as survival packages print
+    /// it.
     #[test]
     fn the_restricted_mean_is_the_area_below_a_published_survival_curve() {
         let ended = histogram([6, 6, 6, 7, 10, 13, 16, 22, 23]);
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn interrupting_requests_does_not_move_the_mean() {
-        // Times of 1 to 100 ms evenly, of which each third is cut off at a moment that has nothing to do with it.
+        // Uniform times of 1 to 100 ms, of which every third is cut off at an independent time.
         let (mut ended, mut interrupted, mut plain) = (Histogram::new(), Histogram::new(), 0);
         for n in 0..30_000u64 {
             let (time, cut) = ((1 + n % 100) * 1_000_000, (1 + n * 7_919 % 113) * 1_000_000);
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_timed_out_counts_for_as_long_as_it_was_given() {
+    fn a_request_that_timed_out_counts_with_its_time_limit() {
         // 97 of 1 to 97 ns and three of 400.
         let (ended, timed_out) = (histogram((1..=97).chain([400; 3])), histogram([400; 3]));
         let mean = CensoredTimes { ended: &ended, censored: &timed_out, failed: &timed_out }.mean().unwrap();
@@ -212,12 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn open_journeys_stand_behind_all_that_finished() {
+    fn open_journeys_rank_behind_all_that_finished() {
         // 75 finished in 1 to 75 ns, 25 have been open for 5 ns: their times are 5 ns or more.
         let (finished, open) = (histogram(1..=75), histogram([5; 25]));
         assert_eq!(behind(&finished, &open, 0.5), Quantile::Known(50e-9));
         assert_eq!(behind(&finished, &open, 0.75), Quantile::Known(75e-9));
-        // The 76th of the hundred is one of the open; with all of them at their bound it would be 51 ns.
+        // The 76th of the hundred is an open journey; with all of these at their bound it would be 51 ns.
         assert_eq!(behind(&finished, &open, 0.76), Quantile::Beyond(51e-9));
         assert_eq!(behind(&finished, &histogram([]), 1.0), Quantile::Known(75e-9));
         assert_eq!(behind(&histogram([]), &open, 0.5), Quantile::Beyond(5e-9));
@@ -225,7 +227,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the open ones come to take: the value is not below the truth, and the bound not above it.
+        /// However long the open journeys take: the value is not below the truth, and the bound is not above it.
         #[test]
         fn never_too_low_and_never_a_wrong_bound(
             finished in proptest::collection::vec(1u64..500, 0..80), open in proptest::collection::vec((1u64..400, 0u64..100), 0..40), q in 0.01f64..0.99

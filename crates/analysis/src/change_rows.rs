@@ -1,4 +1,4 @@
-//! What changed in time, as rows that pages and other tools can draw.
+//! Changes during the run, as rows that pages and other tools can draw.
 
 use loadstone_metrics::SeriesKind;
 
@@ -8,7 +8,7 @@ use crate::facts::signal_moves;
 use crate::facts::timeline::TimelineOf;
 use crate::{ChangeRow, ChangedThing};
 
-/// Signals that are listed for each instant.
+/// The maximum number of signals that are listed for a change.
 const SIGNALS_MAX: usize = 5;
 const ROWS_MAX: usize = 50;
 
@@ -19,7 +19,7 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<ChangeRow> {
         let (failed, count) = failing.while_failing;
         let before = (failing.failed - failed) as f64 / (failing.count - count).max(1) as f64;
         Some(ChangeRow {
-            of: thing(Some(failing.key.kind)),
+            of: changed_thing(Some(failing.key.kind)),
             scenario: failing.key.scenario.to_string(),
             group: failing.key.group.to_string(),
             name: failing.key.name.to_string(),
@@ -65,7 +65,7 @@ fn of_times(change: &Change) -> ChangeRow {
         TimelineOf::Flow(_) => None,
     };
     ChangeRow {
-        of: thing(change.of.kind()),
+        of: changed_thing(change.of.kind()),
         scenario: key.map_or_else(String::new, |key| key.scenario.to_string()),
         group: key.map_or_else(String::new, |key| key.group.to_string()),
         name: change.of.name().to_owned(),
@@ -80,7 +80,7 @@ fn of_times(change: &Change) -> ChangeRow {
     }
 }
 
-fn thing(kind: Option<SeriesKind>) -> ChangedThing {
+fn changed_thing(kind: Option<SeriesKind>) -> ChangedThing {
     match kind {
         Some(SeriesKind::Group) => ChangedThing::Group,
         Some(SeriesKind::Iteration) => ChangedThing::Scenario,

@@ -1,19 +1,19 @@
-//! The whole verdict on a run.
+//! The verdict on a run.
 
 use loadstone_run_directory::Run;
 
 use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;
-use crate::summary::{Numbers, Told};
+use crate::summary::{Conclusions, Numbers};
 use crate::validity::{CheckInput, RunStage};
 use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, profile_rows, resources, span_rows, thresholds, validity};
 
-/// Everything that can be said about a run, finished, killed or still going on. The same run gives the same summary.
+/// Concludes everything from a run that is finished, killed or in progress. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
     let tally = RunTally::of(&run.slices);
     let doubts = DoubtTally::of(&run.plan, &run.slices, |_| true);
     let mut numbers = Numbers::of(run, &tally);
-    doubt::put_into(&mut numbers, &tally, &doubts);
+    doubt::mark_numbers(&mut numbers, &tally, &doubts);
     let (evaluated, threshold_samples) = thresholds::judged(run);
     let (thresholds, undecided) = doubt::decided(run, &tally, evaluated);
     let input = CheckInput {
@@ -32,7 +32,7 @@ pub fn conclude(run: &Run) -> Summary {
     let validity = validity::judge(&input);
     let facts = Facts::of(run, &tally, &validity);
     let findings = findings::find(&facts);
-    let told = Told {
+    let conclusions = Conclusions {
         signals: moved::rows(&run.signals, &findings),
         changes: change_rows::of(&facts),
         resources: resources::rows(&facts),
@@ -40,5 +40,5 @@ pub fn conclude(run: &Run) -> Summary {
         profiles: profile_rows::of(&facts),
         verdict: Verdict { validity, thresholds, findings },
     };
-    numbers.into_summary(&run.info, &run.plan.name, told)
+    numbers.into_summary(&run.info, &run.plan.name, conclusions)
 }

@@ -11,44 +11,45 @@ use crate::time_stats::TimeStats;
 /// One flow over the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct FlowTally {
-    /// Counts of the whole run; levels of the last slice.
+    /// Counts of the whole run; backlogs of the last slice.
     pub merged: FlowSlice,
     pub backlog_max: u64,
     /// End of the slice with `backlog_max`.
     pub backlog_max_at: Nanos,
-    /// The longest that any journey had been open at the end of a slice.
+    /// The longest time that any journey had been open at the end of a slice.
     pub oldest_max_ns: u64,
     pub oldest_max_at: Nanos,
     /// Backlog at the end of the slice in which the load ended.
     pub open_at_load_end: Option<u64>,
     /// By stage, in the order of `merged.stages`.
     pub stage_backlog_max: Vec<u64>,
-    /// Begin of the first and end of the last slice in which a journey started.
+    /// Start of the first and end of the last slice in which a journey started.
     started_span: Option<(Nanos, Nanos)>,
     finished_span: Option<(Nanos, Nanos)>,
 }
 
 /// A flow in the summary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowRow {
     pub name: String,
     pub started: u64,
     pub finished: u64,
-    /// Given up: the timeout passed without a finish.
+    /// Journeys whose timeout passed before they finished.
     pub timed_out: u64,
     /// Open at the end of the last slice.
     pub open: u64,
-    /// Finishes that came after the timeout.
+    /// Finishes after the timeout.
     pub late: u64,
     pub duplicates: u64,
-    /// Keys that finished or reached a stage without ever having started.
+    /// Keys that finished or reached a stage without a start.
     pub unmatched: u64,
-    /// Of these, such as may be repeats for journeys that were forgotten.
+    /// Part of `unmatched`: keys that may be repeats of forgotten journeys.
     #[serde(default)]
     pub unclear: u64,
     /// Starts beyond the limit on open journeys.
     pub unfollowed: u64,
-    /// Ended journeys beyond the limits on what is remembered.
+    /// Ended journeys that were discarded because of the limit on remembered journeys.
     pub forgotten: u64,
     /// Per second, from the first to the last slice in which any started, or finished.
     pub start_rate: f64,
@@ -58,37 +59,39 @@ pub struct FlowRow {
     pub stages: Vec<FlowStageRow>,
     pub backlog_max: u64,
     pub backlog_max_at_seconds: f64,
-    /// The longest that any journey had been open at the end of a second. Seconds.
+    /// The longest time that any journey had been open at the end of a second. Seconds.
     pub oldest_max: f64,
     pub oldest_max_at_seconds: f64,
     /// Finished journeys that were overtaken by one that started later.
     pub overtaken: u64,
     /// `overtaken` / `finished`; 0 when none finished.
     pub overtaken_share: f64,
-    /// How much later the latest starter that overtook had started: the worst of all. Seconds.
+    /// The largest difference between the start of an overtaken journey and the start of the journey that overtook it. Seconds.
     pub overtaken_worst: Option<f64>,
-    /// What became of the journeys that were open when the load ended; `None` when the run ended with its load.
+    /// The journeys that were open when the load ended; `None` when the run ended with its load.
     pub drain: Option<FlowDrain>,
 }
 
-/// After the load.
+/// The journeys after the end of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowDrain {
     pub load_end_seconds: f64,
     /// At the end of the second in which the load ended.
     pub open: u64,
-    /// From the end of the load to the last finish; `None` when journeys were left open.
+    /// From the end of the load to the last finish; `None` when journeys remained open.
     pub seconds: Option<f64>,
-    /// Still open when the run ended.
+    /// Open when the run ended.
     pub left: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowStageRow {
     pub name: String,
     /// Journeys that reached it.
     pub reached: u64,
-    /// Open journeys that have reached it and no later one, at the end of the last slice.
+    /// Open journeys that have reached this stage and no later one, at the end of the last slice.
     pub backlog: u64,
     pub backlog_max: u64,
     /// From a journey's start until it reached the stage.
@@ -122,8 +125,8 @@ impl FlowTally {
         }
     }
 
-    /// Lower bounds of the times of all that did not finish. A run that was killed, or is still going on, has not recorded how long
-    /// those have been open: nothing is known of them but that they are.
+    /// Lower bounds of the times of all journeys that did not finish. The record of a run that was killed or is in progress does not have
+    /// the age of open journeys: their lower bound is 0.
     fn unfinished(&self, known: &Histogram, unknown: u64) -> Histogram {
         let mut bounds = known.clone();
         bounds.record_n(0, unknown);
@@ -170,16 +173,16 @@ impl FlowTally {
     }
 
     fn stages(&self, unknown: u64) -> Vec<FlowStageRow> {
-        // Of the open journeys whose age is unknown, those that stand at this stage or a later one have reached it.
-        let standing: Vec<u64> = self.merged.stages.iter().map(|stage| stage.backlog).collect();
+        // Of the open journeys whose age is unknown, those at this stage or a later one have reached it.
+        let backlogs: Vec<u64> = self.merged.stages.iter().map(|stage| stage.backlog).collect();
         let row = |(index, stage): (usize, &loadstone_metrics::FlowStageSlice)| {
-            let not_there = unknown.saturating_sub(standing[index..].iter().sum());
+            let not_reached = unknown.saturating_sub(backlogs[index..].iter().sum());
             FlowStageRow {
                 name: stage.name.to_string(),
                 reached: stage.time.count(),
                 backlog: stage.backlog,
                 backlog_max: self.stage_backlog_max.get(index).copied().unwrap_or(0),
-                time: flow_stats(&stage.time, &self.unfinished(&stage.censored, not_there)),
+                time: flow_stats(&stage.time, &self.unfinished(&stage.censored, not_reached)),
             }
         };
         self.merged.stages.iter().enumerate().map(row).collect()

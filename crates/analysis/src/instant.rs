@@ -1,4 +1,4 @@
-//! Instants of a run as people read them off a chart.
+//! Times of a run in the format of a chart, and lists of names.
 
 /// `0:20`, `12:05`, `1:02:05`: hours, minutes and seconds since the run began.
 pub(crate) fn clock(seconds: f64) -> String {

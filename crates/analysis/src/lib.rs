@@ -1,9 +1,9 @@
-//! What can be concluded from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
+//! Conclusions from a run. Pure: no I/O, no clock, no async; the same run always gives the same verdict.
 //!
-//! Read [`Verdict`] first, then [`Summary`] (the numbers; every surface shows these and no others). [`conclude`] makes them of a
-//! run that is over; [`LiveAnalysis`] follows one that is not, and [`Provisional`] is what it shows so far of its system. `facts` holds what a run
-//! shows about its system, computed once; the rules in `findings` read facts, and nothing else, to say what limits it. Definitions:
-//! docs/metrics.md, docs/validity.md and docs/findings.md.
+//! Read [`Verdict`] first, then [`Summary`] (all the numbers that any surface shows). [`conclude`] computes them for a run that is over.
+//! [`LiveAnalysis`] follows a run in progress, and [`Provisional`] has its findings so far. `facts` holds facts about the system under
+//! test, computed once. The rules in `findings` read only facts and report what limits the system. Definitions: docs/metrics.md,
+//! docs/validity.md and docs/findings.md.
 
 mod capacity;
 mod censored;
@@ -11,8 +11,6 @@ mod change_rows;
 mod comparison;
 mod conclude;
 mod doubt;
-#[cfg(test)]
-mod draws;
 mod evidence;
 mod experiment;
 mod facts;
@@ -20,7 +18,6 @@ mod finding;
 mod findings;
 mod flows;
 mod instant;
-mod interval;
 mod live;
 mod load_time;
 mod model;
@@ -31,16 +28,14 @@ mod profile_rows;
 mod provisional;
 mod remark;
 mod resources;
-mod robust;
 mod run_trend;
-mod shift;
 mod span_rows;
+mod statistics;
 mod summary;
 mod table;
 mod tally;
 mod thresholds;
 mod time_stats;
-mod trend;
 mod validity;
 
 pub use capacity::{
@@ -59,20 +54,22 @@ pub use experiment::{
 };
 pub use finding::rule::Rule;
 pub use finding::{
-    Alternative, Finding, FindingProof, Findings, MissingKnowledge, ProofState, Quantity, QuantityUnit, Remark, RemarkKind, RuleId, Subject,
+    Alternative, Confidence, Evidence, Finding, FindingProof, Findings, MissingKnowledge, ProofState, Quantity, QuantityUnit, Remark,
+    RemarkKind, RuleId, Subject,
 };
 pub use findings::rules;
 pub use flows::{FlowDrain, FlowRow, FlowStageRow, FlowTally};
 pub use live::{LiveAnalysis, LiveStatus, LiveTimes};
 pub use model::{
-    ChangeRow, ChangedThing, CheckRow, Confidence, ErrorRow, ErrorSample, Evidence, Grade, ProfiledStack, RequestRow, RequestSpans,
-    ResourceKind, ResourceRow, ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult,
-    ThresholdState, Validity, ValidityCheck, Verdict,
+    ChangeRow, ChangedThing, CheckRow, ErrorRow, ErrorSample, Grade, ProfiledStack, RequestRow, RequestSpans, ResourceKind, ResourceRow,
+    ResourceUse, RunTotals, RuntimeProfile, SignalRow, SpanRow, Summary, TaggedRow, ThresholdResult, ThresholdState, Validity,
+    ValidityCheck, Verdict,
 };
 pub use own_metrics::{MetricRow, in_unit};
-pub use percentile::{LISTED, SAMPLES_BEYOND_MIN, samples_needed};
+pub use percentile::LISTED;
 pub use provisional::{Provisional, WithdrawnFinding};
 pub use run_trend::{RunTrend, TrendInput, TrendMetric, TrendNumbers, TrendRun, TrendSeries, TrendStep};
+pub use statistics::{SAMPLES_BEYOND_MIN, samples_needed};
 pub use table::totals_table;
 pub use tally::{LeafTally, RunTally, SeriesTally, SliceTotals, WorkerTally};
 pub use thresholds::{ThresholdFailure, Thresholds, evaluate};

@@ -1,4 +1,4 @@
-//! A run in progress: cheap numbers for a progress line, thresholds and validity.
+//! A run in progress: numbers for a progress line, thresholds and validity, at low cost.
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,12 @@ use loadstone_run_directory::{AgentInfo, HostFacts, RunInfo, SignalSeries};
 use crate::censored::CensoredTimes;
 use crate::doubt::{self, DoubtTally};
 use crate::percentile::stats;
-use crate::summary::{Numbers, Told};
+use crate::summary::{Conclusions, Numbers};
 use crate::thresholds::{ThresholdFailure, Thresholds};
 use crate::validity::{self, CheckInput, RunStage};
 use crate::{Findings, Grade, RunTally, RunTotals, Summary, ThresholdResult, TimeStats, Validity, Verdict};
 
-/// Follows a run slice by slice. A push costs as much as the slice, whatever came before.
+/// Follows a run slice by slice. The cost of a push depends on the slice, not on the length of the run.
 #[derive(Debug)]
 pub struct LiveAnalysis {
     plan: TestPlan,
@@ -27,7 +27,7 @@ pub struct LiveAnalysis {
     recent: VecDeque<Recent>,
 }
 
-/// Response times in a progress line. Seconds; nearest rank, however few samples there are.
+/// Response times in a progress line. Seconds; nearest rank, regardless of the number of samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LiveTimes {
     pub p50: Option<f64>,
@@ -35,19 +35,19 @@ pub struct LiveTimes {
     pub p99: Option<f64>,
 }
 
-/// What a progress line shows.
+/// The content of a progress line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveStatus {
     /// End of the last slice. Seconds since the run began.
     pub seconds: f64,
-    /// Open load, over the last seconds: arrivals per second that came due, and that started. `None` without open load.
+    /// Open load, over the last seconds: arrivals per second that were due, and that started. `None` without open load.
     pub rate_asked: Option<f64>,
     pub rate_achieved: Option<f64>,
     /// Requests ended per second, over the last seconds.
     pub request_rate: f64,
     /// At the end of the last slice.
     pub users_active: u64,
-    /// Closed load: users that the profile wants. 0 without closed load.
+    /// Closed load: users that the profile asks for. 0 without closed load.
     pub users_asked: u64,
     /// Arrivals that wait for a free user.
     pub waiting: u64,
@@ -56,7 +56,7 @@ pub struct LiveStatus {
     /// Failed share of the requests of the last seconds, 0 to 1.
     pub failure_share: f64,
     pub totals: RunTotals,
-    /// The worst of the checks that can be judged so far.
+    /// The worst grade of the checks that can be judged so far.
     pub grade: Grade,
     pub thresholds: Vec<ThresholdResult>,
 }
@@ -72,7 +72,7 @@ struct Recent {
 }
 
 impl LiveAnalysis {
-    /// Slices that "the last seconds" are.
+    /// Number of slices in "the last seconds".
     pub const RECENT: usize = 5;
 
     pub fn new(plan: &TestPlan, host: &HostFacts) -> Self {
@@ -88,13 +88,13 @@ impl LiveAnalysis {
         }
     }
 
-    /// The same of a run over a fleet.
+    /// Sets the agents of a run over a fleet.
     #[must_use]
     pub fn over(self, agents: Vec<AgentInfo>) -> Self {
         Self { agents, ..self }
     }
 
-    /// Takes one merged slice; returns thresholds that have just become certain to fail. One with `abort` asks to stop the run.
+    /// Takes one merged slice. Returns thresholds that have just become certain to fail. A failed threshold with `abort` stops the run.
     pub fn push(&mut self, slice: &Snapshot) -> Vec<ThresholdFailure> {
         let mut recent = Recent {
             response: Histogram::new(),
@@ -118,7 +118,7 @@ impl LiveAnalysis {
         self.thresholds.push(slice)
     }
 
-    /// Takes readings; returns thresholds that have just become certain to fail, as [`LiveAnalysis::push`] does.
+    /// Takes readings. Returns thresholds that have just become certain to fail, as [`LiveAnalysis::push`] does.
     pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<ThresholdFailure> {
         self.thresholds.push_signals(batch)
     }
@@ -176,17 +176,24 @@ impl LiveAnalysis {
         }
     }
 
-    /// All numbers so far, for a page that draws the run in progress. Without intervals, which need the whole run, and without findings, see
-    /// [`Provisional`](crate::Provisional).
+    /// All numbers so far, for a page that shows the run in progress. Without intervals, which need the whole run, and without findings:
+    /// see [`Provisional`](crate::Provisional).
     pub fn summary(&self, info: &RunInfo) -> Summary {
         let findings = Findings { findings: Vec::new(), remark: crate::Remark::so_far() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
         let mut numbers = Numbers::so_far(&self.tally);
-        doubt::put_into(&mut numbers, &self.tally, &self.doubts);
+        doubt::mark_numbers(&mut numbers, &self.tally, &self.doubts);
         numbers.into_summary(
             info,
             &self.plan.name,
-            Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict },
+            Conclusions {
+                signals: Vec::new(),
+                changes: Vec::new(),
+                resources: Vec::new(),
+                spans: Vec::new(),
+                profiles: Vec::new(),
+                verdict,
+            },
         )
     }
 

@@ -1,10 +1,10 @@
-//! When the load began and ended, and the time over which a rate is taken. Definitions: docs/metrics.md, "Counts" and "Thresholds".
+//! When the load began and ended, and the time span of a rate. Definitions: docs/metrics.md, "Counts" and "Thresholds".
 
 use std::sync::Arc;
 
 use loadstone_metrics::{LeafChange, Nanos, Snapshot};
 
-/// What is known of when each leaf asked for anything. Runs of earlier versions say nothing of it.
+/// The start and end of each leaf's load. Runs of earlier versions do not record them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LoadTimes {
     leaves: Vec<LeafTime>,
@@ -21,14 +21,14 @@ struct LeafTime {
 /// The load of one scenario, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LoadTime {
-    /// `None`: not known.
+    /// `None`: unknown.
     pub(crate) began: Option<Nanos>,
-    /// When the last of it ended; `None` while any goes on, or when it is not known.
+    /// When the last part of it ended; `None` while any part is in progress, or when it is unknown.
     pub(crate) ended: Option<Nanos>,
 }
 
 impl LoadTimes {
-    /// Takes the next slice, before anything that it holds is judged.
+    /// Takes the next slice, before any of its content is judged.
     pub(crate) fn push(&mut self, slice: &Snapshot) {
         for leaf in &slice.leaves {
             for change in &leaf.changes {
@@ -47,7 +47,7 @@ impl LoadTimes {
         }
     }
 
-    /// `None` is all scenarios together.
+    /// `None`: all scenarios together.
     pub(crate) fn of(&self, scenario: Option<&str>) -> LoadTime {
         let leaves = || self.leaves.iter().filter(|leaf| scenario.is_none_or(|name| *leaf.scenario == *name));
         let over = leaves().all(|leaf| leaf.ended.is_some());
@@ -57,21 +57,22 @@ impl LoadTimes {
 }
 
 impl LoadTime {
-    /// Whether the load went on through the whole slice.
+    /// Whether the load covered the whole slice.
     pub(crate) fn covers(self, slice: &Snapshot) -> bool {
         self.began.is_some_and(|began| began <= slice.start) && self.ended.is_none_or(|ended| slice.end <= ended)
     }
 }
 
-/// The time over which a rate is taken, and what ended in it: from the first second in which anything ended to the end of the load, and on for as
-/// long as something ended in every second. What came later, after a gap, was a straggler: its waiting says nothing of a rate.
+/// The time span of a rate, and the number of events that ended in it. It runs from the first second in which anything ended to the end of
+/// the load, and continues as long as something ended in every second. Events after a gap were stragglers: their wait is not part of the
+/// rate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RateSpan {
     start: Option<Nanos>,
     last: SpanEnd,
     counted: u64,
-    /// Came after a gap behind the load; it counts once more load follows.
-    stray: u64,
+    /// Events after the load and a gap. They count once more load follows.
+    stragglers: u64,
 }
 
 /// The last second that counts.
@@ -79,28 +80,28 @@ pub(crate) struct RateSpan {
 struct SpanEnd {
     start: Nanos,
     end: Nanos,
-    /// Where the load ended, if it did by then.
+    /// When the load ended, if it had ended by then.
     load_ended: Option<Nanos>,
 }
 
 impl RateSpan {
-    /// Adds a slice in which `count` ended. `load`: as known by its end.
+    /// Adds a slice in which `count` events ended. `load`: the load's times as known at the end of the slice.
     pub(crate) fn push(&mut self, (start, end): (Nanos, Nanos), count: u64, load: LoadTime) {
         if count == 0 {
             return;
         }
-        let is_behind = load.ended.is_some_and(|ended| ended <= start);
-        if is_behind && self.start.is_some() && start > self.last.end {
-            self.stray += count;
+        let is_after_load = load.ended.is_some_and(|ended| ended <= start);
+        if is_after_load && self.start.is_some() && start > self.last.end {
+            self.stragglers += count;
             return;
         }
         self.start.get_or_insert_with(|| load.began.filter(|began| (start..end).contains(began)).unwrap_or(start));
-        self.counted += count + std::mem::take(&mut self.stray);
+        self.counted += count + std::mem::take(&mut self.stragglers);
         self.last = SpanEnd { start, end, load_ended: load.ended };
     }
 
-    /// Per second; `None` without a time to divide by. `mean_ns`: what one of them took on average. What was under way when the load ended took about
-    /// that long: the rest of its second was idle.
+    /// Events per second; `None` without a time span. `mean_ns`: the average duration of one event. Events in progress when the load ended
+    /// took about that long; the rest of their second was idle.
     pub(crate) fn rate(&self, mean_ns: f64) -> Option<f64> {
         let SpanEnd { start, end, load_ended } = self.last;
         let idle_from = load_ended.filter(|ended| *ended >= start).map_or(end, |ended| ended.saturating_add(mean_ns.max(0.0) as Nanos));
@@ -123,7 +124,7 @@ mod tests {
         LoadTime { began: Some(from), ended: to }
     }
 
-    /// 50/s from second 0 to 9; what `rest` says ends later.
+    /// 50/s from second 0 to 9, then the late events in `rest`.
     fn rate_of(rest: &[(u64, u64)]) -> f64 {
         let mut span = RateSpan::default();
         (0..10).for_each(|number| span.push(second(number), 50, load(0, (number == 9).then_some(10 * S))));
@@ -132,27 +133,27 @@ mod tests {
     }
 
     #[test]
-    fn a_straggler_does_not_stretch_a_rate_and_what_drains_does() {
+    fn a_straggler_does_not_extend_the_span_of_a_rate_but_a_draining_queue_does() {
         assert_eq!(rate_of(&[]), 50.0);
         assert_eq!(rate_of(&[(24, 1)]), 50.0);
-        // Half the rate: the rest of the load takes ten seconds more.
+        // The queue takes ten more seconds to drain.
         assert_eq!(rate_of(&[10, 11, 12, 13, 14, 15, 16, 17, 18, 19].map(|number| (number, 50))), 50.0);
         assert_eq!(rate_of(&[(10, 100), (11, 100)]), 700.0 / 12.0);
     }
 
     #[test]
-    fn the_second_in_which_the_load_ends_counts_as_far_as_it_was_used() {
+    fn the_last_second_of_the_load_counts_only_as_far_as_it_was_used() {
         let mut span = RateSpan::default();
         span.push(second(0), 49, load(S / 50, None));
         span.push(second(1), 1, load(S / 50, Some(S + S / 50)));
         assert_eq!(span.rate(0.0), Some(50.0));
         assert_eq!(span.rate(0.5e9), Some(50.0 / 1.5));
-        // Never beyond what was measured.
+        // Never beyond the measured time.
         assert_eq!(span.rate(5e9), Some(50.0 / 1.98));
     }
 
     #[test]
-    fn what_ends_when_more_load_came_counts_again() {
+    fn stragglers_count_when_more_load_follows() {
         let mut span = RateSpan::default();
         span.push(second(0), 10, load(0, Some(S)));
         span.push(second(5), 10, load(0, Some(S)));
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_load_s_times_it_is_from_the_first_to_the_last() {
+    fn without_known_load_times_the_span_is_from_the_first_to_the_last_event() {
         let mut span = RateSpan::default();
         span.push(second(2), 10, LoadTime::default());
         span.push(second(5), 10, LoadTime::default());

@@ -12,6 +12,7 @@ use crate::time_stats::TimeStats;
 
 /// How far a measurement can be trusted; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     Valid,
@@ -21,6 +22,7 @@ pub enum Grade {
 
 /// One validity check. Definitions and limits: docs/validity.md.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ValidityCheck {
     /// Stable identifier: `offered-rate`, `schedule-lag`, …
     pub id: String,
@@ -36,6 +38,7 @@ pub struct ValidityCheck {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Validity {
     /// The worst of the checks.
     pub grade: Grade,
@@ -43,6 +46,7 @@ pub struct Validity {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdState {
     Passed,
@@ -56,6 +60,7 @@ pub enum ThresholdState {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ThresholdResult {
     pub threshold: Threshold,
     pub state: ThresholdState,
@@ -70,27 +75,9 @@ pub struct ThresholdResult {
     pub detail: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Confidence {
-    Low,
-    Medium,
-    High,
-}
-
-/// Series and interval that a finding rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    pub text: String,
-    /// Names of timeline series or signals to highlight.
-    pub series: Vec<String>,
-    /// Seconds since the run began.
-    pub from_seconds: f64,
-    pub to_seconds: f64,
-}
-
 /// A request, group or iteration series over the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RequestRow {
     #[serde(flatten)]
     pub key: SeriesKey,
@@ -120,6 +107,7 @@ pub struct RequestRow {
 
 /// The part of a request, group or check that carries certain tags, over the whole run. It is in its row of that name, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TaggedRow {
     pub tags: Tags,
     #[serde(flatten)]
@@ -127,6 +115,7 @@ pub struct TaggedRow {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CheckRow {
     #[serde(flatten)]
     pub key: SeriesKey,
@@ -135,6 +124,7 @@ pub struct CheckRow {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ErrorRow {
     #[serde(flatten)]
     pub key: SeriesKey,
@@ -152,6 +142,7 @@ pub struct ErrorRow {
 
 /// The answer to a request that failed, without secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ErrorSample {
     pub at_seconds: f64,
     pub status: u16,
@@ -164,6 +155,7 @@ pub struct ErrorSample {
 
 /// A signal of the system that is worth a look: a finding rests on it, or it moved during the run. docs/metrics.md says which do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SignalRow {
     /// `process:8080/cpu`, as its observer calls it.
     pub name: String,
@@ -178,6 +170,7 @@ pub struct SignalRow {
 
 /// What a [`ChangeRow`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangedThing {
     Request,
@@ -189,6 +182,7 @@ pub enum ChangedThing {
 
 /// Something that changed at an instant while the load stayed the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ChangeRow {
     pub of: ChangedThing,
     /// Of a request, group or scenario; empty of what belongs to none. Absent from the files of earlier versions.
@@ -212,6 +206,7 @@ pub struct ChangeRow {
 
 /// What kind of thing a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceKind {
     /// What the load had in flight.
@@ -235,6 +230,7 @@ pub enum ResourceKind {
 
 /// How a resource was used at some load: a row of Gregg's USE method (2013), utilisation, saturation and errors. `None`: not measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ResourceUse {
     /// Places in use, in the row's unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -252,6 +248,7 @@ pub struct ResourceUse {
 
 /// A resource on the way of the load: what was observed of it at low and at high load, or that it was not observed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ResourceRow {
     pub kind: ResourceKind,
     /// `process:8080`, `db_pool`, `sda`.
@@ -271,6 +268,7 @@ pub struct ResourceRow {
 
 /// A span of a request by where it stands, over the whole run. Times are means, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SpanRow {
     /// How many of the rows before it stand above it: 0 is an entry.
     pub depth: u32,
@@ -298,6 +296,7 @@ pub struct SpanRow {
 
 /// What the time of a request is made of, as the spans of its traces tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RequestSpans {
     pub scenario: String,
     pub name: String,
@@ -311,6 +310,7 @@ pub struct RequestSpans {
 
 /// Where the CPU time of an observed runtime's process goes, as samples of its stacks tell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RuntimeProfile {
     pub observer: String,
     pub stacks: Vec<ProfiledStack>,
@@ -326,6 +326,7 @@ pub struct RuntimeProfile {
 
 /// CPU time that requests take in one function, below the functions that called it. Seconds per request that ended, of any name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ProfiledStack {
     /// The system's own functions, the outermost first; the last is the one that ran.
     pub stack: Vec<String>,
@@ -341,6 +342,7 @@ pub struct ProfiledStack {
 
 /// The run in a handful of numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunTotals {
     pub duration_seconds: f64,
     pub requests: u64,
@@ -368,6 +370,7 @@ pub struct RunTotals {
 
 /// Every number of a run that any surface shows. `summary.json` is this, with `schema` first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
     /// Version of this schema: 2.
     pub schema: u32,
@@ -414,6 +417,7 @@ pub struct Summary {
 /// What is concluded from one run: whether the measurement was valid, whether the system met its objectives, and what limits it. Whether it is better
 /// than before takes a comparison of two runs, which is not part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Verdict {
     pub validity: Validity,
     pub thresholds: Vec<ThresholdResult>,

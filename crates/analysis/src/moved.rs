@@ -1,4 +1,5 @@
-//! The signals that a summary shows: those that findings rest on, then those that moved, by what they mean and how far. Definitions: docs/metrics.md.
+//! The signals that a summary shows: first the signals that findings use as evidence, then the signals that moved, by role and by movement.
+//! Definitions: docs/metrics.md.
 
 use loadstone_metrics::{Role, SignalKind};
 use loadstone_run_directory::SignalSeries;
@@ -7,14 +8,14 @@ use crate::facts::readings::SignalReadings;
 use crate::{Findings, SignalRow};
 
 const ROWS_MAX: usize = 8;
-/// Stretches of the run whose means tell whether a signal moved.
-const STRETCHES: usize = 10;
-/// With fewer readings, three per stretch, movement cannot be told from noise.
-const READINGS_MIN: usize = 3 * STRETCHES;
-/// Signals that moved less are left out, see [`movement`].
+/// Number of periods of the run whose means are compared to detect movement.
+const PERIODS: usize = 10;
+/// With fewer readings (three per period), movement cannot be distinguished from noise.
+const READINGS_MIN: usize = 3 * PERIODS;
+/// Signals with less movement are omitted, see [`movement`].
 const MOVEMENT_MIN: f64 = 0.1;
-/// The [`tier`] of a pool that somebody waits for.
-const WAITED_FOR: u8 = 0;
+/// The [`tier`] of a pool that has waiters.
+const TIER_OF_POOL_WITH_WAITERS: u8 = 0;
 
 pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalRow> {
     let evidence: Vec<&String> =
@@ -26,38 +27,38 @@ pub(crate) fn rows(signals: &[SignalSeries], findings: &Findings) -> Vec<SignalR
             let points: Vec<(f64, f64)> = readings.between(0.0, f64::INFINITY).filter(|(_, value)| value.is_finite()).collect();
             let place = evidence.iter().position(|name| **name == series.signal.name).unwrap_or(usize::MAX);
             let movement = movement(&points);
-            let is_shown = place < usize::MAX || movement >= MOVEMENT_MIN || is_waited_for(series, &points);
+            let is_shown = place < usize::MAX || movement >= MOVEMENT_MIN || has_waiters(series, &points);
             if is_shown { Some((place, tier(series, &points), movement, row(series, &points)?)) } else { None }
         })
         .collect();
     found.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| b.2.total_cmp(&a.2)).then_with(|| a.3.name.cmp(&b.3.name)));
-    // However much findings rest on, the pool that most wait for is among them.
-    let most_waited = found.iter().position(|(_, tier, ..)| *tier == WAITED_FOR).filter(|place| *place >= ROWS_MAX);
-    if let Some(place) = most_waited {
+    // The pool with the most waiters is always shown, regardless of the number of signals in findings.
+    let pool_with_waiters = found.iter().position(|(_, tier, ..)| *tier == TIER_OF_POOL_WITH_WAITERS).filter(|place| *place >= ROWS_MAX);
+    if let Some(place) = pool_with_waiters {
         found.swap(place, ROWS_MAX - 1);
     }
     found.into_iter().take(ROWS_MAX).map(|(.., row)| row).collect()
 }
 
-/// A pool that somebody waits for most of the time: where that began before the run did, it never moves.
-fn is_waited_for(series: &SignalSeries, points: &[(f64, f64)]) -> bool {
+/// A pool that has waiters most of the time. If the wait began before the run, the signal never moves.
+fn has_waiters(series: &SignalSeries, points: &[(f64, f64)]) -> bool {
     let waited = points.iter().filter(|(_, waiting)| *waiting >= 1.0).count();
     series.signal.role == Some(Role::PoolWaiting) && waited > points.len() / 2
 }
 
-/// How much a signal says about a limit: pools that somebody waits for, what work may wait for, then the rest of what has a meaning, then what has none,
-/// and last levels that only ever grow: totals that their exporter does not call so.
+/// How relevant a signal is for a limit: first pools with waiters, then resources that work may wait for, then other signals with a role,
+/// then signals without one. Last are gauges that only grow: totals that their exporter does not declare as counters.
 fn tier(series: &SignalSeries, points: &[(f64, f64)]) -> u8 {
     use Role::{
         EventLoopDelay, GarbageCollection, GroupThrottled, PoolInUse, PoolWaitTime, PoolWaiting, ProcessCpu, ProcessThreadCpuMax,
         QueueLength, SessionsActive, SessionsBlocked, SessionsWaitingForCommit, SessionsWaitingForLock, SessionsWaitingForRead,
     };
-    // A total stands still now and then; what rises once or twice is a level.
+    // A total stops growing now and then. A signal that rises once or twice is a level.
     let rises = points.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
     let only_grows =
         series.signal.kind == SignalKind::Gauge && points.windows(2).all(|pair| pair[1].1 >= pair[0].1) && 4 * rises > points.len();
     match series.signal.role {
-        Some(PoolWaiting) if is_waited_for(series, points) => WAITED_FOR,
+        Some(PoolWaiting) if has_waiters(series, points) => TIER_OF_POOL_WITH_WAITERS,
         Some(
             PoolWaiting
             | PoolWaitTime
@@ -80,7 +81,7 @@ fn tier(series: &SignalSeries, points: &[(f64, f64)]) -> u8 {
     }
 }
 
-/// `None` without readings.
+/// `None`: no readings.
 fn row(series: &SignalSeries, points: &[(f64, f64)]) -> Option<SignalRow> {
     let (first_at, first) = *points.first()?;
     let (mut sum, mut min, mut max, mut max_at_seconds) = (0.0_f64, first, first, first_at);
@@ -95,28 +96,28 @@ fn row(series: &SignalSeries, points: &[(f64, f64)]) -> Option<SignalRow> {
     Some(SignalRow { name, unit, mean: sum / points.len() as f64, min, max, max_at_seconds })
 }
 
-/// How far a signal moved beyond its noise: the share of its variance that lies between ten stretches of the run, less what chance alone
-/// would give (epsilon squared; Kelley 1935), times the distance between the highest and the lowest stretch's mean as a fraction of the
-/// larger. 0 for a signal that stays level or wavers, 1 for one that starts at zero and grows steadily.
+/// How far a signal moved beyond its noise. This is the share of its variance that lies between ten periods of the run, minus the share
+/// expected by chance (epsilon squared; Kelley 1935), times the distance between the highest and the lowest mean of a period as a fraction
+/// of the larger. 0 for a signal that is constant or only noisy, 1 for a signal that starts at zero and grows steadily.
 fn movement(points: &[(f64, f64)]) -> f64 {
     let (Some((first, _)), Some((last, _))) = (points.first(), points.last()) else { return 0.0 };
     if points.len() < READINGS_MIN || last <= first {
         return 0.0;
     }
-    let mut stretches = [(0.0_f64, 0.0_f64); STRETCHES];
+    let mut periods = [(0.0_f64, 0.0_f64); PERIODS];
     for (at, value) in points {
-        let stretch = (at - first) / (last - first) * STRETCHES as f64;
-        let (sum, count) = &mut stretches[(stretch as usize).min(STRETCHES - 1)];
+        let period = (at - first) / (last - first) * PERIODS as f64;
+        let (sum, count) = &mut periods[(period as usize).min(PERIODS - 1)];
         *sum += value;
         *count += 1.0;
     }
-    let stretches: Vec<(f64, f64)> = stretches.iter().filter(|(_, count)| *count > 0.0).map(|(sum, count)| (sum / count, *count)).collect();
-    let (all, groups) = (points.len() as f64, stretches.len() as f64);
+    let periods: Vec<(f64, f64)> = periods.iter().filter(|(_, count)| *count > 0.0).map(|(sum, count)| (sum / count, *count)).collect();
+    let (all, groups) = (points.len() as f64, periods.len() as f64);
     let mean = points.iter().map(|(_, value)| value).sum::<f64>() / all;
     let total: f64 = points.iter().map(|(_, value)| (value - mean).powi(2)).sum();
-    let between: f64 = stretches.iter().map(|(stretch, count)| count * (stretch - mean).powi(2)).sum();
+    let between: f64 = periods.iter().map(|(period, count)| count * (period - mean).powi(2)).sum();
     let (low, high) =
-        stretches.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (stretch, _)| (stretch.min(low), stretch.max(high)));
+        periods.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (period, _)| (period.min(low), period.max(high)));
     let size = low.abs().max(high.abs());
     if total <= 0.0 || size <= 0.0 {
         return 0.0;
@@ -150,7 +151,7 @@ mod tests {
         series(name, SignalKind::Gauge, "1", value)
     }
 
-    fn resting_on(name: &str) -> Findings {
+    fn findings_with_evidence(name: &str) -> Findings {
         let evidence = Evidence { text: String::new(), series: vec![name.to_owned()], from_seconds: 0.0, to_seconds: 60.0 };
         let finding =
             Finding { evidence: vec![evidence], ..Finding::new(RuleId::new("cpu"), Subject::Whole, Confidence::Low, String::new()) };
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_findings_rest_on_comes_first_and_then_what_moved_most() {
+    fn evidence_of_findings_is_first_and_then_the_signals_that_moved_most() {
         let signals = [
             gauge("steady", |_| 5.0),
             // Each number from 1 to 60 once, in the order of a Lehmer generator.
@@ -175,15 +176,15 @@ mod tests {
             gauge("growing", |second| second as f64),
             gauge("named", |_| 1.0),
         ];
-        assert_eq!(names(&signals, &resting_on("named")), ["named", "a step", "growing"]);
+        assert_eq!(names(&signals, &findings_with_evidence("named")), ["named", "a step", "growing"]);
         assert_eq!(names(&signals, &nothing()), ["a step", "growing"]);
         let many: Vec<SignalSeries> = (0..20).map(|number| gauge(&format!("{number}"), |second| second as f64)).collect();
         assert_eq!(names(&many, &nothing()).len(), ROWS_MAX);
     }
 
-    /// Eight totals that only grow hide neither the pool that somebody waits for nor what has a meaning.
+    /// Eight totals that only grow hide neither the pool with waiters nor signals with a role.
     #[test]
-    fn what_work_waits_for_comes_before_what_only_grows() {
+    fn pools_with_waiters_precede_totals_that_only_grow() {
         let with_role = |mut series: SignalSeries, role| {
             series.signal.role = Some(role);
             series
@@ -194,26 +195,26 @@ mod tests {
         assert_eq!(names(&signals, &nothing())[..2], ["waiting", "memory"]);
     }
 
-    /// Three wait from the first reading to the last, and findings rest on more than there is room for.
+    /// Three wait from the first to the last reading, and findings use more signals than there are rows.
     #[test]
-    fn a_pool_that_somebody_waits_for_is_shown_though_it_never_moved() {
+    fn a_pool_with_waiters_is_shown_even_if_it_never_moved() {
         let mut waiting = gauge("waiting", |_| 3.0);
         waiting.signal.role = Some(Role::PoolWaiting);
         assert_eq!(names(&[gauge("growing", |second| second as f64), waiting.clone()], &nothing())[..1], ["waiting"]);
         let many: Vec<SignalSeries> = (0..12).map(|number| gauge(&format!("named {number}"), |second| second as f64)).collect();
-        let mut findings = resting_on("named 0");
+        let mut findings = findings_with_evidence("named 0");
         findings.findings[0].evidence[0].series = many.iter().map(|series| series.signal.name.clone()).collect();
         let shown = names(&[many, vec![waiting]].concat(), &findings);
         assert!(shown.len() == ROWS_MAX && shown.contains(&"waiting".to_owned()), "{shown:?}");
-        // One whose members are always there is not.
+        // A pool whose members are always free is not shown.
         let mut idle = gauge("idle pool", |_| 0.0);
         idle.signal.role = Some(Role::PoolWaiting);
         assert_eq!(names(&[idle], &nothing()), [] as [&str; 0]);
     }
 
-    /// A total of what happens now and then stands still in between.
+    /// A total of rare events does not change in between.
     #[test]
-    fn a_total_that_stands_still_for_a_while_comes_last() {
+    fn a_total_that_pauses_for_a_while_is_last() {
         let signals = [gauge("total", |second| (second / 3) as f64), gauge("a step", |second| if second < 30 { 4.0 } else { 2.0 })];
         assert_eq!(names(&signals, &nothing()), ["a step", "total"]);
     }
@@ -230,11 +231,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_and_too_few_readings_show_nothing() {
+    fn signals_without_numbers_or_with_too_few_readings_are_not_shown() {
         let mut short = gauge("short", |second| second as f64);
         short.points.truncate(READINGS_MIN - 1);
         assert_eq!(names(&[short.clone(), gauge("none", |_| f64::NAN)], &nothing()), [] as [&str; 0]);
-        assert_eq!(names(&[short], &resting_on("short")), ["short"]);
-        assert_eq!(names(&[gauge("none", |_| f64::NAN)], &resting_on("none")), [] as [&str; 0]);
+        assert_eq!(names(&[short], &findings_with_evidence("short")), ["short"]);
+        assert_eq!(names(&[gauge("none", |_| f64::NAN)], &findings_with_evidence("none")), [] as [&str; 0]);
     }
 }

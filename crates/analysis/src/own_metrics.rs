@@ -1,4 +1,4 @@
-//! Metrics of the test's own, in numbers. Definitions: docs/metrics.md, "Metrics of your own".
+//! The test's custom metrics in numbers. Definitions: docs/metrics.md, "Metrics of your own".
 
 use loadstone_metrics::{MetricSlice, MetricValue, Nanos, Tags};
 use loadstone_plan::MetricKind;
@@ -8,30 +8,30 @@ use crate::load_time::{LoadTime, RateSpan};
 use crate::percentile::value_percentiles;
 use crate::time_stats::Percentile;
 
-/// A metric of the test's own in the summary, or the part of it that carries certain tags. Values are in its unit; what its kind does not have is
-/// absent.
+/// A custom metric in the summary, or its part with certain tags. Values are in its unit. Fields that its kind does not have are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MetricRow {
     pub name: String,
     pub kind: MetricKind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Empty: all of it.
+    /// Empty: the whole metric.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// How often it was recorded.
+    /// Number of recorded values.
     pub count: u64,
-    /// Counter: what was added, and how much of it per second.
+    /// Counter: the sum of the added values, and the sum per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Rate: how often it was true, and the share of `count`, 0 to 1.
+    /// Rate: the number of true values, and their share of `count`, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Gauge: what it was set to last.
+    /// Gauge: the last value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<f64>,
     /// Trend and gauge.
@@ -41,19 +41,19 @@ pub struct MetricRow {
     pub min: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// Trend: as of times.
+    /// Trend: as for times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<Percentile>,
 }
 
 impl MetricRow {
-    /// The value at one of the listed quantiles, when there were samples enough.
+    /// The value at one of the listed quantiles, if there were enough samples.
     pub fn at(&self, quantile: f64) -> Option<f64> {
         self.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.value
     }
 }
 
-/// A value as people read it: `12.5 EUR`; `12.5` without a unit.
+/// A value with its unit: `12.5 EUR`; `12.5` without a unit.
 pub fn in_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { loadstone_units::number(value) } else { format!("{} {unit}", loadstone_units::number(value)) }
 }
@@ -86,7 +86,7 @@ impl MetricTallies {
         self.all[index].recorded.push(span, slice.value.count(), load);
     }
 
-    /// Each metric by its name, and behind it its parts.
+    /// Each metric by its name, followed by its parts.
     pub(crate) fn rows(&self) -> Vec<MetricRow> {
         let mut all: Vec<&MetricTally> = self.all.iter().collect();
         all.sort_by(|a, b| (&a.merged.name, &a.merged.tags).cmp(&(&b.merged.name, &b.merged.tags)));

@@ -3,27 +3,11 @@
 use loadstone_metrics::{Histogram, ValueHistogram};
 
 use crate::censored::{CensoredTimes, Quantile, behind};
+use crate::statistics::{samples_beyond, samples_needed};
 use crate::time_stats::{Percentile, TimeStats};
 
 /// The percentiles that a summary lists.
 pub const LISTED: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
-
-/// From this quantile upward, a percentile is only shown when enough samples lie beyond it.
-const GUARDED_FROM: f64 = 0.9;
-
-/// Samples beyond a percentile without which it says little: with fewer than ten, its 95 % order-statistic interval reaches
-/// from about half to more than twice its share of the tail.
-pub const SAMPLES_BEYOND_MIN: u64 = 10;
-
-/// Samples beyond a percentile: those ranked above its nearest rank.
-pub(crate) fn samples_beyond(count: u64, quantile: f64) -> u64 {
-    count.saturating_sub((quantile * count as f64).ceil() as u64)
-}
-
-/// Samples that a percentile needs before it is shown; n(1 − q) ≥ 10 from p90 upward, 1 below.
-pub fn samples_needed(quantile: f64) -> u64 {
-    if quantile < GUARDED_FROM - 1e-9 { 1 } else { (SAMPLES_BEYOND_MIN as f64 / (1.0 - quantile) - 1e-6).ceil() as u64 }
-}
 
 /// `interval` gives the 95 % interval of a listed quantile, where one is wanted.
 pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<f64>, Option<f64>)) -> TimeStats {
@@ -112,9 +96,6 @@ mod tests {
 
     #[test]
     fn a_tail_percentile_needs_ten_samples_beyond_it() {
-        for (quantile, needed) in [(0.5, 1), (0.75, 1), (0.9, 100), (0.95, 200), (0.99, 1_000), (0.999, 10_000), (0.9999, 100_000)] {
-            assert_eq!(samples_needed(quantile), needed, "{quantile}");
-        }
         assert_eq!((of(1..=99).at(0.9), of(1..=100).at(0.9)), (None, Some(90e-9)));
         assert_eq!(of([7]).at(0.75), Some(7e-9));
         assert_eq!(of(1..=100).percentiles[2].samples_beyond, 10);

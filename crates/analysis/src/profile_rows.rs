@@ -1,4 +1,4 @@
-//! CPU profiles of the observed runtimes, as they are shown: a flame graph and its table.
+//! CPU profiles of the observed runtimes as shown: a flame graph and its table.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::facts::profiles::{FunctionProfile, FunctionTime};
 use crate::{ProfiledStack, RuntimeProfile};
 
-/// Stacks shown of a runtime: those that take most time. The rest is one of its own.
+/// Maximum number of stacks shown for a runtime, those with the most time. The rest is one entry.
 const STACKS_MAX: usize = 200;
 const REST: &str = "(other)";
 

@@ -27,6 +27,7 @@ pub struct Provisional {
 
 /// A finding that more seconds did not bear out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct WithdrawnFinding {
     pub rule: RuleId,
     pub subject: Subject,

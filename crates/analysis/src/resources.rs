@@ -1,5 +1,5 @@
-//! The resources on the way of the load, each with its utilisation, saturation and errors at low and at high load (the USE method; Gregg 2013), and those
-//! that were not observed: what a verdict rests on.
+//! The resources along the request path, each with its utilisation, saturation and errors at low and at high load (the USE method; Gregg
+//! 2013). The table also lists the usual resources that were not observed. It is the basis of a verdict.
 
 use loadstone_metrics::SeriesKind;
 
@@ -7,40 +7,40 @@ use crate::facts::Facts;
 use crate::facts::path::PathResource;
 use crate::{ResourceKind, ResourceRow, ResourceUse};
 
-/// Rows of one kind, and of all.
-const SAMPLES_PER_KIND_MAX: usize = 8;
+/// Maximum number of rows of one kind, and of all kinds.
+const ROWS_OF_KIND_MAX: usize = 8;
 const ROWS_MAX: usize = 40;
-/// Share of the time below which a disk is left out.
-const DISK_IDLE: f64 = 0.01;
+/// Utilisation below which a disk is omitted.
+const DISK_UTILISATION_MIN: f64 = 0.01;
 
-/// In the order in which the load meets them, as far as that is known.
+/// In the order of the request path, as far as it is known.
 pub(crate) fn rows(facts: &Facts<'_>) -> Vec<ResourceRow> {
     if facts.strain.loaded().is_none() {
         return Vec::new();
     }
     let (low, high) = facts.strain.low_and_high();
-    let look = Look { facts, low, high };
-    let mut rows = vec![look.load()];
-    rows.extend(look.observed());
-    rows.extend(look.not_observed());
+    let table = UseTable { facts, low, high };
+    let mut rows = vec![table.load()];
+    rows.extend(table.observed());
+    rows.extend(table.not_observed());
     rows.truncate(ROWS_MAX);
     rows
 }
 
-struct Look<'f, 'a> {
+struct UseTable<'f, 'a> {
     facts: &'f Facts<'a>,
     /// `(from, to)` of the seconds of low load and of high load.
     low: Vec<(f64, f64)>,
     high: Vec<(f64, f64)>,
 }
 
-impl Look<'_, '_> {
-    /// Of all that were observed, so many of each kind.
+impl UseTable<'_, '_> {
+    /// The observed resources, at most [`ROWS_OF_KIND_MAX`] of each kind.
     fn observed(&self) -> Vec<ResourceRow> {
         let all = self.facts.path.all().filter_map(|resource| self.row(resource));
         let mut rows: Vec<ResourceRow> = Vec::new();
         for row in all {
-            if rows.iter().filter(|known| known.kind == row.kind).count() < SAMPLES_PER_KIND_MAX {
+            if rows.iter().filter(|known| known.kind == row.kind).count() < ROWS_OF_KIND_MAX {
                 rows.push(row);
             }
         }
@@ -59,8 +59,8 @@ impl Look<'_, '_> {
         });
         let busy = |used: Option<ResourceUse>| used.and_then(|used| used.utilisation).unwrap_or(0.0);
         let is_shown = match resource.kind {
-            ResourceKind::Disk => busy(part.1).max(busy(part.0)) >= DISK_IDLE,
-            // Links stand beside them; of a process's own group only its limit is read.
+            ResourceKind::Disk => busy(part.1).max(busy(part.0)) >= DISK_UTILISATION_MIN,
+            // The links have their own rows. Of a process's own control group only the limit is read.
             ResourceKind::Network => resource.used.is_none(),
             ResourceKind::Group => resource.used.is_some(),
             _ => true,
@@ -75,7 +75,7 @@ impl Look<'_, '_> {
         })
     }
 
-    /// Its use at low load, if that differs, and at high load.
+    /// Its use at low load, if there was any, and at high load.
     fn at(&self, measure: impl Fn(&[(f64, f64)]) -> ResourceUse) -> (Option<ResourceUse>, Option<ResourceUse>) {
         ((!self.low.is_empty()).then(|| measure(&self.low)), Some(measure(&self.high)))
     }
@@ -102,7 +102,7 @@ impl Look<'_, '_> {
         ResourceRow { kind: ResourceKind::Load, name: "requests in flight".to_owned(), unit: "requests".to_owned(), limit: None, low, high }
     }
 
-    /// What a system usually has and nobody looked at.
+    /// The resources that a system usually has and that were not observed.
     fn not_observed(&self) -> Vec<ResourceRow> {
         let usual = [
             (ResourceKind::Process, "the system's processes"),
@@ -123,7 +123,7 @@ impl Look<'_, '_> {
     }
 }
 
-/// Of what is in use and of the places.
+/// The unit of the used amount and of the limit.
 fn unit(kind: ResourceKind) -> &'static str {
     match kind {
         ResourceKind::Process | ResourceKind::Thread | ResourceKind::Group | ResourceKind::Machine => "cores",

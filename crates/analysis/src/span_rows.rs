@@ -1,4 +1,4 @@
-//! The table of spans: what each request's time is made of, over the whole run and at low and high load.
+//! The table of spans: the parts of each request's time, over the whole run and at low and high load.
 
 use loadstone_metrics::span::SpanKind;
 use loadstone_run_directory::Run;
@@ -8,7 +8,7 @@ use crate::facts::load_blocks::LoadStretch;
 use crate::facts::spans::{StretchOfSpans, below, between};
 use crate::{RequestSpans, SpanRow};
 
-/// Spans shown of a request: those that it spends most time in, and those above them.
+/// Maximum number of spans shown for a request, those with the most time; their ancestors are shown too.
 const ROWS_MAX: usize = 40;
 
 pub(crate) fn of(facts: &Facts<'_>) -> Vec<RequestSpans> {
@@ -48,7 +48,7 @@ fn spans(run: &Run, request: u32, stretches: (&StretchOfSpans, Option<&StretchOf
     most.retain(|path| all.of(*path).is_some());
     most.sort_by_key(|path| std::cmp::Reverse(taken(*path)));
     most.truncate(ROWS_MAX);
-    // With those above them, in the order of a tree.
+    // With their ancestors, in the order of a tree.
     let mut shown: Vec<u32> = Vec::new();
     for path in most {
         let mut above = Some(path).filter(|path| *path != request);

@@ -1,4 +1,4 @@
-//! Builds the numbers of a run. Definitions: docs/metrics.md.
+//! Computes the numbers of a run. Definitions: docs/metrics.md.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use loadstone_metrics::{FailureSample, Histogram, Outcome, SeriesKey, SeriesKind
 use loadstone_run_directory::{Run, RunInfo};
 
 use crate::censored::CensoredTimes;
-use crate::interval::Intervals;
 use crate::percentile::{stats, stats_of};
+use crate::statistics::Intervals;
 use crate::tally::{RunTally, SeriesTally};
 use crate::{
     ChangeRow, CheckRow, ErrorRow, ErrorSample, FlowRow, MetricRow, RequestRow, RequestSpans, ResourceRow, RunTotals, RuntimeProfile,
     SignalRow, Summary, TaggedRow, TimeStats, Verdict,
 };
 
-/// Rows of the list of errors.
+/// Maximum number of rows in the list of errors.
 const ERROR_ROWS_MAX: usize = 100;
 
 impl Summary {
     pub const SCHEMA: u32 = 2;
 }
 
-/// The numbers, before there is a verdict.
+/// The numbers of a run, without the verdict.
 pub(crate) struct Numbers {
     totals: RunTotals,
     pub(crate) response: TimeStats,
@@ -35,8 +35,8 @@ pub(crate) struct Numbers {
     errors: Vec<ErrorRow>,
 }
 
-/// What is told besides the numbers.
-pub(crate) struct Told {
+/// Everything in a summary except the numbers.
+pub(crate) struct Conclusions {
     pub(crate) signals: Vec<SignalRow>,
     pub(crate) changes: Vec<ChangeRow>,
     pub(crate) resources: Vec<ResourceRow>,
@@ -52,7 +52,7 @@ impl Numbers {
         Self::with(tally, times, response_of_all(tally, &histories))
     }
 
-    /// The numbers while a run goes on: without intervals, which need the single seconds.
+    /// The numbers while a run is in progress: without intervals, which need every single second.
     pub(crate) fn so_far(tally: &RunTally) -> Self {
         let times = |merged: &SeriesSlice| stats(CensoredTimes::response(merged), |_| (None, None));
         let response = tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| times(&all));
@@ -79,7 +79,7 @@ impl Numbers {
         }
     }
 
-    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, told: Told) -> Summary {
+    pub(crate) fn into_summary(self, info: &RunInfo, test: &str, conclusions: Conclusions) -> Summary {
         Summary {
             schema: Summary::SCHEMA,
             id: info.id.clone(),
@@ -95,13 +95,13 @@ impl Numbers {
             metrics: self.metrics,
             tagged: self.tagged,
             errors: self.errors,
-            signals: told.signals,
-            changes: told.changes,
-            resources: told.resources,
-            spans: told.spans,
-            profiles: told.profiles,
+            signals: conclusions.signals,
+            changes: conclusions.changes,
+            resources: conclusions.resources,
+            spans: conclusions.spans,
+            profiles: conclusions.profiles,
             proofs: Vec::new(),
-            verdict: told.verdict,
+            verdict: conclusions.verdict,
         }
     }
 }
@@ -158,14 +158,13 @@ fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
     }
 }
 
-/// Without intervals: a part of a series is mostly too little for one.
+/// Without intervals: a part of a series usually has too few samples for one.
 fn tagged((tags, series): (&Tags, &SeriesTally)) -> TaggedRow {
     let response = stats(CensoredTimes::response(&series.merged), |_| (None, None));
     TaggedRow { tags: tags.clone(), row: row(series, response) }
 }
 
-/// Response times with their intervals. Where times are censored, batches cannot be compared by their counts alone, and no
-/// interval is given.
+/// Response times with their intervals. With censored times, batches cannot be compared by their counts alone, so there are no intervals.
 fn with_intervals(merged: &SeriesSlice, seconds: &[Vec<&Histogram>]) -> TimeStats {
     if !merged.censored.is_empty() {
         return stats(CensoredTimes::response(merged), |_| (None, None));
@@ -174,7 +173,7 @@ fn with_intervals(merged: &SeriesSlice, seconds: &[Vec<&Histogram>]) -> TimeStat
     stats(CensoredTimes::response(merged), |quantile| intervals.at(quantile))
 }
 
-/// All requests together: what the headline and the validity checks are about.
+/// All requests together, the subject of the headline and of the validity checks.
 fn response_of_all(tally: &RunTally, histories: &Histories<'_>) -> TimeStats {
     tally.together(SeriesKind::Request).map_or_else(TimeStats::default, |all| with_intervals(&all, &histories.requests))
 }
@@ -214,7 +213,7 @@ pub(crate) fn totals(tally: &RunTally) -> RunTotals {
     }
     for leaf in tally.leaves() {
         totals.arrivals_due += leaf.arrivals_due;
-        // Only open leaves have arrivals; in closed load nothing is due.
+        // Only open leaves have arrivals; closed load has no due arrivals.
         totals.arrivals_started += if leaf.arrivals_due > 0 { leaf.started } else { 0 };
     }
     totals

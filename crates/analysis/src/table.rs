@@ -1,11 +1,11 @@
-//! The rows of a summary as a table for other tools; `loadstone_run_directory::export` writes it.
+//! The rows of a summary as a table for other tools. `loadstone_run_directory::export` writes it.
 
 use loadstone_run_directory::export::{ColumnTable, kind};
 
 use crate::{RequestRow, Summary, TimeStats};
 
-/// One row per request, group and scenario: the numbers of the summary. Times are seconds; a percentile without enough
-/// samples is missing.
+/// One row per request, group and scenario, with the numbers of the summary. Times are in seconds. A percentile without enough samples is
+/// empty.
 pub fn totals_table(summary: &Summary) -> ColumnTable {
     let rows: Vec<&RequestRow> = [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten().collect();
     let mut table = ColumnTable::default();

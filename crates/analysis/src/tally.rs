@@ -1,7 +1,7 @@
-//! A run folded into one: whole-run series, leaves and workers.
+//! The sums of a run: series, leaves and workers over the whole run.
 //!
-//! A [`RunTally`] costs as much as the run has series, not as long as it lasts, and takes a
-//! slice in time proportional to that slice alone; the live view and the final summary are made from the same one.
+//! The memory of a [`RunTally`] grows with the number of series, not with the length of the run. Adding a slice takes time in proportion to
+//! that slice. The live view and the final summary use the same tally.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,12 +25,12 @@ pub struct RunTally {
     flows: Vec<FlowTally>,
     load_end: Option<Nanos>,
     load_times: LoadTimes,
-    /// Of all requests together.
+    /// All requests together.
     requests: RateSpan,
     seconds: Vec<SliceTotals>,
-    /// Seconds that an entry of `seconds` is to hold; 0 is one.
+    /// Number of seconds per entry of `seconds`; 0 means one.
     entry_seconds: u32,
-    /// Seconds that were recorded, and one past the last of them.
+    /// Number of recorded seconds, and the number after the last of them.
     recorded: u64,
     next_second: u64,
     users_max: u64,
@@ -66,21 +66,21 @@ pub struct LeafTally {
     /// Closed: at the end of its last slice.
     pub users_asked: u64,
     pub waiting: u64,
-    /// The most that ever waited at the end of a slice.
+    /// The maximum number of arrivals that waited at the end of a slice.
     pub waiting_max: u64,
-    /// Sums over slices of the users that the profile wanted and that had an iteration running.
+    /// Sums over slices: users that the profile asks for, and users that had an iteration in progress.
     pub users_asked_sum: u64,
     pub users_active_sum: u64,
-    /// Slices in which users were wanted.
+    /// Number of slices in which the profile asks for users.
     pub slices_asked: u64,
     /// End of the first slice in which an iteration found its data used up.
     pub exhausted_at: Option<Nanos>,
-    /// Arrivals that the generator started only after the load had ended, as it was behind.
+    /// Arrivals that the generator started only after the end of the load because it was late.
     pub late: u64,
     /// When its load began and ended, where that is known.
     pub began: Option<Nanos>,
     pub load_ended: Option<Nanos>,
-    /// Changes of its scale while it ran: `(instant, factor)`.
+    /// Changes of its scale during the run: `(time, factor)`.
     pub scales: Vec<(Nanos, f64)>,
 }
 
@@ -94,7 +94,7 @@ pub struct WorkerTally {
     pub steal_ns: u64,
     pub throttled_ns: u64,
     pub in_flight_ns: u64,
-    /// Wall time by CLOCK_MONOTONIC_RAW; 0 for all but worker 0.
+    /// Wall time by CLOCK_MONOTONIC_RAW; 0 for all workers except worker 0.
     pub raw_ns: u64,
     pub timer_lag: Histogram,
     pub read_lag: Histogram,
@@ -107,11 +107,11 @@ pub struct WorkerTally {
     recent: Vec<(u64, u64)>,
 }
 
-/// What is kept of each second, or of several in a long run, for trends.
+/// The sums of each second (in a long run, of several seconds), for trends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SliceTotals {
     pub slice: u32,
-    /// Seconds that it holds.
+    /// Number of seconds in this entry.
     pub seconds: u32,
     pub start: Nanos,
     pub end: Nanos,
@@ -124,9 +124,9 @@ pub struct SliceTotals {
 }
 
 impl RunTally {
-    /// Distinct errors that are kept apart over a run.
+    /// Maximum number of distinct errors of a run.
     const ERRORS_MAX: usize = 1000;
-    /// Entries of [`RunTally::seconds`]; when there would be more, neighbours are joined.
+    /// Maximum number of entries in [`RunTally::seconds`]. Beyond it, neighbours are merged.
     const SECONDS_MAX: usize = 9_000;
 
     pub fn push(&mut self, slice: &Snapshot) {
@@ -195,17 +195,17 @@ impl RunTally {
         if let Some(last) = self.seconds.last_mut()
             && last.seconds < self.entry_seconds
         {
-            *last = SliceTotals::joined(&[*last, second]);
+            *last = SliceTotals::merged(&[*last, second]);
             return;
         }
         if self.seconds.len() == Self::SECONDS_MAX {
             self.entry_seconds = 2 * self.entry_seconds.max(1);
-            self.seconds = self.seconds.chunks(2).map(SliceTotals::joined).collect();
+            self.seconds = self.seconds.chunks(2).map(SliceTotals::merged).collect();
         }
         self.seconds.push(second);
     }
 
-    /// Folds all slices of a run.
+    /// Adds all slices of a run.
     pub fn of(slices: &[Snapshot]) -> Self {
         let mut tally = Self::default();
         slices.iter().for_each(|slice| tally.push(slice));
@@ -284,22 +284,22 @@ impl RunTally {
         &self.flows
     }
 
-    /// When all load had ended, if the run went on because journeys were still open.
+    /// When all load had ended, if the run continued because journeys were open.
     pub fn load_end(&self) -> Option<Nanos> {
         self.load_end
     }
 
-    /// Second by second; in a run of hours, several seconds are one entry.
+    /// One entry per second. In a run of hours, an entry covers several seconds.
     pub fn seconds(&self) -> &[SliceTotals] {
         &self.seconds
     }
 
-    /// Seconds in which arrivals came due.
+    /// Number of seconds in which arrivals were due.
     pub(crate) fn seconds_with_arrivals(&self) -> f64 {
         self.seconds.iter().filter(|second| second.arrivals_due > 0).map(|second| f64::from(second.seconds)).sum()
     }
 
-    /// Most users that had an iteration running at the end of a slice.
+    /// Maximum number of users that had an iteration in progress at the end of a slice.
     pub fn users_max(&self) -> u64 {
         self.users_max
     }
@@ -309,23 +309,23 @@ impl RunTally {
         self.end as f64 / 1e9
     }
 
-    /// Slices that are missing though later ones are there.
+    /// Number of missing slices: later ones were recorded.
     pub fn missing_slices(&self) -> u64 {
         // The first slice of a run is 0.
         self.next_second.saturating_sub(self.recorded)
     }
 
-    /// Seconds that are there.
+    /// Number of recorded seconds.
     pub fn recorded_seconds(&self) -> u64 {
         self.recorded
     }
 
-    /// Samples whose name came after the limit on series was reached.
+    /// Number of samples with a new name after the limit on series was reached.
     pub fn series_overflow(&self) -> u64 {
         self.series_overflow
     }
 
-    /// Values and samples whose tags came after the limit on them was reached.
+    /// Number of values and samples with new tags after their limit was reached.
     pub fn tags_overflow(&self) -> u64 {
         self.tags_overflow
     }
@@ -334,7 +334,7 @@ impl RunTally {
         &self.metrics
     }
 
-    /// Parts of series by their tags.
+    /// The parts of series by their tags.
     pub(crate) fn tagged(&self) -> impl Iterator<Item = (&Tags, &SeriesTally)> {
         self.tagged.iter().map(|((_, tags), tally)| (tags, tally))
     }
@@ -343,7 +343,7 @@ impl RunTally {
         self.connections_opened
     }
 
-    /// A fleet's agents, each with the furthest that its clock may have been off; none where there is no fleet.
+    /// The agents of a fleet, each with its largest clock skew; empty without a fleet.
     pub fn agents(&self) -> &[AgentSlice] {
         &self.agents
     }
@@ -387,15 +387,15 @@ impl RunTally {
 const OTHER_ERRORS: &str = "(other errors)";
 
 impl SeriesTally {
-    /// Ended per second, over the time that docs/metrics.md says.
+    /// Events ended per second, over the time span that docs/metrics.md defines.
     pub fn rate(&self) -> f64 {
         self.ended.rate(self.merged.response.mean().unwrap_or(0.0)).unwrap_or(0.0)
     }
 }
 
 impl SliceTotals {
-    /// Neighbours as one; levels are the later ones.
-    fn joined(neighbours: &[SliceTotals]) -> SliceTotals {
+    /// Merges neighbours; levels are those of the later entry.
+    fn merged(neighbours: &[SliceTotals]) -> SliceTotals {
         neighbours[1..].iter().fold(neighbours[0], |before, later| SliceTotals {
             slice: before.slice,
             seconds: before.seconds + later.seconds,
@@ -437,15 +437,15 @@ impl LeafTally {
                 LeafChange::LoadEnded { at } => self.load_ended = Some(*at),
             }
         }
-        // A generator that is behind starts what is left evenly: of the second in which the load ended, the share after its end.
+        // A late generator starts the remaining arrivals evenly. Of the second in which the load ended, this is the share after its end.
         let after_ns = self.load_ended.map_or(0, |ended| end.saturating_sub(ended.max(start)));
         self.late += (slice.held_back as f64 * after_ns as f64 / end.saturating_sub(start).max(1) as f64).round() as u64;
     }
 }
 
 impl WorkerTally {
-    /// Slices over which [`WorkerTally::busiest_share`] is taken: long enough that start-up (compiling a script) does not
-    /// stand out, short enough that a saturated stage does.
+    /// Number of slices of [`WorkerTally::busiest_share`]: long enough to smooth out start-up (compiling a script), short enough to show a
+    /// saturated stage.
     pub const WINDOW: usize = 10;
 
     fn push(&mut self, slice: &GeneratorSlice) {
@@ -466,7 +466,7 @@ impl WorkerTally {
         self.recent.push((slice.busy_ns, slice.wall_ns));
         let (busy, wall) = self.recent.iter().fold((0, 0), |(busy, wall), slice| (busy + slice.0, wall + slice.1));
         let share = if wall > 0 { busy as f64 / wall as f64 } else { 0.0 };
-        // Before the first window is full, the mean so far stands for it.
+        // Until the first window is full, the mean so far is used.
         self.slices += 1;
         self.busiest_share = if self.slices <= Self::WINDOW { share } else { self.busiest_share.max(share) };
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A percentile with what stands behind it. Seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Percentile {
     /// 0.5, 0.99, …
     pub quantile: f64,
@@ -21,6 +22,7 @@ pub struct Percentile {
 
 /// Distribution of one kind of time. Seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TimeStats {
     pub count: u64,
     pub mean: Option<f64>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is told, a line of JSON each time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct WorkProgress {
     /// What is going on: `round 3: pool 8`.
     pub(crate) text: String,

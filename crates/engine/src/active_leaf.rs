@@ -16,13 +16,13 @@ use crate::failure::WorkerFailure;
 use crate::handover::Handover;
 use crate::user::{Arrival, Iteration, IterationEnd, UserFactory, VirtualUser};
 use crate::wakeup::Wakeup;
-use crate::worker_state::WorkerState;
+use crate::worker_lease::WorkerLease;
 
 /// One leaf on one worker.
 pub(crate) struct ActiveLeaf<C: UserFactory> {
     pub(crate) context: WorkerContext,
     pub(crate) factory: Rc<C>,
-    pub(crate) worker_state: Rc<WorkerState>,
+    pub(crate) worker_lease: Rc<WorkerLease>,
     /// Depth-first number in the load tree.
     pub(crate) number: u32,
     pub(crate) run: ScenarioRun,
@@ -51,7 +51,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     pub(crate) fn new(
         context: WorkerContext,
         factory: Rc<C>,
-        (worker_state, failure): (Rc<WorkerState>, WorkerFailure),
+        (worker_lease, failure): (Rc<WorkerLease>, WorkerFailure),
         plan: &TestPlan,
         number: u32,
         begin: Nanos,
@@ -62,7 +62,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
         let series = context.recorder.borrow_mut().series(&key);
         Some(Self {
             factory,
-            worker_state,
+            worker_lease,
             number,
             seed: plan.options.seed.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             begin,
@@ -99,14 +99,14 @@ impl<C: UserFactory> ActiveLeaf<C> {
     /// Starts no further iteration.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
-        self.worker_state.wake_waiting();
+        self.worker_lease.wake_waiting();
         self.load_end.set(self.load_end.get().min(self.now()));
         self.record_load_end();
     }
 
     /// Records when the load ended, once.
     pub(crate) fn record_load_end(&self) {
-        if self.worker_state.records_for_all() && self.is_load() && !self.load_end_recorded.replace(true) {
+        if self.worker_lease.records_for_all() && self.is_load() && !self.load_end_recorded.replace(true) {
             let at = self.load_end.get();
             self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::LoadEnded { at });
         }
@@ -115,7 +115,7 @@ impl<C: UserFactory> ActiveLeaf<C> {
     /// Multiplies the planned load from an instant on.
     pub(crate) fn scale(&self, at: Nanos, factor: f64) {
         self.scales.borrow_mut().push((at, factor));
-        if self.worker_state.records_for_all() {
+        if self.worker_lease.records_for_all() {
             self.context.recorder.borrow_mut().leaf_changed(self.number, LeafChange::Scaled { at, factor });
         }
     }
@@ -138,28 +138,28 @@ impl<C: UserFactory> ActiveLeaf<C> {
 
     /// Length of [`ActiveLeaf::handovers`].
     pub(crate) fn handover_count(&self) -> usize {
-        self.worker_state.handover_count(self.is_load())
+        self.worker_lease.handover_count(self.is_load())
     }
 
     /// Handovers to this worker and its peers that concern this leaf.
     pub(crate) fn handovers(&self) -> Vec<Handover> {
-        self.worker_state.handovers(self.is_load())
+        self.worker_lease.handovers(self.is_load())
     }
 
     /// When the next iteration starts: `now`, or when the worker may start iterations again. `None`: no further iteration starts.
     pub(crate) async fn may_start(&self, now: Nanos) -> Option<Nanos> {
-        if self.worker_state.may_start(now) {
+        if self.worker_lease.may_start(now) {
             return Some(now);
         }
         poll_fn(|context| {
             let now = self.now();
-            if self.worker_state.may_start(now) {
+            if self.worker_lease.may_start(now) {
                 return Poll::Ready(Some(now));
             }
             if self.is_stopping() {
                 return Poll::Ready(None);
             }
-            self.worker_state.wait(context);
+            self.worker_lease.wait(context);
             Poll::Pending
         })
         .await

@@ -9,7 +9,7 @@
 //!   leaf share its maximum of users.
 //! - `user_growth` decides when an open leaf may create users; `pace` measures whether its backlog drains.
 //! - `arrivals`, `level` and `stages` compute what is due when, as pure functions. `handover` computes who takes over the load of a lost agent.
-//! - `worker_state` holds the worker's lease, its handovers, and whether it records events for all workers.
+//! - `worker_lease` holds the worker's lease, its handovers, and whether it records events for all workers.
 //! - `host`, `cgroup`, `scheduling` and `descriptors` are about the machine underneath.
 //!
 //! Deliberately absent: HTTP, scripts, files, verdicts.
@@ -48,7 +48,7 @@ mod user;
 mod user_growth;
 mod wakeup;
 mod worker;
-mod worker_state;
+mod worker_lease;
 
 pub use agent_messages::{AgentCommand, AgentReport};
 pub use agent_workers::{AgentCommands, AgentWorkers, IterationsOfLeaf};

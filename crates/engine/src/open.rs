@@ -1,4 +1,4 @@
-//! Open load: arrivals start when they are due, whatever the target does.
+//! Open load: arrivals start when they are due, independent of the target.
 //!
 //! The dispatcher walks two copies of the same arrival sequence: one as arrivals come due, one as they start. The distance between them is the
 //! backlog that waits for a user. A backlog of any length therefore costs no memory, and no arrival is ever dropped.
@@ -129,7 +129,7 @@ async fn dispatch<C: UserFactory>(pool: Rc<UserPool<C>>, mut arrivals: Arrivals)
             stopped_at.get_or_insert(now);
         }
         // While no iteration may start, due arrivals are not counted. They are counted when iterations may start again.
-        let may_start = leaf.worker_state.may_start(now);
+        let may_start = leaf.worker_lease.may_start(now);
         let next = if stopped_at.is_none() && may_start { pool.count_due(&mut arrivals, now) } else { None };
         if may_start {
             pool.start_waiting();

@@ -28,7 +28,7 @@ use crate::snapshots::SnapshotTicker;
 use crate::tasks::{Spawner, Tasks};
 use crate::turns::Turns;
 use crate::user::UserFactory;
-use crate::worker_state::WorkerState;
+use crate::worker_lease::WorkerLease;
 use crate::{closed, open, scheduling, stages};
 
 /// The parameters of a worker's thread.
@@ -118,14 +118,14 @@ pub(crate) async fn carry_out<C: UserFactory>(
     let snapshots = Rc::new(SnapshotTicker::new(context.clone(), Rc::clone(&factory), link.clone()));
     spawner.spawn(Rc::clone(&snapshots).tick());
     let failure = WorkerFailure::default();
-    let worker_state = Rc::new(WorkerState::of_worker(context.index));
+    let worker_lease = Rc::new(WorkerLease::of_worker(context.index));
     let lead = async {
         let mut leaves: Vec<Rc<ActiveLeaf<C>>> = Vec::new();
         while let Some(command) = next_command(&mut commands, &failure).await {
             match command {
                 WorkerCommand::Start { .. } => {}
                 WorkerCommand::Begin { leaf, at, shared } => {
-                    let common = (Rc::clone(&worker_state), failure.clone());
+                    let common = (Rc::clone(&worker_lease), failure.clone());
                     if let Some(leaf) = ActiveLeaf::new(context.clone(), Rc::clone(&factory), common, &plan, leaf, at) {
                         let leaf = Rc::new(leaf);
                         leaves.push(Rc::clone(&leaf));
@@ -136,18 +136,18 @@ pub(crate) async fn carry_out<C: UserFactory>(
                 WorkerCommand::Halt => each(&leaves, |leaf| leaf.halted.set(true)),
                 WorkerCommand::Scale { at, factor } => each(&leaves, |leaf| leaf.scale(at, factor)),
                 WorkerCommand::Lease { until } => {
-                    worker_state.lease(until);
+                    worker_lease.lease(until);
                     each(&leaves, |_| {});
                 }
                 WorkerCommand::HandOver(handover) => {
-                    if worker_state.hand_over(handover, context.index) {
+                    if worker_lease.hand_over(handover, context.index) {
                         leaves.iter().for_each(|leaf| spawner.spawn(mark_stages(Rc::clone(leaf), context.clock.now())));
                     }
                     each(&leaves, |_| {});
                 }
                 WorkerCommand::Finish => break,
             }
-            worker_state.wake_waiting();
+            worker_lease.wake_waiting();
         }
         each(&leaves, |leaf| leaf.halted.set(true));
     };
@@ -193,7 +193,7 @@ async fn mark_stages<C: UserFactory>(leaf: Rc<ActiveLeaf<C>>, from: Nanos) {
 }
 
 fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc<LeafShared>, turns: Turns, link: WorkerLink) {
-    if leaf.worker_state.records_for_all() {
+    if leaf.worker_lease.records_for_all() {
         spawner.spawn(mark_stages(Rc::clone(&leaf), leaf.begin));
     }
     spawner.spawn(async move {
@@ -201,7 +201,7 @@ fn begin<C: UserFactory>(spawner: &Spawner, leaf: Rc<ActiveLeaf<C>>, shared: Arc
             leaf.wait_until(leaf.begin).await;
         }
         let is_called_off = leaf.now() < leaf.begin;
-        if leaf.worker_state.records_for_all() && !is_called_off {
+        if leaf.worker_lease.records_for_all() && !is_called_off {
             let scenario = leaf.scenario_name();
             let mut recorder = leaf.context.recorder.borrow_mut();
             recorder.mark(leaf.begin, MarkKind::LeafBegan, scenario.to_string());

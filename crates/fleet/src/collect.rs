@@ -53,7 +53,7 @@ pub struct CollectedSeconds {
 
 /// Why nothing can be collected.
 #[derive(Debug, thiserror::Error)]
-pub enum CollectError {
+pub enum KeptSecondsError {
     #[error(transparent)]
     Bus(#[from] BusError),
 }
@@ -166,14 +166,14 @@ impl Participant for Collector {
 /// Collects from the agents at a server until `wanted` of them have sent everything, or no further agent has begun for this long.
 ///
 /// # Errors
-/// [`CollectError`]: the server cannot be reached.
+/// [`KeptSecondsError`]: the server cannot be reached.
 pub fn collect(
     server: &NatsServer,
     mut collector: Collector,
     wanted: usize,
     wait: Duration,
     next: u32,
-) -> Result<CollectedSeconds, CollectError> {
+) -> Result<CollectedSeconds, KeptSecondsError> {
     let mut bus = NatsBus::connect(server, collector.subjects().to_vec())?;
     let mut deadline = now() + wait.as_nanos() as Nanos;
     while collector.done() < wanted && now() < deadline {

@@ -30,7 +30,7 @@ mod subjects;
 
 pub use agent::{Agent, AgentTask, LEASE_NS, SILENCE_MAX_NS};
 pub use bus::{Bus, BusError, Participant, exchange};
-pub use collect::{CollectError, CollectedSeconds, Collector, collect};
+pub use collect::{CollectedSeconds, Collector, KeptSecondsError, collect};
 pub use controller::{Controller, FleetNews};
 pub use facts::AgentFacts;
 pub use lead::{AgentCommandSender, GatherError, GatheredFleet, LedFleet, LossPolicy, TestHost, WrittenSeconds};

@@ -118,7 +118,7 @@ mod tests {
             gaps in proptest::collection::vec(any::<u8>(), 0..60),
             counts in proptest::collection::vec(any::<u8>(), 0..60)
         ) {
-            // Decoding terminates, whatever its result.
+            // Decoding terminates with any result.
             let _ = snapshot(&[]).put_histograms(&HistogramColumns { heads, gaps, counts });
         }
     }

@@ -36,7 +36,7 @@ pub use own_metric::{GaugeValue, MetricId, MetricSlice, MetricValue};
 pub use recorder::Recorder;
 pub use sample::{Phases, Sample};
 pub use series::{SeriesId, SeriesKey, SeriesKind};
-pub use signal::{NoticeKind, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, unit};
+pub use signal::{NoticeKind, PoolMembers, Role, Signal, SignalBatch, SignalKind, SignalNotice, SignalPoint, unit};
 pub use snapshot::{
     AgentSlice, ErrorGroup, GeneratorSlice, LeafChange, LeafSlice, Mark, MarkKind, PhaseSlice, SeriesSlice, SlowSample, Snapshot,
     TaggedSlice,

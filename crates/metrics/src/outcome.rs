@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How something measured ended. A failing target is an outcome, never an error of the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Outcome {

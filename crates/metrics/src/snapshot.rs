@@ -296,6 +296,7 @@ pub struct ErrorGroup {
 
 /// A single slow request, for the list of the slowest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SlowSample {
     #[serde(flatten)]
     pub key: SeriesKey,
@@ -331,6 +332,7 @@ impl ErrorGroup {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {
     LeafBegan,

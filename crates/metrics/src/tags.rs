@@ -9,6 +9,7 @@ type Tag = (Arc<str>, Arc<str>);
 
 /// Names and their values, sorted by name. Clones share them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Record<string, string>"))]
 pub struct Tags(Arc<[Tag]>);
 
 impl Tags {

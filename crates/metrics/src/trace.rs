@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The trace id of a `traceparent` header: 128 bits, not all zero, written as 32 digits (W3C Trace Context, section 3.2.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "string"))]
 #[serde(into = "String", try_from = "String")]
 pub struct TraceId {
     high: u64,

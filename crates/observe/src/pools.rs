@@ -1,41 +1,45 @@
-//! What the metrics of connection pools mean, by their names, since no exporter says so.
+//! What the metrics of pools mean, by their names, since no exporter states it: a role, the pool, and whether it hands out connections or threads.
 //!
-//! Read [`with_meaning`] first. Clients and exporters that are well known have rows of their own in [`FAMILIES`]; any other name is read by its
-//! words: one that speaks of a pool, of connections, or of threads and workers, and of waiting, being idle, in use or the most there may be. Metrics of one
-//! pool have one part: the label that names the pool, or the name up to the first of these words.
+//! Read [`with_meaning`] first. Well-known clients and exporters have rows in [`FAMILIES`]. Any other name is read by its words: those for a pool,
+//! connections, threads or workers, and those for waiting, idle, in use or the maximum. All metrics of one pool have the same part: the label that names the
+//! pool, or the name up to the first of the latter words.
 
-use loadstone_metrics::{Role, Signal, SignalKind, unit};
+use loadstone_metrics::{PoolMembers, Role, Signal, SignalKind, unit};
 
-/// What a metric says of which pool.
+/// What a metric describes of which pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PoolMeaning {
     role: Role,
     /// The pool.
     part: String,
+    members: PoolMembers,
 }
 
-/// A signal with its role and its pool, where its name says that it is a pool's.
+/// A signal with its role, its pool and what that hands out, where its name is that of a pool's metric.
 pub(crate) fn with_meaning(signal: Signal) -> Signal {
     let labels: Vec<(&str, &str)> = signal.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     match meaning(signal.metric(), &labels, signal.kind, &signal.unit) {
-        Some(PoolMeaning { role, part }) => signal.role(role).part(&part),
+        Some(PoolMeaning { role, part, members }) => signal.role(role).part(&part).members(members),
         None => signal,
     }
 }
 
-/// Metrics of one exporter or client. Those that are not listed say nothing, whatever their words.
+/// Metrics of one exporter or client. Metrics with this prefix that are not listed have no meaning, whatever their words.
 struct PoolFamily {
     prefix: &'static str,
+    members: PoolMembers,
     /// Labels whose values together name the pool.
     labels: &'static [&'static str],
-    /// Behind the prefix. A counter's name is listed as its exporter writes it, with `_total` or `_sum`.
+    /// The name without the prefix. A counter is listed as its exporter writes it, with `_total` or `_sum`.
     metrics: &'static [(&'static str, Role)],
 }
 
 const FAMILIES: &[PoolFamily] = &[
-    // Micrometer's binder for HikariCP (Spring Boot), and HikariCP's own PrometheusMetricsTracker, which counts times in other units.
+    // Micrometer's binder for HikariCP (Spring Boot), and HikariCP's own PrometheusMetricsTracker, which counts times in other units. Its pending threads are
+    // threads of the service that wait for a connection.
     PoolFamily {
         prefix: "hikaricp_",
+        members: PoolMembers::Connections,
         labels: &["pool"],
         metrics: &[
             ("connections", Role::PoolSize),
@@ -52,10 +56,11 @@ const FAMILIES: &[PoolFamily] = &[
             ("max_connections", Role::PoolSizeMax),
         ],
     },
-    // pgbouncer_exporter: SHOW POOLS, a pool for each pair of database and user. Connections that it calls used are idle, too, and
-    // idle for long: where clients wait there are none.
+    // pgbouncer_exporter: SHOW POOLS, a pool for each pair of database and user. Connections that it calls used are idle, and have been for long. While
+    // clients wait there are none.
     PoolFamily {
         prefix: "pgbouncer_pools_",
+        members: PoolMembers::Connections,
         labels: &["database", "user"],
         metrics: &[
             ("client_waiting_connections", Role::PoolWaiting),
@@ -66,9 +71,10 @@ const FAMILIES: &[PoolFamily] = &[
             ("sv_idle", Role::PoolIdle),
         ],
     },
-    // The DBStats collector of Go's client_golang. It does not say how many wait.
+    // The DBStats collector of Go's client_golang. It does not count waiting requests.
     PoolFamily {
         prefix: "go_sql_",
+        members: PoolMembers::Connections,
         labels: &["db_name"],
         metrics: &[
             ("open_connections", Role::PoolSize),
@@ -81,11 +87,13 @@ const FAMILIES: &[PoolFamily] = &[
     // Micrometer's binders for request threads and executors.
     PoolFamily {
         prefix: "tomcat_threads_",
+        members: PoolMembers::Threads,
         labels: &["name"],
         metrics: &[("busy_threads", Role::PoolInUse), ("current_threads", Role::PoolSize), ("config_max_threads", Role::PoolSizeMax)],
     },
     PoolFamily {
         prefix: "jetty_threads_",
+        members: PoolMembers::Threads,
         labels: &[],
         metrics: &[
             ("busy", Role::PoolInUse),
@@ -97,6 +105,7 @@ const FAMILIES: &[PoolFamily] = &[
     },
     PoolFamily {
         prefix: "executor_",
+        members: PoolMembers::Threads,
         labels: &["name"],
         metrics: &[
             ("active_threads", Role::PoolInUse),
@@ -105,16 +114,13 @@ const FAMILIES: &[PoolFamily] = &[
             ("queued_tasks", Role::PoolWaiting),
         ],
     },
-    // nginx: those that wait are kept open and idle.
-    PoolFamily { prefix: "nginx_", labels: &[], metrics: &[] },
-    // Threads of a runtime, most of which wait for work by design.
-    PoolFamily { prefix: "jvm_threads_", labels: &[], metrics: &[] },
-    PoolFamily { prefix: "process_", labels: &[], metrics: &[] },
-    PoolFamily { prefix: "go_threads", labels: &[], metrics: &[] },
-    PoolFamily { prefix: "go_sched_", labels: &[], metrics: &[] },
 ];
 
-/// What a metric of a pool means; `None` for any other. Labels are as they stand in the name.
+/// Prefixes of metrics whose words are a pool's, though they describe none. nginx's waiting connections are open and idle. The threads of a runtime mostly wait
+/// for work by design.
+const NO_POOLS: [&str; 5] = ["nginx_", "jvm_threads_", "process_", "go_threads", "go_sched_"];
+
+/// What a metric of a pool means; `None` for any other metric.
 fn meaning(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
     let lower = name.to_ascii_lowercase();
     for family in FAMILIES {
@@ -122,7 +128,10 @@ fn meaning(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) ->
         let (_, role) = family.metrics.iter().find(|(metric, _)| *metric == rest)?;
         let named: Vec<&str> = family.labels.iter().filter_map(|label| value_of(labels, label)).collect();
         let part = if named.is_empty() { family.prefix.trim_end_matches('_').to_owned() } else { named.join("/") };
-        return Some(PoolMeaning { role: *role, part });
+        return Some(PoolMeaning { role: *role, part, members: family.members });
+    }
+    if NO_POOLS.iter().any(|prefix| lower.starts_with(prefix)) {
+        return None;
     }
     by_words(name, labels, kind, unit)
 }
@@ -133,7 +142,7 @@ fn value_of<'a>(labels: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
 
 /// Labels that name a pool in general.
 const POOL_LABELS: [&str; 4] = ["pool", "pool_name", "datasource", "data_source"];
-/// Labels that say in what state the counted connections are.
+/// Labels for the state of the counted connections.
 const STATE_LABELS: [&str; 2] = ["state", "status"];
 
 fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
@@ -160,10 +169,11 @@ fn by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -
         let stem = stem.trim_end_matches(|c: char| !c.is_alphanumeric());
         if others.is_empty() { stem.to_owned() } else { format!("{stem} {}", others.join(",")) }
     });
-    Some(PoolMeaning { role, part })
+    let members = PoolMembers::by_words(&format!("{part}{name}"));
+    Some(PoolMeaning { role, part, members })
 }
 
-/// Threads or workers that are busy, and the most there may be. Those who wait are threads without work, and say nothing.
+/// Threads or workers that are busy, and their maximum. Waiting threads have no work, and show nothing.
 fn threads_by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit: &str) -> Option<PoolMeaning> {
     let words = words(name);
     let is_threads = words.iter().any(|(word, _)| ["thread", "threads", "worker", "workers"].contains(&word.as_str()));
@@ -177,7 +187,8 @@ fn threads_by_words(name: &str, labels: &[(&str, &str)], kind: SignalKind, unit:
     let others: Vec<String> = labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
     let stem = name[..at].trim_end_matches(|c: char| !c.is_alphanumeric());
     let stem = if stem.is_empty() { "threads" } else { stem };
-    Some(PoolMeaning { role, part: if others.is_empty() { stem.to_owned() } else { format!("{stem} {}", others.join(",")) } })
+    let part = if others.is_empty() { stem.to_owned() } else { format!("{stem} {}", others.join(",")) };
+    Some(PoolMeaning { role, part, members: PoolMembers::Threads })
 }
 
 /// A word in lower case, and where it begins.
@@ -204,11 +215,11 @@ const IDLE: [&str; 1] = ["idle"];
 const IN_USE: [&str; 5] = ["active", "use", "inuse", "used", "busy"];
 const SIZE: [&str; 3] = ["size", "total", "open"];
 const LIMIT: [&str; 3] = ["max", "maximum", "limit"];
-/// What makes a number something else: a time, a total of events, the least there should be.
+/// Words of other numbers: a time, a total of events, a minimum.
 const OTHER: [&str; 12] =
     ["seconds", "millis", "milliseconds", "nanos", "ms", "time", "timeout", "timeouts", "duration", "rate", "min", "minimum"];
 
-/// A level's meaning, and where the first word that says so begins.
+/// A level's meaning, and where the first word of it begins.
 fn level(words: &[Word]) -> Option<(Role, usize)> {
     let at = |wanted: &[&str]| words.iter().find(|(word, _)| wanted.contains(&word.as_str())).map(|(_, at)| *at);
     if at(&OTHER).is_some() {
@@ -217,7 +228,7 @@ fn level(words: &[Word]) -> Option<(Role, usize)> {
     let waiting = words.iter().find(|(word, _)| WAITING.iter().any(|part| word.contains(part))).map(|(_, at)| *at);
     let (idle, in_use, size, limit) = (at(&IDLE), in_use(words), at(&SIZE), at(&LIMIT));
     let role = match limit {
-        // How many may wait or be idle says nothing about who does.
+        // How many may wait or be idle does not show how many do.
         Some(_) if waiting.is_some() || idle.is_some() => return None,
         Some(_) => Role::PoolSizeMax,
         None if waiting.is_some() => Role::PoolWaiting,
@@ -314,6 +325,25 @@ mod tests {
         assert_eq!(states, None);
     }
 
+    /// By the table for known exporters, whatever the words of a metric, and by words for others.
+    #[test]
+    fn a_pool_hands_out_what_its_exporter_or_its_words_say() {
+        let members = |name: &str| meaning(name, &[], SignalKind::Gauge, unit::COUNT).map(|found| found.members);
+        for (name, expected) in [
+            ("hikaricp_pending_threads", PoolMembers::Connections),
+            ("hikaricp_connections_pending", PoolMembers::Connections),
+            ("pgbouncer_pools_cl_waiting", PoolMembers::Connections),
+            ("tomcat_threads_busy_threads", PoolMembers::Threads),
+            ("executor_queued_tasks", PoolMembers::Threads),
+            ("db_pool_waiting", PoolMembers::Connections),
+            ("http_worker_threads_busy", PoolMembers::Threads),
+            ("busy_workers", PoolMembers::Threads),
+            ("thread_pool_active", PoolMembers::Threads),
+        ] {
+            assert_eq!(members(name), Some(expected), "{name}");
+        }
+    }
+
     #[test]
     fn times_are_counters_of_seconds() {
         let counter = |name, unit| meaning(name, &[], SignalKind::Counter, unit).map(|found| (found.role, found.part));
@@ -326,7 +356,7 @@ mod tests {
     #[test]
     fn a_label_names_the_pool_or_the_state() {
         let of = |labels: &[(&str, &str)]| meaning("db_connections", labels, SignalKind::Gauge, unit::COUNT);
-        let found = |role, part: &str| Some(PoolMeaning { role, part: part.to_owned() });
+        let found = |role, part: &str| Some(PoolMeaning { role, part: part.to_owned(), members: PoolMembers::Connections });
         assert_eq!(of(&[("state", "idle"), ("pool", "shop")]), found(Role::PoolIdle, "shop"));
         assert_eq!(of(&[("state", "waiting"), ("shard", "2")]), found(Role::PoolWaiting, "db_connections shard=2"));
         assert_eq!(of(&[("shard", "waiting")]), None);

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSpec {
     pub name: String,
-    /// A journey that takes longer is lost. Nanoseconds; `None`: it may take until the end of the run.
+    /// A journey that takes longer is lost. Nanoseconds. `None`: a journey may take until the end of the run.
     pub timeout_ns: Option<u64>,
-    /// How long the run goes on after its load while journeys of this flow are open. Nanoseconds.
+    /// How long the run continues after its load while journeys of this flow are open. Nanoseconds.
     pub drain_ns: u64,
     /// Stages in the order in which journeys pass them.
     #[serde(default)]
@@ -17,6 +17,6 @@ pub struct FlowSpec {
 
 impl FlowSpec {
     pub const STAGES_MAX: usize = 32;
-    /// Time to drain when the test says nothing.
+    /// Time to drain when the test sets none.
     pub const DEFAULT_DRAIN_NS: u64 = 60_000_000_000;
 }

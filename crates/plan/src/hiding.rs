@@ -1,6 +1,6 @@
-//! What of a plan may quote a secret. A new field with text in it belongs here too.
+//! The parts of a plan that may contain a secret. Add every new field that holds a string here.
 //!
-//! How secrets are found and hidden is in the crate `secrets`.
+//! The crate `secrets` finds and masks secrets.
 
 use crate::{Metric, Parameter, ParameterKind, Secrets, Selector, TestPlan};
 
@@ -23,7 +23,7 @@ impl TestPlan {
         secrets
     }
 
-    /// The plan as every output may show it.
+    /// The plan with secrets masked, as every output may show it.
     pub fn hiding(&self, secrets: &Secrets) -> TestPlan {
         let mut shown = self.clone();
         let hide = |text: &mut String| *text = secrets.hide(text).into_owned();

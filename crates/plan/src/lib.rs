@@ -1,8 +1,8 @@
-//! What was asked: the test plan, frozen and validated before any load starts.
+//! The test plan: what was asked of a run, frozen and validated before any load starts.
 //!
-//! Read [`TestPlan`] first, then [`Load`] (the tree of what runs when) and [`LoadProfile`] (how much of it).
-//! [`TestPlan::secrets`] and `hiding` keep what nobody may read out of all that is shown. Deliberately absent: clocks, I/O, anything measured.
-//! Everything here is plain data that serialises to `plan.json` in a run directory, and pure functions over it.
+//! Read [`TestPlan`] first, then [`Load`] (the tree of what runs when) and [`LoadProfile`] (how much of it). [`TestPlan::secrets`] and
+//! `hiding` mask secrets in everything that is shown. Deliberately absent: clocks, I/O, anything measured. Everything here is plain data
+//! that serialises to `plan.json` in a run directory, and pure functions over it.
 
 mod declared_metric;
 mod flow;

@@ -1,4 +1,4 @@
-//! The load tree: what runs after what, and what runs beside what.
+//! The load tree: which scenarios run in sequence, and which run in parallel.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,26 +9,26 @@ use crate::{LoadProfile, OpenStage};
 #[serde(transparent)]
 pub struct ScenarioId(pub u32);
 
-/// What a leaf is there for.
+/// The purpose of a leaf.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunRole {
     #[default]
     Load,
-    /// It runs once, before the load: where anything of it fails, the load does not run. It is no part of what is measured.
+    /// Runs once, before the load. If any part of it fails, the load does not run. It is not measured.
     SetUp,
-    /// It runs once, after all else, however the run came to its end. It is no part of what is measured.
+    /// Runs once, after everything else, however the run ended. It is not measured.
     TearDown,
 }
 
 impl RunRole {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_load(&self) -> bool {
         *self == RunRole::Load
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -38,26 +38,26 @@ fn is_zero(number: &u64) -> bool {
 pub struct ScenarioRun {
     pub scenario: ScenarioId,
     pub profile: LoadProfile,
-    /// Most users of this leaf that may be active at once (open profiles only). Arrivals beyond it wait, late
-    /// and on record; they are never dropped. `None`: the default of [`ScenarioRun::DEFAULT_USERS_MAX`].
+    /// Maximum number of active users of this leaf (open profiles only). Arrivals beyond it wait; they are recorded as late and never
+    /// dropped. `None`: [`ScenarioRun::DEFAULT_USERS_MAX`].
     pub users_max: Option<u64>,
     /// Overrides [`crate::RunOptions::graceful_stop_ns`] for this leaf.
     pub graceful_stop_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "RunRole::is_load")]
     pub role: RunRole,
-    /// It begins so long after its turn has come. Nanoseconds.
+    /// Delay between the leaf's turn and its start. Nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start_after_ns: u64,
 }
 
 impl ScenarioRun {
-    /// A leaf with the default bound on its users and the run's graceful stop.
+    /// A leaf with the default limit on its users and the run's graceful stop.
     pub fn new(scenario: ScenarioId, profile: LoadProfile) -> Self {
         Self { scenario, profile, users_max: None, graceful_stop_ns: None, role: RunRole::Load, start_after_ns: 0 }
     }
 
-    /// Users that the profile is certain to have at once. Open load has as many as the target makes wait, which no plan knows; of what starts at
-    /// once, each has its own.
+    /// Number of concurrent users that the profile is certain to need. In open load the target's response times decide it, except for
+    /// bursts: each arrival of a burst needs its own user.
     pub fn users_certain(&self) -> u64 {
         match &self.profile {
             LoadProfile::Closed { stages } => stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0),
@@ -69,7 +69,7 @@ impl ScenarioRun {
         }
     }
 
-    /// It asks for a single iteration.
+    /// Whether it asks for a single iteration.
     pub fn runs_once(&self) -> bool {
         match &self.profile {
             LoadProfile::Iterations { users, count, .. } => (*users, *count) == (1, 1),
@@ -77,11 +77,11 @@ impl ScenarioRun {
         }
     }
 
-    /// Bound on the concurrent users of one open leaf when the test sets none.
+    /// Limit on the concurrent users of one open leaf when the test sets none.
     pub const DEFAULT_USERS_MAX: u64 = 50_000;
 }
 
-/// A tree of runs. Leaves are numbered in depth-first order: a leaf's number is its identity in a run.
+/// A tree of runs. Leaves are numbered in depth-first order; a leaf's number identifies it in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
@@ -91,7 +91,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// The leaves in depth-first order; the position in this list is the leaf's number.
+    /// The leaves in depth-first order. The index in this list is the leaf's number.
     pub fn leaves(&self) -> Vec<&ScenarioRun> {
         let mut leaves = Vec::new();
         self.collect(&mut leaves);
@@ -109,12 +109,12 @@ impl Load {
         }
     }
 
-    /// Most users that the tree is certain to have at once. Open load may need any number, or one.
+    /// Maximum number of concurrent users that the tree is certain to need. Open load may need any number, or one.
     pub fn users_certain(&self) -> u64 {
         self.users_at_once(&ScenarioRun::users_certain)
     }
 
-    /// Most users that a tree has at once, of what each of its leaves has.
+    /// Maximum number of concurrent users of the tree, where `of` yields the number for each leaf.
     pub fn users_at_once(&self, of: &impl Fn(&ScenarioRun) -> u64) -> u64 {
         match self {
             Load::Sequence(parts) => parts.iter().map(|part| part.users_at_once(of)).max().unwrap_or(0),
@@ -123,7 +123,7 @@ impl Load {
         }
     }
 
-    /// Numbers of the leaves that prepare load: they run once, and in a sequence comes load after them.
+    /// Numbers of the leaves that prepare load: they run once, and a later part of the same sequence is load.
     pub(crate) fn set_ups(&self) -> Vec<u32> {
         let (mut found, mut number) = (Vec::new(), 0);
         self.find_set_ups(false, &mut number, &mut found);
@@ -148,7 +148,7 @@ impl Load {
         }
     }
 
-    /// Longest time the profiles alone can take, graceful stops apart. Nanoseconds; `None` when a leaf has no time limit.
+    /// Longest time that the profiles can take, without graceful stops. Nanoseconds. `None` when a leaf has no time limit.
     pub fn duration_ns(&self) -> Option<u64> {
         match self {
             Load::Sequence(parts) => parts.iter().map(Load::duration_ns).sum(),

@@ -1,17 +1,17 @@
-//! Limits and switches that hold for the whole run.
+//! Limits and settings that apply to the whole run.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run may take and how it draws; every field has a default that suits most tests.
+/// Limits on a run, and its seed. Every field has a default that suits most tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunOptions {
-    /// Seed of every random draw of the run; the same seed and plan repeat the same draws.
+    /// Seed of every random draw of the run. The same seed and plan repeat the same draws.
     pub seed: u64,
-    /// How long running iterations may go on after their load profile has ended. Nanoseconds.
+    /// How long running iterations may continue after their load profile has ended. Nanoseconds.
     pub graceful_stop_ns: u64,
     /// Time limit of one request unless it sets its own. Nanoseconds.
     pub request_timeout_ns: u64,
-    /// Most series (request names, groups, …) that are kept apart; later names share one series `(other)`.
+    /// Maximum number of separate series (request names, groups, …). Later names share one series, `(other)`.
     pub series_max: u32,
     /// Response bodies larger than this fail the request. Bytes.
     pub body_bytes_max: u64,

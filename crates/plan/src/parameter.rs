@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterKind {
     Number {
@@ -21,7 +22,7 @@ pub enum ParameterKind {
     Delay,
 }
 
-/// A resolved value. Durations are nanoseconds; a delay keeps its text.
+/// A resolved value. Durations are in nanoseconds; a delay keeps its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type", content = "value")]
 pub enum ParameterValue {
@@ -31,7 +32,7 @@ pub enum ParameterValue {
     DurationNs(u64),
 }
 
-/// Where a value came from; later wins: default < file < environment < command line.
+/// The source of a value. Later sources win: default < file < environment < command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterOrigin {
@@ -46,12 +47,12 @@ pub struct Parameter {
     pub name: String,
     pub kind: ParameterKind,
     pub help: Option<String>,
-    /// As text, the way a user would type it; masked when `secret`.
+    /// As a user would type it. Masked when `secret`.
     pub default: Option<String>,
-    /// As text; masked when `secret`.
+    /// As a user would type it. Masked when `secret`.
     pub value: String,
     pub origin: ParameterOrigin,
-    /// A secret's value and default never leave the process: outputs show `•••`.
+    /// The value and default of a secret never leave the process: outputs show `•••`.
     pub secret: bool,
 }
 

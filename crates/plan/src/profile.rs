@@ -1,8 +1,7 @@
 //! Load profiles: how many arrivals, users or iterations, and when.
 //!
-//! Open profiles ask for *arrivals* whatever the target does; closed profiles keep *users* looping. The shapes that
-//! scripts offer (ramp, steps, spike, at once) are all sequences of the few stages here. How stages turn into
-//! instants lives in `engine::arrivals`; this module only says what was asked.
+//! Open profiles ask for *arrivals*, however the target responds; closed profiles keep *users* in a loop. The shapes that scripts offer
+//! (ramp, steps, spike, at once) are all sequences of the few stages here. `engine::arrivals` turns stages into instants.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +21,7 @@ pub enum Timing {
 pub enum OpenStage {
     /// The rate moves linearly `from` → `to` over the stage. Arrivals per second.
     Rate { from: f64, to: f64, duration_ns: u64, timing: Timing },
-    /// `count` arrivals at the instant the stage begins; takes no time itself.
+    /// `count` arrivals at the instant the stage begins. The stage takes no time.
     Burst { count: u64 },
 }
 
@@ -34,17 +33,17 @@ pub struct ClosedStage {
     pub duration_ns: u64,
 }
 
-/// Whose iterations a count bounds.
+/// What the number of iterations applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IterationSplit {
-    /// `count` iterations in all, taken by whichever user is free.
+    /// `count` iterations in all; each goes to the next free user.
     Shared,
     /// `count` iterations by each user.
     PerUser,
 }
 
-/// How much load one leaf asks for.
+/// The load of one leaf.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadProfile {
@@ -72,7 +71,7 @@ impl OpenStage {
         }
     }
 
-    /// Arrivals the stage asks for (an expectation when the timing is Poisson).
+    /// Number of arrivals that the stage asks for (an expectation when the timing is Poisson).
     pub fn arrivals(&self) -> f64 {
         match self {
             OpenStage::Rate { from, to, duration_ns, .. } => (from + to) / 2.0 * (*duration_ns as f64 / 1e9),
@@ -101,7 +100,7 @@ impl LoadProfile {
         matches!(self, LoadProfile::Open { .. })
     }
 
-    /// Time over which the profile starts work. Nanoseconds; `None` when only a count bounds it.
+    /// Time during which the profile starts work. Nanoseconds. `None` when only a count limits it.
     pub fn duration_ns(&self) -> Option<u64> {
         match self {
             LoadProfile::Open { stages } => Some(stages.iter().map(OpenStage::duration_ns).sum()),

@@ -1,49 +1,49 @@
-//! A load held at one height for a while, for what compares short blocks of it.
+//! A constant load derived from a plan, for experiments that compare short blocks.
 
 use crate::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan};
 
-/// Why a load cannot be held.
+/// Why a load cannot be held constant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SteadyError {
     #[error(
-        "a load in parts, one after the other, has no single height to hold: give the test one part (what runs once before and after it may stay), for \
-         example by a parameter"
+        "a load of several parts in sequence has no single height to hold: reduce the test to one part \
+         (parts that run once before or after it may remain), for example by a parameter"
     )]
     Sequence,
-    #[error("scenario \"{0}\" begins everything at once, which cannot be held: give it arrivals per second, or users")]
+    #[error("scenario \"{0}\" starts all its arrivals at once, so it has no steady rate: use arrivals per second, or users")]
     Burst(String),
 }
 
 impl TestPlan {
-    /// The same load with every profile at its greatest height, for so many nanoseconds. What runs once, as a set-up does, stays. The leaves keep their
-    /// numbers.
+    /// The same load with every profile at its maximum, for `duration_ns`. Leaves that run once, such as a set-up, are unchanged. The
+    /// leaves keep their numbers.
     ///
     /// # Errors
-    /// Where the load has no single height.
+    /// The load has no single maximum to hold.
     pub fn steady_load(&self, duration_ns: u64) -> Result<Load, SteadyError> {
-        self.held(&self.load, duration_ns)
+        self.steady(&self.load, duration_ns)
     }
 
-    fn held(&self, load: &Load, duration_ns: u64) -> Result<Load, SteadyError> {
+    fn steady(&self, load: &Load, duration_ns: u64) -> Result<Load, SteadyError> {
         let loads = |part: &&Load| !part.leaves().iter().all(|run| run.runs_once());
-        let each = |parts: &[Load]| parts.iter().map(|part| self.held(part, duration_ns)).collect::<Result<Vec<_>, _>>();
+        let each = |parts: &[Load]| parts.iter().map(|part| self.steady(part, duration_ns)).collect::<Result<Vec<_>, _>>();
         Ok(match load {
             Load::Sequence(parts) if parts.iter().filter(loads).count() > 1 => return Err(SteadyError::Sequence),
             Load::Sequence(parts) => Load::Sequence(each(parts)?),
             Load::Parallel(parts) => Load::Parallel(each(parts)?),
             Load::Run(run) if run.runs_once() => Load::Run(run.clone()),
-            Load::Run(run) => Load::Run(ScenarioRun { profile: self.held_profile(run, duration_ns)?, ..run.clone() }),
+            Load::Run(run) => Load::Run(ScenarioRun { profile: self.steady_profile(run, duration_ns)?, ..run.clone() }),
         })
     }
 
-    fn held_profile(&self, run: &ScenarioRun, duration_ns: u64) -> Result<LoadProfile, SteadyError> {
+    fn steady_profile(&self, run: &ScenarioRun, duration_ns: u64) -> Result<LoadProfile, SteadyError> {
         Ok(match &run.profile {
             LoadProfile::Open { stages } => {
                 let heights = stages.iter().filter_map(|stage| match stage {
                     OpenStage::Rate { from, to, timing, .. } => Some((from.max(*to), *timing)),
                     OpenStage::Burst { .. } => None,
                 });
-                // Of stages that reach it alike, the first.
+                // The first of several stages with the same maximum.
                 let highest = heights.reduce(|best, next| if next.0 > best.0 { next } else { best });
                 let name = || self.scenarios.get(run.scenario.0 as usize).map_or_else(String::new, |scenario| scenario.name.clone());
                 let (rate, timing) = highest.ok_or_else(|| SteadyError::Burst(name()))?;
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn ramps_and_steps_are_held_at_their_greatest_height() {
+    fn ramps_and_steps_become_constant_at_their_maximum() {
         let stage = |from: f64, to: f64, timing| OpenStage::Rate { from, to, duration_ns: 60, timing };
         let ramp = LoadProfile::Open { stages: vec![stage(1.0, 130.0, Timing::Poisson), stage(130.0, 5.0, Timing::Even)] };
         let load = Load::Sequence(vec![
@@ -79,16 +79,16 @@ mod tests {
             ]),
             run(0, LoadProfile::burst(1)),
         ]);
-        let held = TestPlan::new("t", ["once", "open", "closed"], load.clone()).steady_load(1_000).unwrap();
-        let profiles: Vec<LoadProfile> = held.leaves().iter().map(|run| run.profile.clone()).collect();
+        let steady = TestPlan::new("t", ["once", "open", "closed"], load.clone()).steady_load(1_000).unwrap();
+        let profiles: Vec<LoadProfile> = steady.leaves().iter().map(|run| run.profile.clone()).collect();
         let open =
             LoadProfile::Open { stages: vec![OpenStage::Rate { from: 130.0, to: 130.0, duration_ns: 1_000, timing: Timing::Poisson }] };
         assert_eq!(profiles, [LoadProfile::burst(1), open, LoadProfile::users(7, 1_000), LoadProfile::burst(1)]);
-        assert_eq!(held.duration_ns(), Some(1_000));
+        assert_eq!(steady.duration_ns(), Some(1_000));
     }
 
     #[test]
-    fn what_has_no_single_height_is_refused() {
+    fn loads_without_a_single_height_are_refused() {
         let plan = |load| TestPlan::new("t", ["a", "b"], load);
         let rate = |scenario| run(scenario, LoadProfile::rate(5.0, 10));
         assert_eq!(plan(Load::Sequence(vec![rate(0), rate(1)])).steady_load(1), Err(SteadyError::Sequence));

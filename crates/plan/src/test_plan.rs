@@ -1,4 +1,4 @@
-//! The plan itself: everything that was asked of a run.
+//! The test plan.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DeclaredMetric, FlowSpec, Load, LoadProfile, Parameter, RunOptions, ScenarioId, ScenarioRun, Secrets, Threshold};
 
-/// A scenario's name and the options that hold for every user that runs it.
+/// A scenario's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     pub name: String,
@@ -23,31 +23,31 @@ pub struct TestPlan {
     /// Indexed by [`ScenarioId`].
     pub scenarios: Vec<Scenario>,
     pub load: Load,
-    /// Runs after all load, however it came to its end; its leaf's number is the one after those of the load.
+    /// Runs after all load, however it ended. Its leaf number is the one after those of the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tear_down: Option<ScenarioRun>,
     pub thresholds: Vec<Threshold>,
-    /// Observers as their builders described them (`{"kind": "process", …}`); read by the binary.
+    /// Observers as their builders described them (`{"kind": "process", …}`). The binary reads them.
     #[serde(default)]
     pub observers: Vec<serde_json::Value>,
-    /// Journeys that the test follows; events name them by their place in this list.
+    /// Journeys that the test follows. Events name them by their index in this list.
     #[serde(default)]
     pub flows: Vec<FlowSpec>,
-    /// Metrics of the test's own; scripts name them by their place in this list.
+    /// Custom metrics. Scripts name them by their index in this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<DeclaredMetric>,
-    /// Simulated endpoints as the test describes them; read by `script`, which runs them.
+    /// Simulated endpoints as the test describes them. `script` reads and runs them.
     #[serde(default)]
     pub stubs: Vec<serde_json::Value>,
     pub options: RunOptions,
-    /// What no output may show of this run: true values of secret parameters, credentials. Known only in the process that resolved them.
+    /// Strings that no output of this run may show: values of secret parameters, credentials. Known only in the process that resolved them.
     #[serde(skip)]
     pub secrets: Secrets,
 }
 
 impl TestPlan {
-    /// A plan with these scenarios, named in the order of their [`ScenarioId`]s, and nothing else: no target, parameters, thresholds,
-    /// observers, flows, metrics or stubs, and the default options. Set what a test needs besides by struct update, or field by field.
+    /// A plan with these scenarios, in the order of their [`ScenarioId`]s, and nothing else: no target, parameters, thresholds, observers,
+    /// flows, metrics or stubs, and the default options. Set further fields by struct update, or one by one.
     pub fn new<S: Into<String>>(name: impl Into<String>, scenarios: impl IntoIterator<Item = S>, load: Load) -> Self {
         Self {
             name: name.into(),
@@ -76,7 +76,7 @@ impl TestPlan {
         self.load.leaves().into_iter().chain(&self.tear_down).collect()
     }
 
-    /// Leaves that prepare load, and the scenario of each: where one throws, what comes after it makes no sense.
+    /// The leaves that prepare load, and the scenario of each. When one throws, the parts after it must not run.
     pub fn set_ups(&self) -> BTreeMap<u32, String> {
         let leaves = self.load.leaves();
         let scenario = |leaf: u32| {
@@ -93,7 +93,7 @@ mod tests {
     use crate::RunRole;
 
     #[test]
-    fn what_runs_once_before_load_in_a_sequence_is_a_set_up() {
+    fn runs_once_before_load_in_a_sequence_are_set_ups() {
         let once = || Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::burst(1)));
         let load = || Load::Run(ScenarioRun::new(ScenarioId(1), LoadProfile::rate(1.0, 1)));
         let set_ups = |load: Load| TestPlan::new("t", ["once", "load"], load).set_ups().into_keys().collect::<Vec<_>>();

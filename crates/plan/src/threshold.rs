@@ -1,4 +1,4 @@
-//! Thresholds: objectives a run must meet. `analysis` evaluates them; here they are only said.
+//! Thresholds: objectives that a run must meet. `analysis` evaluates them.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::MetricKind;
 
-/// What is looked at. The definition of each is in docs/metrics.md.
+/// The measured quantity. docs/metrics.md defines each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// End − scheduled for the first request of an open iteration, end − started otherwise.
@@ -18,35 +19,35 @@ pub enum Metric {
     ScheduleLag,
     /// Requests that ended.
     Requests,
-    /// Requests that failed; its rate is the *share* of ended requests, 0 to 1.
+    /// Requests that failed. Its rate is the *share* of ended requests, 0 to 1.
     Failures,
     /// Iterations that ended.
     Iterations,
-    /// Iterations that failed; its rate is their *share*, 0 to 1.
+    /// Iterations that failed. Its rate is their *share*, 0 to 1.
     FailedIterations,
-    /// Errors that iterations threw and nothing caught; its rate is relative to the iterations that ended.
+    /// Uncaught errors of iterations. Its rate is relative to the iterations that ended.
     ScriptErrors,
-    /// Checks made with `check`. Its rate, in the plans of earlier versions, is the share that *failed*, 0 to 1.
+    /// Results of `check`. Its rate, in the plans of earlier versions, is the share that *failed*, 0 to 1.
     Checks,
-    /// Checks that held; its rate is their *share*, 0 to 1.
+    /// Checks that passed. Its rate is their *share*, 0 to 1.
     PassedChecks,
-    /// Checks that did not hold; its rate is their *share*, 0 to 1.
+    /// Checks that failed. Its rate is their *share*, 0 to 1.
     FailedChecks,
-    /// Elapsed time of a group, declared pauses left out.
+    /// Elapsed time of a group, without declared pauses.
     GroupTime,
     /// Time of a flow's journeys from start to finish, or until they reached a stage.
     FlowTime { stage: Option<String> },
     /// Open journeys of a flow, at the end of each second.
     FlowBacklog,
-    /// Journeys of a flow that started and did not finish: timed out, or still open when the run ended. Its rate is the *share* of
-    /// those that started, 0 to 1.
+    /// Journeys of a flow that started and did not finish: timed out, or still open when the run ended. Its rate is the *share* of started
+    /// journeys, 0 to 1.
     FlowLost,
     /// A signal of an observer, by its full name.
     Signal { name: String },
     /// Whole iterations.
     IterationTime,
-    /// A metric of the test's own, in its unit. Of a counter, the count is the sum of what was added, and its rate is per second; of a rate, the
-    /// count is of what was true, and its rate is the *share*, 0 to 1.
+    /// A custom metric, in its unit. For a counter, the count is the sum of the added values, and the rate is per second. For a rate, the
+    /// count is the number of true values, and the rate is their *share*, 0 to 1.
     Own {
         name: String,
         kind: MetricKind,
@@ -56,7 +57,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Whether its rate is a share, from 0 to 1, and not per second.
+    /// Whether its rate is a share, from 0 to 1, rather than a number per second.
     pub fn rate_is_share(&self) -> bool {
         matches!(
             self,
@@ -72,20 +73,22 @@ impl Metric {
     }
 }
 
-/// Which series count. Empty fields match everything.
+/// Selects series. Empty fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Selector {
     /// Name of a request, group or flow, as shown in the summary.
     pub name: Option<String>,
     pub scenario: Option<String>,
-    /// Requests made inside this group.
+    /// Requests inside this group.
     pub group: Option<String>,
-    /// Only what carries all of these tags.
+    /// Series that carry all of these tags.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregate {
     Count,
@@ -96,11 +99,12 @@ pub enum Aggregate {
     Max,
     /// 0 < quantile < 1: p99 is 0.99.
     Quantile(f64),
-    /// Last value seen; signals only.
+    /// Last value seen. Signals only.
     Last,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
     Below,
@@ -112,6 +116,7 @@ pub enum Comparison {
 
 /// A comparison with a value in the metric's base unit: seconds, a count, a rate per second or a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Bound {
     pub comparison: Comparison,
     pub value: f64,
@@ -129,17 +134,19 @@ impl Bound {
     }
 }
 
-/// Over which time a threshold is judged.
+/// The period over which a threshold is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Window {
     #[default]
     WholeRun,
-    /// Every window of this length, back to back, must hold. Whole seconds, at least one.
+    /// Every consecutive window of this length must meet the bound. Whole seconds, at least one.
     Every { seconds: u32 },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Threshold {
     pub metric: Metric,
     pub selector: Selector,
@@ -147,12 +154,12 @@ pub struct Threshold {
     pub bound: Bound,
     #[serde(default)]
     pub window: Window,
-    /// What happened in the first seconds of the run does not count (warm-up). Whole seconds.
+    /// Seconds at the start of the run that are ignored (warm-up). Whole seconds.
     #[serde(default)]
     pub after_seconds: u32,
     /// Stop the run as soon as this threshold is certain to fail.
     #[serde(default)]
     pub abort: bool,
-    /// One line for people: `response time p99 of "Tap response" below 50 ms over 10 s`.
+    /// One line for readers: `response time p99 of "Tap response" below 50 ms over 10 s`.
     pub label: String,
 }

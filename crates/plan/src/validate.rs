@@ -1,4 +1,4 @@
-//! Checks on a plan before it is frozen. Messages say what is wrong and what to do.
+//! Checks on a plan before it is frozen. Messages state the problem and the remedy.
 
 use thiserror::Error;
 
@@ -6,11 +6,11 @@ use crate::{Aggregate, DeclaredMetric, FlowSpec, LoadProfile, Metric, OpenStage,
 
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PlanError {
-    #[error("the test has no load: give `load:` at least one `scenario.run(…)`")]
+    #[error("the test has no load: set `load:` to at least one `scenario.run(…)`")]
     NoLoad,
     #[error("scenario \"{scenario}\": {problem}")]
     Profile { scenario: String, problem: String },
-    #[error("two scenarios are both named \"{0}\": results are kept by name, so rename one")]
+    #[error("two scenarios are both named \"{0}\": results are stored by name, so rename one")]
     DuplicateScenario(String),
     #[error("threshold `{label}`: {problem}")]
     Threshold { label: String, problem: String },
@@ -21,7 +21,7 @@ pub enum PlanError {
 }
 
 impl TestPlan {
-    /// Rejects what could not run or could not be judged.
+    /// Rejects a plan that could not run or be evaluated.
     ///
     /// # Errors
     /// The first problem.
@@ -67,7 +67,7 @@ impl TestPlan {
                 return wrong("two metrics have this name: rename one".to_owned());
             }
             if index >= DeclaredMetric::MAX {
-                return wrong(format!("a test may have at most {} metrics: tell values apart by tags", DeclaredMetric::MAX));
+                return wrong(format!("a test may have at most {} metrics: distinguish values by tags", DeclaredMetric::MAX));
             }
         }
         Ok(())
@@ -92,7 +92,7 @@ impl TestPlan {
         Ok(())
     }
 
-    /// A threshold on a flow or stage that is not declared could only ever have no data.
+    /// A threshold on an undeclared flow or stage would never have data.
     fn flow_problem(&self, threshold: &Threshold) -> Option<String> {
         if !matches!(threshold.metric, Metric::FlowTime { .. } | Metric::FlowBacklog | Metric::FlowLost) {
             return None;

@@ -1,7 +1,7 @@
-//! What one request costs the generator, beside wrk: `cost URL CONNECTIONS SECONDS`, with `built` for requests that are not prepared, `fresh` for a
-//! connection each.
+//! CPU cost of one request in the generator, to compare with wrk: `cost URL CONNECTIONS SECONDS`. Add `built` for requests that are not prepared,
+//! `fresh` for one connection per request.
 //!
-//! Closed loop, no engine and no recording: the price of this crate alone. Pin it and the server to different cores.
+//! Closed loop, no engine and no recording: the cost of this crate alone. Pin it and the server to different cores.
 
 use std::cell::Cell;
 use std::rc::Rc;

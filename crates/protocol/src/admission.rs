@@ -1,14 +1,14 @@
 //! A limit on the rate of new connections: each waits for a slot of a grid in time.
 //!
-//! The grid is common to all workers, and every worker has its share of the slots, so that together they never exceed the rate and no
-//! worker needs to know of the others. A slot that nobody takes is gone: there are no bursts.
+//! All workers share the grid, and every worker has its share of the slots. Together they therefore never exceed the rate, and no worker needs to
+//! know of the others. An unused slot is lost, so there are no bursts.
 
 use std::cell::Cell;
 
 use loadstone_metrics::Nanos;
 use loadstone_metrics::clock::Clock;
 
-/// Which worker this is, and so which slots are its own.
+/// The index of this worker among all workers, which determines its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerPosition {
     pub worker: u32,
@@ -23,12 +23,12 @@ impl Default for WorkerPosition {
 
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// Slots per second, of all workers together.
+    /// Slots per second of all workers together.
     rate: f64,
     position: WorkerPosition,
     /// First slot that is not taken.
     next: Cell<u64>,
-    /// Slots already waited for, before the connection was asked for.
+    /// Slots that were waited for before a connection requested them.
     reserved: Cell<u32>,
 }
 
@@ -37,7 +37,7 @@ impl Admission {
         Self { rate, position, next: Cell::new(0), reserved: Cell::new(0) }
     }
 
-    /// Takes this worker's next slot; when it is.
+    /// Takes this worker's next slot, and returns its instant.
     fn take(&self, now: Nanos) -> Nanos {
         let (worker, workers) = (u64::from(self.position.worker), u64::from(self.position.workers.max(1)));
         let earliest = self.next.get().max((now as f64 * self.rate / 1e9).ceil() as u64);
@@ -47,7 +47,7 @@ impl Admission {
         (slot as f64 * 1e9 / self.rate).ceil() as Nanos
     }
 
-    /// Waits for a slot and keeps it for a connection that will be asked for next.
+    /// Waits for a slot and reserves it for the next connection.
     pub(crate) async fn reserve(&self, clock: &Clock) {
         clock.sleep_until(self.take(clock.now())).await;
         self.reserved.set(self.reserved.get() + 1);
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_together_take_every_slot_of_the_rate_once() {
+    fn all_workers_together_take_every_slot_once() {
         for (rate, workers) in [(10.0, 1), (1000.0, 3), (1.5, 2), (333.0, 4)] {
             let mut slots = Vec::new();
             for worker in 0..workers {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_that_nobody_took_are_gone() {
+    fn unused_slots_are_lost() {
         let admission = Admission::new(10.0, WorkerPosition::default());
         assert_eq!(admission.take(0), 0);
         assert_eq!([admission.take(950_000_001), admission.take(950_000_001)], [1_000_000_000, 1_100_000_000]);

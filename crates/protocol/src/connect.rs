@@ -1,4 +1,4 @@
-//! A new connection: look the name up, try its addresses, shake hands; each step timed and under the request's limit.
+//! Opens a connection: looks the name up, tries its addresses, and performs the TLS handshake. Each step is timed and limited by the request's timer.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -23,10 +23,10 @@ use crate::target::ConnectTarget;
 use crate::tcp::Tcp;
 use crate::tunnel;
 
-/// When the next address is tried beside one that has not answered (RFC 8305, section 5).
+/// Delay after which the next address is tried in parallel with one that has not answered (RFC 8305, section 5).
 const ATTEMPT_DELAY_NS: u64 = 250_000_000;
 
-/// Connects, noting in `phases` how long each step took, also when it fails. `limit` is the request's timer.
+/// Connects, and records in `phases` how long each step took, also if it fails. `limit` is the request's timer.
 pub(crate) async fn connect(
     network: &Network,
     target: ConnectTarget<'_>,
@@ -67,7 +67,7 @@ async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phas
     let begun = clock.now();
     let looked_up = within(limit, "looking up the name", network.resolver.resolve(host)).await;
     let resolved = clock.now();
-    // A literal needs no look-up; a few nanoseconds of parsing are not a phase.
+    // A literal address needs no look-up. A few nanoseconds of parsing are not a phase.
     if host.parse::<IpAddr>().is_err() {
         phases.dns = resolved - begun;
     }
@@ -79,15 +79,15 @@ async fn establish(network: &Network, host: &str, port: u16, limit: &Timer, phas
 
 fn unix_failure(error: &io::Error) -> Failure {
     match error.raw_os_error() {
-        Some(libc::ENOENT) => Failure::new(Outcome::Connect, "there is no Unix socket at the given path"),
-        Some(libc::EACCES) => Failure::new(Outcome::Connect, "this user may not open the Unix socket"),
-        // The listener's queue is full; TCP would have waited.
+        Some(libc::ENOENT) => Failure::new(Outcome::Connect, "no Unix socket exists at this path"),
+        Some(libc::EACCES) => Failure::new(Outcome::Connect, "this user lacks permission to open the Unix socket"),
+        // The listener's queue is full. TCP would have waited.
         Some(libc::EAGAIN) => Failure::new(Outcome::Refused, "the Unix socket's queue of connections is full"),
         _ => Failure::connecting(error),
     }
 }
 
-/// The future's result, or the timeout failure once the timer is due.
+/// The future's result, or the timeout failure when the timer is due.
 pub(crate) async fn within<T>(limit: &Timer, doing: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -99,7 +99,7 @@ pub(crate) async fn within<T>(limit: &Timer, doing: &str, future: impl Future<Ou
     .await
 }
 
-/// Tries the addresses in order, the next as soon as one fails or is slow, and takes the first that answers.
+/// Tries the addresses in order, the next one as soon as one fails or is slow, and returns the first that connects.
 async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> Result<Tcp, Failure> {
     if let [address] = addresses {
         return attempt(network, *address, port).await;
@@ -116,7 +116,7 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
             }
             None => delay.reset(u64::MAX),
         }
-        // None: the delay is over, or nobody is left to wait for.
+        // `None`: the delay is over, or no attempt is left to wait for.
         let attempted = poll_fn(|context| match attempts.poll_next_unpin(context) {
             Poll::Ready(attempted) => Poll::Ready(attempted),
             Poll::Pending => delay.poll_due(context).map(|()| None),
@@ -124,7 +124,7 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
         .await;
         match attempted {
             Some(Ok(stream)) => return Ok(stream),
-            // The generator's own shortage is not cured by another address.
+            // Another address does not resolve a shortage of the generator.
             Some(Err(failure)) if failure.outcome == Outcome::DescriptorsExhausted => return Err(failure),
             Some(Err(failure)) => first_failure = Some(first_failure.unwrap_or(failure)),
             None => {}
@@ -144,16 +144,16 @@ async fn attempt(network: &Network, address: IpAddr, port: u16) -> Result<Tcp, F
     })
 }
 
-/// A socket that does not block, bound to the source address if there is one.
+/// A non-blocking socket, bound to the source address if there is one.
 fn open(address: IpAddr, source: Option<IpAddr>) -> Result<OwnedFd, Failure> {
     let failed = |error: Errno| Failure::connecting(&error.into());
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(family, SockType::Stream, flags, SockProtocol::Tcp).map_err(failed)?;
-    // Without it, small requests wait for the acknowledgement of the one before.
+    // Without this option, small requests wait for the acknowledgement of the previous one.
     setsockopt(&socket, sockopt::TcpNoDelay, &true).map_err(failed)?;
     if let Some(source) = source {
-        // Lets the kernel choose the port in connect instead of in bind, so that one local port serves many targets (ip(7)).
+        // Lets the kernel choose the port in connect instead of bind, so that one local port can serve many targets (ip(7)).
         setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(failed)?;
         bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(source, 0))).map_err(|error| match error {
             Errno::EADDRNOTAVAIL => Failure::new(Outcome::Connect, "a source address is not an address of this machine"),

@@ -1,4 +1,4 @@
-//! An open connection, counted for as long as it lives.
+//! An open connection, counted as long as it exists.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use loadstone_metrics::clock::Timer;
 use crate::network::Network;
 use crate::stream::NetworkStream;
 
-/// Counts a connection as open for as long as it lives.
+/// Counts a connection as open as long as the value exists.
 #[derive(Debug)]
 pub(crate) struct Counted {
     network: Rc<Network>,
@@ -33,13 +33,13 @@ impl Drop for Counted {
     }
 }
 
-/// An open connection and what belongs to it.
+/// An open connection and its state.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: NetworkStream,
-    /// Serves the time limits of all its requests: setting a queued timer later costs one store.
+    /// For the time limits of all its requests: postponing a queued timer costs one store.
     pub(crate) timer: Timer,
-    /// Its latest response was small, was read at once and had the kernel's stamp: the next may be read late.
+    /// Its latest response was small, was read at once and had a kernel timestamp. The next response may therefore be read late.
     pub(crate) may_be_late: bool,
     pub(crate) counted: Counted,
 }
@@ -49,7 +49,8 @@ impl Connection {
         Box::new(Self { stream, timer, may_be_late: false, counted: Counted::new(network) })
     }
 
-    /// Whether its reads take the kernel's stamp from now on. How late this program was to see that it was connected counts where its first read does.
+    /// Sets whether its reads take the kernel's timestamp from now on. The delay with which this program noticed the connection counts where its
+    /// first read is counted.
     pub(crate) fn stamp(&mut self, stamped: bool) {
         if let Some(lag_ns) = self.stream.take_connect_lag_ns()
             && stamped

@@ -15,7 +15,7 @@ pub fn basic_authorization(url: &Url) -> Option<String> {
     Some(format!("Basic {}", STANDARD.encode(plain)))
 }
 
-/// The bytes that `%41` and its likes stand for.
+/// Decodes `%41` and similar escapes.
 pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));

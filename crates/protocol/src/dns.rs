@@ -1,11 +1,11 @@
-//! Names to addresses: literals and `localhost` at once, the hosts file and DNS through hickory, which keeps answers for
-//! as long as their TTL says.
+//! Resolves names to addresses: literals and `localhost` at once, others with the hosts file and DNS through hickory, which caches answers for their
+//! TTL.
 //!
-//! hickory sleeps on tokio's timers, which a worker does not have: its sockets and timers live in a runtime of their own, on a thread that each
-//! worker starts with its first look-up. (One for all workers would not do: they may have file descriptor tables of their own.) An answer that is
-//! still valid is found without it.
+//! hickory sleeps on tokio's timers, which a worker does not have. Its sockets and timers therefore live in a separate runtime, on a thread that each
+//! worker starts with its first look-up. (Workers cannot share one runtime: they may have separate file descriptor tables.) A cached answer is found
+//! without the thread.
 //!
-//! All addresses of a name are used in turn. One that failed lately goes to the end.
+//! All addresses of a name are used in turn. An address that failed recently is tried last.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::{Future, poll_fn};
@@ -24,23 +24,23 @@ use tokio::sync::oneshot;
 use crate::failure::Failure;
 
 /// How long an address that failed is tried last.
-const SHUNNED_NS: u64 = 5_000_000_000;
-/// Most addresses remembered as failed.
-const SHUNNED_MAX: usize = 64;
+const SHUNNED_MAX_NS: u64 = 5_000_000_000;
+/// Limit on the addresses remembered as failed.
+const SHUNNED_ADDRESSES_MAX: usize = 64;
 
 /// Drives look-ups until it is dropped.
 struct ResolverThread {
     runtime: Handle,
-    /// Dropping it ends the thread.
+    /// Dropping the sender ends the thread.
     _stop: oneshot::Sender<()>,
 }
 
 pub(crate) struct Resolver {
     clock: Clock,
-    /// Asked instead of the machine's, where there are any.
+    /// Used instead of the machine's name servers, if there are any.
     name_servers: Vec<SocketAddr>,
     dns: OnceCell<Option<TokioResolver>>,
-    /// The runtime of look-ups; `None`: no thread could be started.
+    /// The runtime of look-ups. `None`: its thread could not be started.
     thread: OnceCell<Option<ResolverThread>>,
     turn: Cell<usize>,
     /// Addresses that failed, and until when they are tried last.
@@ -52,7 +52,7 @@ impl Resolver {
         Self { clock, name_servers, dns: OnceCell::new(), thread: OnceCell::new(), turn: Cell::default(), shunned: RefCell::default() }
     }
 
-    /// The addresses of a host in the order to try them; never empty.
+    /// The addresses of a host in the order in which to try them. Never empty.
     pub(crate) async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, Failure> {
         if let Some(addresses) = known(host) {
             return Ok(self.healthy_first(addresses));
@@ -82,13 +82,13 @@ impl Resolver {
         Ok(self.healthy_first(addresses))
     }
 
-    /// Notes that connecting to an address failed.
+    /// Records that connecting to an address failed.
     pub(crate) fn shun(&self, address: IpAddr) {
         let mut shunned = self.shunned.borrow_mut();
         let now = self.clock.now();
         shunned.retain(|(other, until)| *other != address && *until > now);
-        if shunned.len() < SHUNNED_MAX {
-            shunned.push((address, now.saturating_add(SHUNNED_NS)));
+        if shunned.len() < SHUNNED_ADDRESSES_MAX {
+            shunned.push((address, now.saturating_add(SHUNNED_MAX_NS)));
         }
     }
 
@@ -102,7 +102,7 @@ impl Resolver {
     }
 }
 
-/// Addresses that need no look-up. `localhost` is loopback by RFC 6761, section 6.3.
+/// Addresses that need no look-up. `localhost` is loopback according to RFC 6761, section 6.3.
 fn known(host: &str) -> Option<Vec<IpAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Some(vec![address]);
@@ -173,11 +173,11 @@ mod tests {
         let [a, b] = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
         resolver.shun(a);
         assert_eq!(resolver.healthy_first(vec![a, b]), [b, a]);
-        clock.advance_to(SHUNNED_NS);
+        clock.advance_to(SHUNNED_MAX_NS);
         assert_eq!(resolver.healthy_first(vec![a, b]), [a, b]);
         for i in 0..1000u32 {
             resolver.shun(IpAddr::V4(i.into()));
         }
-        assert!(resolver.shunned.borrow().len() <= SHUNNED_MAX);
+        assert!(resolver.shunned.borrow().len() <= SHUNNED_ADDRESSES_MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! Why something did not work, sorted for counting and worded for people.
+//! Why an operation failed: an outcome for counting, and a message for users.
 
 use loadstone_metrics::Outcome;
 
@@ -6,7 +6,7 @@ use loadstone_metrics::Outcome;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub outcome: Outcome,
-    /// For people, without addresses and numbers that differ from case to case.
+    /// For users, without addresses and numbers that differ from case to case.
     pub message: String,
 }
 

@@ -1,6 +1,6 @@
-//! What the fuzz targets call: each reads arbitrary bytes whole and cut, and holds that both read the same.
+//! The functions that the fuzz targets call. Each reads arbitrary bytes whole and in pieces, and asserts that the results are equal.
 //!
-//! Behind the feature `fuzzing` and in this crate's own tests, so that no parser becomes part of the crate's face.
+//! Behind the feature `fuzzing` and in this crate's own tests, so that no parser becomes part of the crate's public API.
 
 mod chunked;
 
@@ -12,7 +12,7 @@ use crate::redis::fuzzing::whole;
 use crate::sse::fuzzing::EventParser;
 use crate::ws::fuzzing::{Deflate, MessageReader, ServerItem, Violation, unpacking};
 
-/// Cuts are taken from the input itself: the first bytes say how long the pieces are.
+/// Piece lengths are taken from the first bytes of the input.
 fn pieces(input: &[u8]) -> (impl Iterator<Item = usize>, &[u8]) {
     let (cuts, bytes) = input.split_at(input.len().min(4));
     let cuts: Vec<usize> = cuts.iter().map(|cut| usize::from(*cut) + 1).collect();
@@ -38,11 +38,11 @@ pub fn answer(input: &[u8]) {
     };
     let whole = read(&mut std::iter::empty());
     let cut = read(&mut { cuts });
-    // A malformed response may be noticed earlier when it comes whole, so that the reasons differ.
+    // A malformed response may be noticed earlier when it arrives whole, so the reasons may differ.
     assert_eq!(whole.as_ref().ok(), cut.as_ref().ok());
 }
 
-/// A server's WebSocket frames, with compression agreed on.
+/// A server's WebSocket frames, with compression negotiated.
 pub fn frames(input: &[u8]) {
     let (cuts, bytes) = pieces(input);
     let read = |cuts: &mut dyn Iterator<Item = usize>| -> (Vec<ServerItem>, Option<Violation>) {
@@ -85,7 +85,7 @@ pub fn events(input: &[u8]) {
     assert_eq!(read(&mut std::iter::empty()), read(&mut { cuts }));
 }
 
-/// An answer of a database: where it ends, and what is in it, does not depend on how it is cut.
+/// A response of a database. Its end and its content do not depend on how it is cut.
 pub fn sql(input: &[u8]) {
     for whole in [crate::sql::fuzzing::postgres, crate::sql::fuzzing::mysql] {
         let (cuts, bytes) = pieces(input);
@@ -100,7 +100,7 @@ pub fn sql(input: &[u8]) {
     }
 }
 
-/// A reply of Redis: where it ends does not depend on how it is cut.
+/// A reply of Redis. Its end does not depend on how it is cut.
 pub fn redis(input: &[u8]) {
     let (cuts, bytes) = pieces(input);
     let at_once = whole(bytes, &mut std::iter::once(bytes.len()));
@@ -116,11 +116,11 @@ pub fn redis(input: &[u8]) {
     }
 }
 
-/// A stretch of a partition's log of Kafka: as it lies there, and with length, format and checksum mended, so that what lies behind them is read, too.
+/// A section of a Kafka partition's log: once unchanged, and once with corrected length, format and checksum, so that the parser reads beyond them.
 pub fn kafka(input: &[u8]) {
     let read = |bytes: &[u8]| {
         let (records, next) = crate::kafka::fuzzing::batches(bytes);
-        assert!(records == 0 || next.is_some(), "what was read is behind the place to read on from");
+        assert!(records == 0 || next.is_some(), "a record was read beyond the next offset");
     };
     read(input);
     let mut mended = input.to_vec();

@@ -1,4 +1,4 @@
-//! Errors of sockets as failures.
+//! Converts socket errors into failures.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::tls_failure::complaint;
 
 impl Failure {
-    /// A connection that could not be made.
+    /// A connection that could not be opened.
     pub(crate) fn connecting(error: &io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ECONNREFUSED) => Self::new(Outcome::Refused, "connection refused"),
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// A connection that broke in use.
+    /// A connection that broke during use.
     pub(crate) fn broken(error: &io::Error) -> Self {
         if let Some(failure) = complaint(error) {
             return failure;

@@ -1,13 +1,13 @@
-//! Responses that may be read late, as the kernel's stamp says when they arrived.
+//! Responses that may be read late, since the kernel's timestamp records when they arrived.
 //!
-//! To be woken by a response costs the generator more CPU time than the request. Where nothing follows from it but the end of an iteration of open load,
-//! it can be read when the next arrival is due, and its time is true all the same. That holds for a small response alone: one that fills the
-//! socket's buffer holds the server up until it is read.
+//! Being woken by a response costs the generator more CPU time than sending the request. If only the end of an iteration of open load follows from
+//! the response, it can be read when the next arrival is due, and its time is still exact. This only holds for a small response: one that fills the
+//! socket's buffer blocks the server until it is read.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What one worker's requests say of it.
+/// The late reads of one worker's requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LateReads {
     state: Rc<LateState>,
@@ -28,7 +28,7 @@ impl LateReads {
         self.state.allowed.get()
     }
 
-    /// Requests that are sent and whose response may be read late.
+    /// Number of requests whose response is pending and may be read late.
     pub(crate) fn waiting(&self) -> u64 {
         self.state.waiting.get()
     }
@@ -39,7 +39,7 @@ impl LateReads {
     }
 }
 
-/// One request whose response may be read late, until its first byte is read.
+/// One request whose response may be read late. It ends when the first byte is read.
 #[derive(Debug)]
 pub(crate) struct LateRead {
     reads: LateReads,

@@ -1,20 +1,21 @@
-//! Clients that measure: HTTP, WebSocket, server-sent events, gRPC, raw TCP, UDP, Redis, SQL, Kafka; one socket layer with exact timestamps under them.
+//! Clients that measure: HTTP, WebSocket, server-sent events, gRPC, raw TCP, UDP, Redis, SQL, Kafka. They share one socket layer with exact
+//! timestamps.
 //!
-//! Read [`Network`] first (what one worker's connections share), then [`http::Client`], [`ws::WebSocket`], [`sse::EventStream`],
-//! [`grpc::GrpcClient`], [`raw::RawConnection`], [`udp::DatagramSocket`], [`redis::RedisClient`], [`sql::SqlClient`] and [`kafka::KafkaClient`].
-//! Deliberately absent: names, checks, histograms (callers record), scripts.
+//! Read [`Network`] first (shared by one worker's connections), then [`http::Client`], [`ws::WebSocket`], [`sse::EventStream`], [`grpc::GrpcClient`],
+//! [`raw::RawConnection`], [`udp::DatagramSocket`], [`redis::RedisClient`], [`sql::SqlClient`] and [`kafka::KafkaClient`]. Deliberately absent:
+//! names, checks, histograms (callers record), scripts.
 //!
-//! Layers, from the bottom up; none knows one above it:
+//! Layers, from the bottom up. None knows a layer above it:
 //!
-//! 1. Words and values: `failure`, `random`, `credentials`, `sources`, `route`, `admission`, `options`. `http1` reads HTTP/1.1 responses
-//!    from bytes alone; proxies answer in it, too.
+//! 1. Errors and values: `failure`, `random`, `credentials`, `sources`, `route`, `admission`, `options`. `http1` parses HTTP/1.1 responses without
+//!   sockets; proxies use them, too.
 //! 2. Sockets: `tcp` and `stream` (exact times), `tls`, `dns`, `sampling`.
-//! 3. [`Network`] holds those for one worker, and `extensions` for what protocols keep with it.
+//! 3. [`Network`] holds those for one worker, and `extensions` stores the state of protocols.
 //! 4. Connections: `connect` (by a `route`, through a `tunnel`) and `connection` (open and counted).
-//! 5. Protocols, a folder each: `http`, and over it `ws`, `sse` and `grpc`; `raw`, and over it `redis`, `sql` and `kafka`; `udp`.
+//! 5. Protocols, one folder each: `http`, and over it `ws`, `sse` and `grpc`; `raw`, and over it `redis`, `sql` and `kafka`; `udp`.
 //!
-//! A further protocol is a folder of layer 5 and its `mod` line here. Its settings travel in [`NetworkOptions::protocols`], its shared
-//! state lives in `Network::state`, it connects by `connect`; no file of the lower layers changes.
+//! To add a protocol, add a folder to layer 5 and its `mod` line here. Its settings are passed in [`NetworkOptions::protocols`], its shared state is
+//! in `Network::state`, and it connects with `connect`. No file of the lower layers changes.
 
 mod admission;
 mod connect;

@@ -1,6 +1,6 @@
-//! What all connections of one worker share: clock, resolver, TLS settings, scratch buffers, source addresses.
+//! State that all connections of one worker share: clock, resolver, TLS settings, scratch buffers, source addresses.
 //!
-//! Deliberately absent: protocols. What one of them keeps for a network lives in a slot of its own, see [`Network::state`].
+//! Deliberately absent: protocols. Each stores its state for a network in its own slot: see [`Network::state`].
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -22,12 +22,11 @@ use crate::sampling::Sampling;
 use crate::tcp::Stamping;
 use crate::tls::Tls;
 
-/// One read takes at most this much. A response that arrives whole is parsed where it was read, so connections that
-/// wait own no buffer.
+/// Limit on one read. A response that arrives whole is parsed in the scratch buffer, so a waiting connection owns no buffer.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// A send buffer that has grown beyond this is not kept for the next request.
-const SEND_BUFFER_KEPT_BYTES_MAX: usize = 256 * 1024;
+/// A larger send buffer is not kept for the next request.
+const SEND_BUFFER_RETAINED_BYTES_MAX: usize = 256 * 1024;
 
 /// Connections of one worker, for the recorder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,11 +35,11 @@ pub struct ConnectionCounts {
     pub open: u64,
     /// Opened since the start.
     pub opened: u64,
-    /// Bytes of responses read since the start, of those that have not ended, too.
+    /// Bytes of responses read since the start, including responses in progress.
     pub received: u64,
 }
 
-/// One worker's share of the network. Not `Send`.
+/// One worker's access to the network. Not `Send`.
 pub struct Network {
     clock: Clock,
     options: NetworkOptions,
@@ -53,8 +52,8 @@ pub struct Network {
     extensions: Extensions,
     random: Cell<u64>,
     counts: Cell<ConnectionCounts>,
-    /// What [`Network::count_into`] has counted.
-    told: Cell<ConnectionCounts>,
+    /// The counts that [`Network::count_into`] has already reported.
+    reported: Cell<ConnectionCounts>,
     read_lag: RefCell<Histogram>,
     stamping: Option<Stamping>,
     sampling: Sampling,
@@ -63,7 +62,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads the PEM files named in the options; everything else is set up when first needed.
+    /// Reads the PEM files named in the options. Everything else is set up at its first use.
     pub fn new(clock: Clock, options: NetworkOptions) -> Result<Rc<Self>, NetworkError> {
         let tls = Tls::new(&options)?;
         Ok(Rc::new(Self {
@@ -78,7 +77,7 @@ impl Network {
             extensions: Extensions::default(),
             random: Cell::new(random::STEP),
             counts: Cell::default(),
-            told: Cell::default(),
+            reported: Cell::default(),
             read_lag: RefCell::default(),
             stamping: Stamping::begin(),
             sampling: Sampling::default(),
@@ -95,13 +94,13 @@ impl Network {
         self.counts.get()
     }
 
-    /// Writes down what was counted since the last call, a second ago.
+    /// Adds the counts since the last call, which was a second ago.
     pub fn count_into(&self, slice: &mut GeneratorSlice) {
         let counts = self.counts.get();
         slice.connections = counts.open;
-        let told = self.told.replace(counts);
-        slice.connections_opened += counts.opened - told.opened;
-        slice.bytes_received += counts.received - told.received;
+        let reported = self.reported.replace(counts);
+        slice.connections_opened += counts.opened - reported.opened;
+        slice.bytes_received += counts.received - reported.received;
         let mut read_lag = self.read_lag.borrow_mut();
         if !read_lag.is_empty() {
             slice.read_lag.merge(&read_lag);
@@ -110,27 +109,27 @@ impl Network {
         self.sampling.next_second();
     }
 
-    /// What a protocol keeps for this network, made from the options when it is first asked for. Ask once for each connection or user.
+    /// A protocol's state for this network, created from the options at its first use. Call it once for each connection or user.
     pub(crate) fn state<T: 'static>(&self, make: impl FnOnce(&NetworkOptions) -> T) -> Rc<T> {
         self.extensions.get_or_insert(|| make(&self.options))
     }
 
-    /// Notes how long a response, or a message that was waited for, had lain in the kernel when it was read.
+    /// Records how long a response, or an expected message, had been in the kernel when it was read.
     pub(crate) fn read_after(&self, lag_ns: u64) {
         self.read_lag.borrow_mut().record(lag_ns);
     }
 
-    /// Whether the next response is to be read with the kernel's stamp.
+    /// Whether to read the next response with the kernel's timestamp.
     pub(crate) fn takes_stamp(&self) -> bool {
         self.stamping.is_some() && self.sampling.takes(|| self.random())
     }
 
-    /// Whether requests from now on allow that their response is read late, where the kernel says when it arrived.
+    /// Sets whether responses to subsequent requests may be read late, if the kernel reports when they arrived.
     pub fn allow_late_reads(&self, allowed: bool) {
         self.late_reads.allow(allowed && self.stamping.is_some());
     }
 
-    /// Requests that are sent and whose response may be read late.
+    /// Number of requests whose response is pending and may be read late.
     pub fn late_reads(&self) -> u64 {
         self.late_reads.waiting()
     }
@@ -139,13 +138,13 @@ impl Network {
         &self.options.route
     }
 
-    /// New connections wait for their turn: see [`Network::admit`].
+    /// Whether new connections wait for a slot: see [`Network::admit`].
     pub fn limits_connections(&self) -> bool {
         self.admission.is_some()
     }
 
-    /// Waits until one more connection may be opened, and keeps that right for the next one. Who calls it before a request begins has the
-    /// wait in none of the request's times; a connection that nobody called it for waits as part of its request.
+    /// Waits until one more connection may be opened, and reserves that slot for the next one. If a caller awaits this before a request begins, the
+    /// wait is in none of the request's times. Without a reservation, a connection waits as part of its request.
     pub async fn admit(&self) {
         if let Some(admission) = &self.admission {
             admission.reserve(&self.clock).await;
@@ -169,13 +168,13 @@ impl Network {
         self.scratch.borrow_mut()
     }
 
-    /// An empty buffer to build a request in; give it back with [`Network::return_send_buffer`] once it is sent.
+    /// An empty buffer in which to encode a request. Return it with [`Network::return_send_buffer`] when it is sent.
     pub(crate) fn take_send_buffer(&self) -> Vec<u8> {
         self.send_buffer.take()
     }
 
     pub(crate) fn return_send_buffer(&self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= SEND_BUFFER_KEPT_BYTES_MAX {
+        if buffer.capacity() <= SEND_BUFFER_RETAINED_BYTES_MAX {
             buffer.clear();
             self.send_buffer.set(buffer);
         }
@@ -188,7 +187,7 @@ impl Network {
         random::mix(state)
     }
 
-    /// The next local address to connect from that can reach `to`.
+    /// The next local source address that can reach `to`.
     pub(crate) fn source_for(&self, to: IpAddr) -> Option<IpAddr> {
         let sources = &self.options.sources;
         let turn = self.source_next.get();

@@ -1,4 +1,4 @@
-//! How a worker reaches the network, as its owner sets it.
+//! The network settings of a worker.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,30 +9,30 @@ use crate::admission::WorkerPosition;
 use crate::protocol_options::ProtocolOptions;
 use crate::route::NetworkRoute;
 
-/// How a worker reaches the network.
+/// The network settings of a worker.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkOptions {
-    /// Accept any certificate. Only by the user's explicit word.
+    /// Accept any certificate. Only on the user's explicit request.
     pub insecure: bool,
     /// PEM files of additional trusted roots.
     pub roots: Vec<PathBuf>,
     /// PEM files of a client certificate chain and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Name that TLS asks for (SNI) and certificates must carry, in place of each URL's host.
+    /// The name for SNI that certificates must contain, instead of each URL's host.
     pub server_name: Option<String>,
-    /// Every TLS connection makes a full handshake, as that of a visitor who was never there.
+    /// Every TLS connection performs a full handshake, like that of a new visitor.
     pub full_handshakes: bool,
-    /// Local addresses to connect from, taken in turn; empty: the kernel chooses.
+    /// Local source addresses, used in turn. Empty: the kernel chooses.
     pub sources: Vec<IpAddr>,
-    /// Name servers to ask instead of the machine's; empty: its own.
+    /// Name servers to use instead of the machine's. Empty: the machine's own.
     pub name_servers: Vec<SocketAddr>,
-    /// The way to every target.
+    /// The route to every target.
     pub route: NetworkRoute,
-    /// Most new connections per second, of all workers together; further ones wait.
+    /// Limit on new connections per second, of all workers together. Further ones wait.
     pub connections_per_second: Option<f64>,
-    /// Which worker this is, for that limit and for ids that no two workers may share.
+    /// The index of this worker, for that limit and for ids that must be unique across workers.
     pub position: WorkerPosition,
-    /// What is set of single protocols.
+    /// Settings of individual protocols.
     pub protocols: ProtocolOptions,
 }
 

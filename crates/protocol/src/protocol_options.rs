@@ -1,9 +1,9 @@
-//! Settings of single protocols, on their way through layers that do not know them.
+//! Settings of individual protocols, passed through layers that do not know them.
 
 use std::any::Any;
 use std::fmt;
 
-/// What a protocol's settings must be able to do. Implemented for all that are.
+/// The requirements for a protocol's settings. Implemented for all types that meet them.
 pub trait ProtocolSettings: Any + fmt::Debug + Send + Sync {
     #[doc(hidden)]
     fn boxed_clone(&self) -> Box<dyn ProtocolSettings>;
@@ -15,7 +15,7 @@ impl<T: Any + fmt::Debug + Clone + Send + Sync> ProtocolSettings for T {
     }
 }
 
-/// The settings of each protocol that are not its default: one value of each type, such as `http::HttpOptions`.
+/// The settings of each protocol that differ from its default: one value of each type, such as `http::HttpOptions`.
 #[derive(Debug, Default)]
 pub struct ProtocolOptions(Vec<Box<dyn ProtocolSettings>>);
 
@@ -25,7 +25,7 @@ impl ProtocolOptions {
         self.0.iter().find_map(|options| (&**options as &dyn Any).downcast_ref::<T>()).cloned().unwrap_or_default()
     }
 
-    /// With a protocol's settings in place of those it had.
+    /// Replaces a protocol's settings.
     pub fn with<T: ProtocolSettings>(mut self, options: T) -> Self {
         self.set(options);
         self

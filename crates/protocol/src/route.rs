@@ -1,4 +1,4 @@
-//! The way to every target: directly, through a Unix socket, or through an HTTP proxy. Values only; `connect` takes the way.
+//! The route to every target: direct, through a Unix socket, or through an HTTP proxy. Only values; `connect` uses them.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use url::Url;
 
 use crate::credentials::basic_authorization;
 
-/// The way to every target of a network.
+/// The route to every target of a network.
 #[derive(Debug, Clone, Default)]
 pub enum NetworkRoute {
     #[default]
     Direct,
-    /// A Unix socket stands for all hosts and ports, as with curl's `--unix-socket`.
+    /// A Unix socket replaces all hosts and ports, like curl's `--unix-socket`.
     Unix(PathBuf),
-    /// An HTTP proxy: plain requests are forwarded by it, all else goes through its tunnels.
+    /// An HTTP proxy forwards plain requests. Everything else uses tunnels through it.
     Proxy(Proxy),
 }
 
@@ -36,12 +36,12 @@ pub struct Proxy {
     authorization: Option<String>,
 }
 
-/// Why a text does not name a proxy. Says nothing of its credentials.
+/// Why a string is not a valid proxy. The message contains no credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProxyError {
     #[error("not a URL ({0}): write it as http://proxy.example:3128")]
     Url(url::ParseError),
-    #[error("{scheme}: proxies are spoken to over HTTP: write http://proxy.example:3128")]
+    #[error("{scheme}: proxies must use HTTP: write http://proxy.example:3128")]
     Scheme { scheme: String },
 }
 
@@ -55,10 +55,10 @@ impl Proxy {
         Some(Self { host, port: url.port_or_known_default()?, authorization: basic_authorization(url) })
     }
 
-    /// Like [`Proxy::of`], from a text.
+    /// Like [`Proxy::of`], from a string.
     ///
     /// # Errors
-    /// What is wrong with it, without its credentials.
+    /// The reason, without credentials.
     pub fn parse(text: &str) -> Result<Self, ProxyError> {
         let url = Url::parse(text).map_err(ProxyError::Url)?;
         Self::of(&url).ok_or_else(|| ProxyError::Scheme { scheme: url.scheme().to_owned() })

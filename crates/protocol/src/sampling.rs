@@ -1,18 +1,18 @@
-//! Which responses are read with the kernel's stamp: all of them at a low rate, some of them at a high one.
+//! Selects the responses to read with the kernel's timestamp: all at a low rate, a sample at a high one.
 
 use std::cell::Cell;
 
-/// About so many are taken in a second: enough for a p99 of each second.
-const PER_SECOND: u32 = 2_000;
+/// Approximate number of samples per second, which suffices for a p99 of each second.
+const SAMPLES_PER_SECOND: u32 = 2_000;
 
-/// Takes one of several at irregular distances, so that no rhythm of the load falls into step with it.
+/// Selects one of several responses at irregular distances, so that no periodic load can synchronise with it.
 #[derive(Debug)]
 pub(crate) struct Sampling {
-    /// One of so many is taken, on average.
+    /// The average distance between two samples.
     every: Cell<u32>,
-    /// So many more are passed over.
+    /// Number of responses to skip.
     left: Cell<u32>,
-    /// Since the second began.
+    /// Responses since the second began.
     seen: Cell<u32>,
 }
 
@@ -36,9 +36,9 @@ impl Sampling {
         true
     }
 
-    /// A second is over; the next one is taken to be like it.
+    /// Ends a second. The next one is assumed to be similar.
     pub(crate) fn next_second(&self) {
-        self.every.set((self.seen.take() / PER_SECOND).max(1));
+        self.every.set((self.seen.take() / SAMPLES_PER_SECOND).max(1));
         self.left.set(self.left.get().min(2 * (self.every.get() - 1)));
     }
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::random;
 
-    /// Of each of ten seconds: how many were taken.
+    /// The number of samples in each of ten seconds.
     fn taken(per_second: u32) -> Vec<u32> {
         let (sampling, state) = (Sampling::default(), Cell::new(7_u64));
         let random = || {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_taken_at_a_low_rate_and_about_as_many_at_a_high_one() {
+    fn all_are_sampled_at_a_low_rate_and_a_fixed_number_at_a_high_one() {
         assert_eq!(taken(1_500), [1_500; 10]);
         let fast = taken(200_000);
         assert_eq!(fast[0], 200_000, "nothing is known of the first second");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rhythm_of_the_load_is_not_met() {
+    fn periodic_load_does_not_bias_the_sample() {
         let sampling = Sampling::default();
         sampling.every.set(16);
         let state = Cell::new(7_u64);

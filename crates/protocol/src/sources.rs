@@ -1,14 +1,14 @@
-//! Local addresses to connect from, as people write them: one, a range, or a block.
+//! Local source addresses as people write them: one, a range, or a block.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Most addresses of one range. At some 28,000 connections from each, far beyond what one machine holds.
+/// Limit on the addresses of one range. With about 28,000 connections from each, this exceeds what one machine can hold.
 const ADDRESSES_MAX: u128 = 65_536;
 
-/// Addresses: `10.0.0.7`, `10.0.0.1-10.0.0.20` (both included), or `10.0.0.0/28` (all of the block but, in IPv4, its first and last).
+/// Addresses: `10.0.0.7`, `10.0.0.1-10.0.0.20` (both included), or `10.0.0.0/28` (the whole block, in IPv4 without its first and last address).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRange(pub Vec<IpAddr>);
 
@@ -64,7 +64,7 @@ fn block(base: IpAddr, bits: u32) -> Result<SourceRange, &'static str> {
     }
     let mask = (1u128 << host_bits) - 1;
     let (mut first, mut last) = (number(base) & !mask, number(base) | mask);
-    // The network's own address and its broadcast are nobody's to connect from.
+    // No connection can use the network's own address and its broadcast address.
     if base.is_ipv4() && host_bits >= 2 {
         (first, last) = (first + 1, last - 1);
     }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused_with_the_ways_to_write_one() {
+    fn invalid_ranges_are_refused_with_the_valid_formats() {
         for text in ["", "localhost", "10.0.0.2-10.0.0.1", "10.0.0.1-fd00::1", "10.0.0.0/33", "10.0.0.0/8", "fd00::/64", "10.0.0.0/x"] {
             let error = ends(text).unwrap_err();
             assert!(error.starts_with(&format!("\"{text}\" ")) && error.ends_with("or a block (127.0.0.0/27)"), "{error}");

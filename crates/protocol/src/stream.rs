@@ -1,4 +1,4 @@
-//! The bytes under a protocol: a TCP or Unix connection, plain or through TLS.
+//! The byte stream of a protocol: a TCP or Unix connection, plain or with TLS.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use tokio_rustls::client::TlsStream;
 
 use crate::tcp::Tcp;
 
-/// A connection as the kernel gives it.
+/// A connection as the kernel provides it.
 #[derive(Debug)]
 pub(crate) enum RawSocket {
     Tcp(Tcp),
     Unix(UnixStream),
 }
 
-/// The same, or TLS over it.
+/// A raw connection, or TLS over it.
 #[derive(Debug)]
 pub(crate) enum NetworkStream {
     Plain(RawSocket),
@@ -45,16 +45,16 @@ impl RawSocket {
         }
     }
 
-    /// Bytes written that the peer's machine has not acknowledged; `None` where the kernel does not say.
+    /// Bytes written that the peer's machine has not acknowledged. `None` if the kernel does not report it.
     fn unacknowledged_bytes(&self) -> Option<u64> {
         match self {
             Self::Tcp(tcp) => tcp.unacknowledged_bytes(),
-            // Nothing is acknowledged on a Unix socket.
+            // A Unix socket has no acknowledgements.
             Self::Unix(_) => None,
         }
     }
 
-    /// Reads what the kernel has reported, without waiting.
+    /// Reads the bytes that the kernel has reported, without waiting.
     fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(tcp) => tcp.stream.try_read(into),
@@ -92,7 +92,7 @@ impl AsyncWrite for RawSocket {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Neither kind holds anything back.
+        // Neither kind buffers data.
         Poll::Ready(Ok(()))
     }
 
@@ -105,10 +105,9 @@ impl AsyncWrite for RawSocket {
 }
 
 impl NetworkStream {
-    /// Reads what is there. Zero bytes mean that the peer has closed.
+    /// Reads the available bytes. Zero bytes mean that the peer has closed.
     ///
-    /// The poll form, unlike `try_read`, forgets readiness after a short read, which saves the system call that would
-    /// only answer EAGAIN.
+    /// Unlike `try_read`, the poll form clears readiness after a short read, which saves a system call that would only return EAGAIN.
     pub(crate) fn poll_read(&mut self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(into);
         let polled = match self {
@@ -118,13 +117,13 @@ impl NetworkStream {
         match polled {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(Ok(buffer.filled().len())),
-            // Many servers close without TLS's farewell; framing decides whether the response was whole.
+            // Many servers close without TLS's close_notify. The framing decides whether the response was complete.
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(0)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
         }
     }
 
-    /// Whether reads take the kernel's stamp from now on.
+    /// Sets whether reads take the kernel's timestamp from now on.
     pub(crate) fn stamp(&mut self, stamped: bool) {
         match self {
             Self::Plain(socket) => socket.stamp(stamped),
@@ -132,7 +131,7 @@ impl NetworkStream {
         }
     }
 
-    /// By how much longer than the handshake the connect was waited for; once. Nanoseconds.
+    /// How much longer the wait for the connection took than the handshake. Returned once. Nanoseconds.
     pub(crate) fn take_connect_lag_ns(&mut self) -> Option<u64> {
         match self {
             Self::Plain(socket) => socket.take_connect_lag_ns(),
@@ -140,9 +139,9 @@ impl NetworkStream {
         }
     }
 
-    /// How long the last bytes that a stamped read got had lain in the kernel; once. Nanoseconds.
+    /// How long the last bytes of a stamped read had been in the kernel. Returned once. Nanoseconds.
     ///
-    /// It says something of this program only where a reader was waiting when they arrived.
+    /// It describes a delay of this program only if a reader was waiting when they arrived.
     pub(crate) fn take_lag_ns(&mut self) -> Option<u64> {
         match self {
             Self::Plain(socket) => socket.take_lag_ns(),
@@ -150,7 +149,7 @@ impl NetworkStream {
         }
     }
 
-    /// Bytes written that the peer's machine has not acknowledged, those that TLS adds among them; `None` where the kernel does not say.
+    /// Bytes written that the peer's machine has not acknowledged, including those that TLS adds. `None` if the kernel does not report it.
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
         match self {
             Self::Plain(socket) => socket.unacknowledged_bytes(),
@@ -158,7 +157,7 @@ impl NetworkStream {
         }
     }
 
-    /// Writes the start of `first` followed by `second`; the count may be short.
+    /// Writes the start of `first` followed by `second`. The count may be short.
     pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, first: &[u8], second: &[u8]) -> Poll<io::Result<usize>> {
         if first.is_empty() || second.is_empty() {
             let bytes = if first.is_empty() { second } else { first };
@@ -174,7 +173,7 @@ impl NetworkStream {
         }
     }
 
-    /// Hands what TLS still holds to the kernel.
+    /// Passes buffered TLS data to the kernel.
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
@@ -182,7 +181,7 @@ impl NetworkStream {
         }
     }
 
-    /// The protocol that ALPN agreed on, where there was any to agree on.
+    /// The protocol that ALPN negotiated, if any.
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
         match self {
             Self::Plain(_) => None,
@@ -190,12 +189,12 @@ impl NetworkStream {
         }
     }
 
-    /// True when an idle connection has been closed by the peer, or holds bytes nobody asked for: it cannot be used
-    /// again. Costs no system call unless the kernel has reported something.
-    pub(crate) fn is_spoilt(&mut self, scratch: &mut [u8]) -> bool {
+    /// Whether the peer has closed an idle connection, or has sent unexpected bytes, so that it cannot be used again. Costs no system call unless the
+    /// kernel has reported an event.
+    pub(crate) fn is_unusable(&mut self, scratch: &mut [u8]) -> bool {
         match self {
             Self::Plain(stream) => !matches!(stream.try_read(scratch), Err(error) if error.kind() == io::ErrorKind::WouldBlock),
-            // Session tickets may lie in wait here; only what they leave over is a sign.
+            // TLS session tickets may be pending here. Only application data spoils the connection.
             Self::Tls(_) => self.poll_read(&mut Context::from_waker(Waker::noop()), scratch).is_ready(),
         }
     }

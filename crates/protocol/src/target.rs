@@ -1,14 +1,14 @@
-//! What a connection is made to.
+//! The destination of a connection.
 
 use crate::tls::Alpn;
 
-/// Where to connect to.
+/// The destination of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectTarget<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
-    /// With TLS, offering these protocols; `None`: plain.
+    /// With TLS, offering these protocols. `None`: plain.
     pub(crate) alpn: Option<Alpn>,
-    /// A proxy must not read along: the connection changes its protocol.
+    /// The connection needs a tunnel through a proxy, since it changes its protocol.
     pub(crate) tunnel: bool,
 }

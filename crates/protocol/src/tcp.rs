@@ -1,7 +1,7 @@
-//! A TCP connection, which can tell how late this program was to see that it was made, and how long the bytes it reads lay in the kernel.
+//! A TCP connection. It measures how late this program noticed that it was established, and how long received bytes were in the kernel.
 //!
-//! The stamp of a read is the one of the packet that brought the last byte read (SO_TIMESTAMPNS, socket(7)). It is taken where the packet
-//! enters this machine's network stack, also on loopback, and is on CLOCK_REALTIME.
+//! The timestamp of a read is that of the packet with the last byte read (SO_TIMESTAMPNS, socket(7)). It is taken when the packet enters this
+//! machine's network stack, also on loopback, and is on CLOCK_REALTIME.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -20,17 +20,17 @@ use nix::sys::time::TimeValLike;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Has the kernel stamp what arrives, for as long as it lives.
+/// Enables the kernel's timestamps as long as this value exists.
 ///
-/// A connection that asks for stamps would do. But the kernel patches its own code when the first socket asks and when the last one goes,
-/// which stops all cores for a moment: not with every short-lived connection.
+/// Timestamps could be enabled per connection. But the kernel patches its own code when the first socket enables them and when the last one closes,
+/// which briefly stops all cores. This must not happen with every short-lived connection.
 #[derive(Debug)]
 pub(crate) struct Stamping {
     _socket: OwnedFd,
 }
 
 impl Stamping {
-    /// `None` where the kernel does not stamp.
+    /// `None` if the kernel does not provide timestamps.
     pub(crate) fn begin() -> Option<Self> {
         let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).ok()?;
@@ -41,26 +41,26 @@ impl Stamping {
 #[derive(Debug)]
 pub(crate) struct Tcp {
     pub(crate) stream: TcpStream,
-    /// The kernel has made the connection, and the runtime has not heard of it yet: the first write asks the kernel.
+    /// The kernel has established the connection, but the runtime has not been notified yet: the first write asks the kernel.
     fresh: bool,
     connect_lag_ns: Option<u64>,
-    /// The kernel was told to hand stamps over.
-    asked: bool,
-    /// Reads take the stamp.
+    /// The socket option for timestamps has been set.
+    timestamps_enabled: bool,
+    /// Reads take the timestamp.
     stamped: bool,
     lag_ns: Option<u64>,
 }
 
 impl Tcp {
-    /// Connects a socket that does not block. What the kernel says at once is not waited for: on loopback the handshake is over when connect(2) returns,
-    /// and the event loop may have hundreds of other connections to open before it would hear of it.
+    /// Connects a non-blocking socket, without waiting for an event that the kernel already knows. On loopback the handshake is over when connect(2)
+    /// returns, and the event loop may have hundreds of other connections to open before it is notified.
     pub(crate) async fn connect(clock: &Clock, socket: OwnedFd, to: SocketAddr) -> io::Result<Self> {
         let begun = clock.now();
         match connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
             Ok(()) | Err(Errno::EINPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }
-        // It has a peer as soon as it is connected (getpeername(2)).
+        // A connected socket has a peer (getpeername(2)).
         let fresh = getpeername::<SockaddrStorage>(socket.as_raw_fd()).is_ok();
         let stream = TcpStream::from_std(socket.into())?;
         let mut connect_lag_ns = None;
@@ -71,33 +71,34 @@ impl Tcp {
             }
             connect_lag_ns = handshake_ns(&stream).map(|handshake_ns| (clock.now() - begun).saturating_sub(handshake_ns));
         }
-        Ok(Self { stream, fresh, connect_lag_ns, asked: false, stamped: false, lag_ns: None })
+        Ok(Self { stream, fresh, connect_lag_ns, timestamps_enabled: false, stamped: false, lag_ns: None })
     }
 
-    /// By how much longer than the handshake its connect was waited for; once. Nanoseconds. `None` where it was not, or the kernel has no time of it.
+    /// How much longer the wait for its connect took than the handshake. Returned once. Nanoseconds. `None` if it did not wait, or the kernel has no
+    /// measurement.
     pub(crate) fn take_connect_lag_ns(&mut self) -> Option<u64> {
         self.connect_lag_ns.take()
     }
 
-    /// Whether reads take the stamp from now on.
+    /// Sets whether reads take the timestamp from now on.
     pub(crate) fn stamp(&mut self, stamped: bool) {
-        // Only then: at a high rate few responses are stamped, and a connection that serves one of them need not ask.
-        if stamped && !self.asked {
-            // Without the option no read has a stamp, which is what becomes of it anyhow where there are none.
+        // Set on demand: at a high rate few responses are stamped, and other connections do not need the option.
+        if stamped && !self.timestamps_enabled {
+            // Without the option no read has a timestamp. The same happens on machines without timestamps.
             let _ = setsockopt(&self.stream, sockopt::ReceiveTimestampns, &true);
-            self.asked = true;
+            self.timestamps_enabled = true;
         }
         self.stamped = stamped;
         self.lag_ns = None;
     }
 
-    /// How long the last byte of the latest stamped read had lain there; once. Nanoseconds. `None` for a packet without a stamp, such as one
-    /// that came just when stamping had been asked for, and where the clock was set back in between.
+    /// How long the last byte of the latest stamped read had been in the kernel. Returned once. Nanoseconds. `None` for a packet without a timestamp,
+    /// such as one that arrived just when the option was set, and if the clock was set back in between.
     pub(crate) fn take_lag_ns(&mut self) -> Option<u64> {
         self.lag_ns.take()
     }
 
-    /// Bytes written that the peer's machine has not acknowledged (SIOCOUTQ, tcp(7)). It holds also once the connection has ended.
+    /// Bytes written that the peer's machine has not acknowledged (SIOCOUTQ, tcp(7)). Also valid after the connection has ended.
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
         let mut bytes: libc::c_int = 0;
         // SAFETY: the descriptor is open for the length of the call, which writes one c_int.
@@ -105,7 +106,7 @@ impl Tcp {
         if result == 0 { u64::try_from(bytes).ok() } else { None }
     }
 
-    /// Writes the parts one after the other; the count may be short.
+    /// Writes the parts one after the other. The count may be short.
     pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         if std::mem::take(&mut self.fresh) {
             match sendmsg::<()>(self.stream.as_raw_fd(), parts, &[], MsgFlags::MSG_NOSIGNAL, None) {
@@ -129,8 +130,8 @@ impl Tcp {
                     buffer.advance(count);
                     self.lag_ns = lag_ns;
                     if (1..room).contains(&count) {
-                        // A short read has emptied the socket; the next bytes are a new event (epoll(7), edge-triggered). To say so saves the
-                        // read that would answer EAGAIN, as tokio's own reads do.
+                        // A short read has emptied the socket, and the next bytes are a new event (epoll(7), edge-triggered). Clearing the readiness
+                        // saves a read that would return EAGAIN, like tokio's own reads.
                         let _ = self.stream.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
                     }
                     return Poll::Ready(Ok(()));
@@ -149,15 +150,15 @@ impl AsyncRead for Tcp {
     }
 }
 
-/// How long the handshake of a connection that has just been made took, by the kernel's own measure (`tcpi_rtt`, tcp(7)). Nanoseconds; `None` where a
-/// packet was sent again, which leaves nothing to measure by.
+/// How long the handshake of a new connection took, as the kernel measured it (`tcpi_rtt`, tcp(7)). Nanoseconds. `None` if a packet was
+/// retransmitted, which prevents the measurement.
 fn handshake_ns(stream: &TcpStream) -> Option<u64> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for the length of the call, which writes no more than the length says.
+    // SAFETY: the descriptor is open during the call, which writes at most `length` bytes.
     let result =
         unsafe { libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut length) };
-    // SAFETY: it is made of plain numbers, for which zeros are a value, too.
+    // SAFETY: the type consists of plain numbers, for which zeros are valid.
     let info = unsafe { info.assume_init() };
     (result == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0).then(|| u64::from(info.tcpi_rtt) * 1_000)
 }
@@ -166,7 +167,7 @@ fn handshake_ns(stream: &TcpStream) -> Option<u64> {
 #[repr(align(8))]
 struct ControlBuffer([u8; 64]);
 
-/// Reads once: the count of bytes, and how long the last of them had lain there.
+/// Reads once. Returns the number of bytes, and how long the last of them had been in the kernel.
 fn receive(stream: &TcpStream, into: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
     let mut control = ControlBuffer([0; 64]);
     let mut parts = [IoSliceMut::new(into)];

@@ -1,4 +1,4 @@
-//! TLS by rustls: one configuration per worker, so that sessions are resumed across its users.
+//! TLS with rustls. All users of a worker share one configuration, so that sessions can be resumed.
 
 use std::cell::RefCell;
 use std::io;
@@ -20,21 +20,21 @@ use crate::options::{NetworkError, NetworkOptions};
 use crate::stream::RawSocket;
 use crate::tls_failure::complaint;
 
-/// What the machine trusts. Reading it takes milliseconds, so it is done once and only when TLS is used.
+/// The machine's trusted roots. Reading them takes milliseconds, so it is done once, and only if TLS is used.
 static SYSTEM_ROOTS: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
 pub(crate) struct Tls {
     insecure: bool,
     roots: Vec<CertificateDer<'static>>,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
-    /// In place of the host.
+    /// Replaces the host.
     server_name: Option<ServerName<'static>>,
     full_handshakes: bool,
-    /// One for each list of protocols that has been offered: one or two.
+    /// One for each list of offered protocols: one or two.
     connectors: RefCell<Vec<(Alpn, Result<TlsConnector, Failure>)>>,
 }
 
-/// The protocols to offer (ALPN, RFC 7301), best first.
+/// The protocols to offer (ALPN, RFC 7301), in order of preference.
 pub(crate) type Alpn = &'static [&'static str];
 
 impl Tls {
@@ -62,7 +62,7 @@ impl Tls {
         let connector = self.connector(alpn)?;
         let of_host = || {
             ServerName::try_from(host.to_owned())
-                .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate could carry"))
+                .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate can contain"))
         };
         let name = self.server_name.clone().map_or_else(of_host, Ok)?;
         connector.connect(name, socket).await.map_err(|error| handshake_failure(&error))
@@ -107,7 +107,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, NetworkErro
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found = read.map_err(|error| problem(format!("cannot be read as PEM certificates: {error}")))?;
     if found.is_empty() {
-        return Err(problem("holds no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned()));
+        return Err(problem("contains no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned()));
     }
     Ok(found)
 }
@@ -124,7 +124,7 @@ fn handshake_failure(error: &io::Error) -> Failure {
     })
 }
 
-/// `--insecure`: any certificate will do.
+/// `--insecure`: accepts any certificate.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

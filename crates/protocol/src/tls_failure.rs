@@ -1,4 +1,4 @@
-//! What TLS complains about, worded for people.
+//! TLS errors, worded for users.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rustls::{AlertDescription, CertificateError, Error};
 
 use crate::failure::Failure;
 
-/// What TLS itself found wrong, in the handshake or later. `None`: the error is the connection's.
+/// The error that TLS found, in the handshake or later. `None`: the error belongs to the connection.
 pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
     let message = match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(certificate) => {
@@ -19,7 +19,7 @@ pub(crate) fn complaint(error: &io::Error) -> Option<Failure> {
                 "the server did not accept the client certificate, or requires one".to_owned()
             }
             AlertDescription::ProtocolVersion => "the server supports no TLS version that is still safe (1.2 or 1.3)".to_owned(),
-            AlertDescription::UnrecognisedName => "the server has no site of this name".to_owned(),
+            AlertDescription::UnrecognisedName => "the server has no site with this name".to_owned(),
             alert => format!("the server ended the TLS connection: {alert:?}"),
         },
         Error::InvalidMessage(_) => "the server does not speak TLS on this port; is the URL meant to be http://?".to_owned(),

@@ -20,7 +20,7 @@ pub(crate) fn is_needed(target: ConnectTarget<'_>) -> bool {
     target.alpn.is_some() || target.tunnel
 }
 
-/// Asks the proxy at the other end of the socket for a tunnel.
+/// Requests a tunnel from the proxy at the other end of the socket.
 pub(crate) async fn open(network: &Network, proxy: &Proxy, socket: &mut RawSocket, target: ConnectTarget<'_>) -> Result<(), Failure> {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.to_owned() };
     let authority = format!("{host}:{}", target.port);
@@ -56,7 +56,7 @@ pub(crate) async fn open(network: &Network, proxy: &Proxy, socket: &mut RawSocke
     }
 }
 
-/// Reads a proxy's response to CONNECT, which has no body when it is good.
+/// Reads a proxy's response to CONNECT. A successful one has no body.
 struct ConnectReader {
     response: ResponseReader,
 }
@@ -68,7 +68,7 @@ impl ConnectReader {
         Self { response: ResponseReader::new(plan) }
     }
 
-    /// The status once the head is complete.
+    /// The status, when the head is complete.
     fn feed(&mut self, bytes: &[u8]) -> Result<Option<u16>, Failure> {
         let used = self.response.feed(bytes)?;
         if !self.response.is_done() {

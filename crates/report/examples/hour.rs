@@ -1,5 +1,5 @@
-//! Writes the run directory and the report of a made-up hour into a folder: ten requests, two flows and thirty signals, second by second
-//! through the real writer. The page's tests open the report; `loadstone report` makes it again from the directory.
+//! Writes the run directory and the report of a synthetic hour to a folder: ten requests, two flows and thirty signals, second by second through the
+//! real writer. The page's tests open the report. `loadstone report` recreates it from the directory.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 const NAMES: [&str; 10] =
     ["List products", "Show product", "Search", "Add to basket", "Show basket", "Log in", "Check out", "Pay", "Show order", "Log out"];
 const FLOWS: [&str; 2] = ["Confirmation mail", "Delivery"];
-/// Of each request name in a second.
+/// Requests of each name per second.
 const REQUESTS: u64 = 20;
 const SIGNALS: u64 = 30;
-/// The one second with a request that takes five: no chart may lose it.
+/// The second that contains a request of five seconds. No chart may lose it.
 const SPIKE: u32 = 2101;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Who may reach a served page: the token that lets its holder change something, and the host names it is served under.
+//! Who may reach a served page: the token that allows changes, and the host names under which the page is served.
 //!
 //! Read [`Token`] and [`guard`].
 
@@ -26,22 +26,22 @@ impl Token {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The text as it stands in an address.
+    /// The token as it appears in an address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Compares in a time that does not tell how much of a guess was right.
-    pub fn matches(&self, given: &str) -> bool {
-        given.len() == self.0.len() && given.bytes().zip(self.0.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+    /// Compares in constant time: the duration reveals nothing about how much of a guess was right.
+    pub fn matches(&self, token: &str) -> bool {
+        token.len() == self.0.len() && token.bytes().zip(self.0.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 }
 
-/// Does the server listen on this machine only?
+/// Whether the server listens on this machine only.
 #[derive(Debug, Clone, Copy)]
 pub struct Loopback(pub bool);
 
-/// On loopback, only names that mean this machine: a site that points its own name here must not be able to read the run.
+/// On loopback, only names of this machine are accepted. Otherwise a site could point its own name here and read the run.
 pub async fn guard(State(Loopback(loopback)): State<Loopback>, request: Request, next: Next) -> Response {
     if loopback && !names_this_machine(request.headers()) {
         return (StatusCode::FORBIDDEN, "This page is served under localhost and IP addresses only.\n").into_response();

@@ -1,4 +1,4 @@
-//! From a run to its view, all at once or one second at a time. Read [`ViewBuilder`] first.
+//! Builds the view of a run, all at once or one second at a time. Read [`ViewBuilder`] first.
 
 use std::cmp::Reverse;
 
@@ -15,11 +15,11 @@ use crate::timeline::{bins, close_up, own_metrics, panels, spans};
 use crate::view::{MarkView, ProvisionalView, ReportView, RunState, TestView, Timeline};
 use crate::words;
 
-/// Marks and notes that are kept; a run that logs a warning per request must not grow the page without end.
+/// Upper bound on stored marks and notes. A run that logs a warning per request must not grow the page without end.
 const MARKS_MAX: usize = 500;
 
-/// Gathers a run slice by slice; [`ViewBuilder::view`] gives the view of what was gathered so far. Memory does not depend on the length
-/// of the run, and the view of a finished run is the same whether it was gathered live or read back from disk.
+/// Collects a run slice by slice; [`ViewBuilder::view`] returns the view of the slices so far. Memory does not depend on the length of the run. A
+/// finished run has the same view, whether it was collected live or read back from disk.
 #[derive(Debug)]
 pub struct ViewBuilder {
     info: RunInfo,
@@ -92,7 +92,7 @@ impl ViewBuilder {
         self.signals_left_out |= !self.tracks.push(signal, point);
     }
 
-    /// The view so far. `summary` holds the numbers and verdicts of the same slices.
+    /// The view so far. `summary` contains the numbers and verdicts of the same slices.
     pub fn view(&self, summary: &Summary, state: RunState, state_detail: &str) -> ReportView {
         let marks = self.marks.iter().map(|mark| MarkView { at_seconds: seconds(mark.at), kind: mark.kind, text: mark.text.clone() });
         let step_seconds = self.axis.step_seconds();
@@ -124,7 +124,7 @@ impl ViewBuilder {
         }
     }
 
-    /// The view of a run in progress with its findings so far. `summary`: its numbers.
+    /// The view of a run in progress with its findings so far. `summary` contains its numbers.
     pub fn provisional_view(&self, mut summary: Summary, found: Option<&Provisional>) -> ReportView {
         if let Some(found) = found {
             found.put_into(&mut summary);
@@ -156,13 +156,14 @@ impl ViewBuilder {
     }
 
     fn notes(&self, state: RunState) -> Vec<String> {
-        let told = self.marks.iter().filter(|mark| matches!(mark.kind, MarkKind::Adjusted | MarkKind::Warning | MarkKind::Stopped));
-        let mut notes: Vec<String> = told.map(|mark| format!("At {}: {}", loadstone_units::seconds(seconds(mark.at)), mark.text)).collect();
+        let noted = self.marks.iter().filter(|mark| matches!(mark.kind, MarkKind::Adjusted | MarkKind::Warning | MarkKind::Stopped));
+        let mut notes: Vec<String> =
+            noted.map(|mark| format!("At {}: {}", loadstone_units::seconds(seconds(mark.at)), mark.text)).collect();
         if self.marks_left_out > 0 {
             notes.push(format!("{} more marks are not shown.", loadstone_units::count(self.marks_left_out)));
         }
         if self.signals_left_out {
-            notes.push("There are more signals than a report can draw; the rest are in the run directory only.".to_owned());
+            notes.push("The report cannot draw all signals. The rest are in the run directory only.".to_owned());
         }
         if self.series_overflow > 0 {
             let samples = loadstone_units::counted(self.series_overflow, "sample");
@@ -174,20 +175,20 @@ impl ViewBuilder {
             notes.push(format!("Nothing was recorded from second {from} to second {to}."));
         }
         if state == RunState::Killed {
-            notes.push("The run never ended: its process was killed. At most its last second is missing.".to_owned());
+            notes.push("The process of the run was killed. At most its last second is missing.".to_owned());
         }
         notes
     }
 }
 
 impl ReportView {
-    /// The view of a run read back from its directory. `summary` is what `analysis` concluded from the same run.
+    /// The view of a run that was read back from its directory. `summary` is the conclusion that `analysis` drew from the same run.
     pub fn build(run: &Run, summary: &Summary) -> ReportView {
         let (state, detail) = RunState::of(run.end.as_ref());
         Self::build_in_state(run, summary, state, detail)
     }
 
-    /// The same for a reader who knows better than the directory how the run stands: without an end it was killed, or goes on.
+    /// As [`ReportView::build`], for a caller that knows the state of the run. A directory without an end may be a killed run or one in progress.
     pub fn build_in_state(run: &Run, summary: &Summary, state: RunState, detail: &str) -> ReportView {
         let mut builder = ViewBuilder::new(&run.info, &run.plan);
         run.slices.iter().for_each(|slice| builder.push(slice));
@@ -220,7 +221,7 @@ impl RunState {
     }
 }
 
-/// Of an observer of traces.
+/// The link of an observer of traces.
 fn trace_link(observer: &serde_json::Value) -> Option<String> {
     (observer["kind"] == "traces").then(|| observer["link"].as_str().map(str::to_owned))?
 }

@@ -1,4 +1,4 @@
-//! What `loadstone doctor` found: a line for each thing that was looked at, as text and as JSON.
+//! The results of `loadstone doctor`: a line for each check, as text and as JSON.
 
 use serde::Serialize;
 
@@ -7,24 +7,24 @@ use crate::terminal::{Paint, Style};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DoctorGrade {
-    /// Nothing is in the way.
+    /// No problem.
     Good,
-    /// It may cost accuracy, or be in the way of a larger load.
+    /// It may reduce accuracy, or limit a larger load.
     Note,
-    /// The load asked for cannot be made.
+    /// This machine cannot generate the requested load.
     TooLittle,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DoctorLine {
     pub name: &'static str,
     pub grade: DoctorGrade,
-    /// What there is.
+    /// The measured value.
     pub found: String,
-    /// What that means.
+    /// The consequence.
     pub means: String,
-    /// The command that raises it.
+    /// The command that raises the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raise: Option<String>,
 }
@@ -41,14 +41,14 @@ pub fn doctor_json(lines: &[DoctorLine]) -> String {
     serde_json::to_string_pretty(lines).unwrap_or_default() + "\n"
 }
 
-/// What was found in a line each, what it means and what raises it below.
+/// One line for each result, followed by its consequence and the command that raises the limit.
 pub fn doctor_table(lines: &[DoctorLine], style: &Style) -> String {
     let column = lines.iter().map(|line| line.name.len()).max().unwrap_or(0) + 2;
     let mut text = String::new();
     for line in lines {
         let (paint, mark) = match line.grade {
             DoctorGrade::Good => (Paint::Good, "✓"),
-            DoctorGrade::Note => (Paint::Doubt, "!"),
+            DoctorGrade::Note => (Paint::Warning, "!"),
             DoctorGrade::TooLittle => (Paint::Bad, "✗"),
         };
         let name = format!("{}{}", line.name, " ".repeat(column - line.name.len()));
@@ -61,11 +61,11 @@ pub fn doctor_table(lines: &[DoctorLine], style: &Style) -> String {
     }
     let count = |grade| lines.iter().filter(|line| line.grade == grade).count() as u64;
     text.push_str(&match (count(DoctorGrade::TooLittle), count(DoctorGrade::Note)) {
-        (0, 0) => "\nNothing is in the way.\n".to_owned(),
-        (0, notes) => format!("\n{} worth a look; nothing keeps the load from being made.\n", loadstone_units::counted(notes, "thing")),
+        (0, 0) => "\nNo problems found.\n".to_owned(),
+        (0, notes) => format!("\n{}; this machine can generate the requested load.\n", loadstone_units::counted(notes, "warning")),
         (few, _) => format!(
-            "\nThis machine cannot make the load asked for: {} in the way.\n",
-            if few == 1 { "one thing is".to_owned() } else { format!("{few} things are") }
+            "\nThis machine cannot generate the requested load: {} too low.\n",
+            if few == 1 { "one limit is".to_owned() } else { format!("{few} limits are") }
         ),
     });
     text
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_line_says_what_it_means_and_what_raises_it() {
+    fn each_line_shows_its_consequence_and_what_raises_it() {
         let line = |grade, raise: Option<&str>| DoctorLine {
             name: "ports",
             grade,
@@ -88,9 +88,9 @@ mod tests {
         assert_eq!(
             doctor_table(&lines, &Style::plain(80)),
             "✓ ports  28,232\n         as many connections\n✗ ports  28,232\n         as many connections\n         → sysctl -w x=1\n\n\
-             This machine cannot make the load asked for: one thing is in the way.\n"
+             This machine cannot generate the requested load: one limit is too low.\n"
         );
-        assert!(doctor_table(&lines[..1], &Style::plain(80)).ends_with("Nothing is in the way.\n"));
+        assert!(doctor_table(&lines[..1], &Style::plain(80)).ends_with("No problems found.\n"));
         assert!(doctor_json(&lines[1..]).contains("\"grade\": \"too_little\""));
     }
 }

@@ -1,5 +1,5 @@
-//! The documents that a finished run leaves in its directory, in one table: a further one is a renderer in a file of its own, and its
-//! line in [`DOCUMENTS`]. Its file name belongs to the directory's layout, `loadstone_run_directory::files`.
+//! The documents that a finished run leaves in its directory, in one table. A new document is a renderer in its own file and a line in [`DOCUMENTS`].
+//! Its file name belongs to the directory's layout, `loadstone_run_directory::files`.
 
 use loadstone_analysis::Summary;
 use loadstone_run_directory::{Run, files};
@@ -11,12 +11,12 @@ use crate::markdown::markdown;
 use crate::terminal::{Closing, TimeColumns};
 use crate::view::{ReportView, RunState};
 
-/// A form in which a finished run is kept.
+/// A form in which a finished run is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Document {
     /// File in the run directory.
     pub file: &'static str,
-    /// What people call it: `Report`.
+    /// Name for people: `Report`.
     pub title: &'static str,
     render: fn(&Run, &Summary) -> String,
 }
@@ -30,7 +30,7 @@ pub static DOCUMENTS: [Document; 4] = [
 ];
 
 impl Document {
-    /// The text of the file. `summary` is what `analysis` concluded from the same run.
+    /// The content of the file. `summary` is the conclusion that `analysis` drew from the same run.
     pub fn render(&self, run: &Run, summary: &Summary) -> String {
         (self.render)(run, summary)
     }

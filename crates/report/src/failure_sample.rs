@@ -1,13 +1,13 @@
-//! The answer to a request that failed, in a few lines: the same in the terminal, in Markdown and in JUnit.
+//! The response to a failed request, in a few lines: the same in the terminal, in Markdown and in JUnit.
 
 use loadstone_analysis::{ErrorRow, ErrorSample};
 
 const BODY_LINES_MAX: usize = 3;
 const LINE_CHARS_MAX: usize = 200;
-/// Headers that say something about a failure.
+/// Headers that often explain a failure.
 const TELLING: [&str; 4] = ["content-type", "retry-after", "location", "server"];
 
-/// The first answer: when and what, then the beginning of its body. Nothing where there was none.
+/// The first response: its time, status and headers, then the beginning of its body. Empty if there was no response.
 pub(crate) fn lines(row: &ErrorRow) -> Vec<String> {
     let Some(sample) = row.samples.first() else { return Vec::new() };
     let mut lines = vec![head(sample)];

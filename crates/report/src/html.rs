@@ -1,6 +1,6 @@
 //! The report as one self-contained file, and the same page for a live run.
 //!
-//! The page itself is built from `web/` and committed as assets/report.html; here only its data is put in.
+//! The page itself is built from `web/` and committed as assets/report.html. This module inserts its data.
 
 use serde::Serialize;
 
@@ -8,58 +8,62 @@ use crate::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../assets/report.html");
 
-/// Where the data goes. Only the first occurrence is a place; a test makes sure that there is exactly one.
+/// Where the data goes. A test checks that this place occurs exactly once.
 const PLACE: &str = "type=\"application/json\">__LOADSTONE_VIEW__<";
 
-/// The page of a finished run: opens from disk, offline.
+/// The page of a finished run. It opens from disk, offline.
 pub fn html(view: &ReportView) -> String {
     page(&embeddable(view))
 }
 
-/// What a server puts into the page in place of a view: where views come from, and what lets the reader steer the run.
+/// What a server inserts into the page instead of a view: the address of the views, and the token that lets the reader control the run.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub(crate) struct LiveSource<'a> {
+    #[cfg_attr(any(test, feature = "typescript"), ts(type = "\"live\""))]
     pub(crate) feed: &'static str,
     pub(crate) events: &'a str,
     pub(crate) control: &'a str,
     pub(crate) token: &'a str,
     /// Where all runs are listed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<&'a str>,
 }
 
-/// What is said of several runs, as the page reads it.
+/// An answer that rests on several runs, as the page reads it.
 #[derive(Debug, Serialize)]
 pub struct AnswerSource<'a, T> {
-    /// `comparison`, `experiment`, `capacity` or `trend`.
+    /// `comparison`, `experiment`, `capacity`, `ramp` or `trend`.
     pub feed: &'a str,
     pub answer: &'a T,
 }
 
-/// The page of a comparison, an experiment, a capacity or a trend: opens from disk, offline. `feed`: which of them.
+/// The page of an answer. It opens from disk, offline. `feed` is the kind of answer.
 pub(crate) fn answer_page(feed: &str, answer: &impl Serialize) -> String {
     page(&embeddable(&AnswerSource { feed, answer }))
 }
 
 /// The same for the history of a folder.
 #[derive(Serialize)]
-struct HistorySource<'a> {
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
+pub(crate) struct HistorySource<'a> {
+    #[cfg_attr(any(test, feature = "typescript"), ts(type = "\"history\""))]
     feed: &'static str,
     api: &'a str,
     token: &'a str,
 }
 
-/// The page of `loadstone ui`. `api`: path of its requests, without a slash at its end. With an empty `token` the page is read-only.
+/// The page of `loadstone ui`. `api` is the path of its requests, without a trailing slash. With an empty `token` the page is read-only.
 pub fn history_page(api: &str, token: &str) -> String {
     page(&embeddable(&HistorySource { feed: "history", api, token }))
 }
 
-/// The live page behind another server: where its events and its control are there, and where that server lists all runs.
+/// The live page behind another server: the paths of its events and its control, and the address where that server lists all runs.
 pub fn live_page(events: &str, control: &str, token: &str, home: &str) -> String {
     live_html(&LiveSource { feed: "live", events, control, token, home: Some(home) })
 }
 
-/// The page of a run that is under way.
+/// The page of a run in progress.
 pub(crate) fn live_html(source: &LiveSource<'_>) -> String {
     page(&embeddable(source))
 }
@@ -74,7 +78,7 @@ fn page(json: &str) -> String {
     text
 }
 
-/// JSON that cannot end the script element or start a comment in it. `<` occurs only inside JSON strings, where its escape means the same;
+/// JSON that cannot end the script element or start a comment in it. `<` occurs only inside JSON strings, where its escape has the same meaning.
 /// U+2028 and U+2029 end a line in older JavaScript.
 fn embeddable<T: Serialize>(value: &T) -> String {
     // Only maps with keys that are not strings can fail, and no type here has one.

@@ -2,7 +2,7 @@
 
 use loadstone_analysis::Summary;
 
-/// The text of `summary.json`: `schema` first, indented, ending in a line break. Every field is in docs/summary-json.md.
+/// The content of `summary.json`: `schema` first, indented, ending in a line break. docs/summary-json.md describes every field.
 pub fn summary_json(summary: &Summary) -> String {
     pretty(summary)
 }

@@ -1,7 +1,7 @@
-//! JUnit XML, for CI systems that show test results: what would be a failing test is a failing case.
+//! JUnit XML, for CI systems that show test results.
 //!
-//! Validity → error (the measurement is broken, not the system); thresholds → failure. A check that failed is mentioned but is not a
-//! failure, just as it does not change the exit code: a threshold on it does both. Read [`junit`].
+//! A bad validity is an error: the measurement is broken, not the system. A failed threshold is a failure. A failed check is reported but is no
+//! failure, because it does not change the exit code. A threshold on the checks does both. Read [`junit`].
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::words;
 const ERRORS_MAX: usize = 10;
 const FINDINGS_MAX: usize = 3;
 
-/// The XML text. `state` and `state_detail` say how the run ended, see [`RunState::of`].
+/// The XML document. `state` and `state_detail` describe how the run ended, see [`RunState::of`].
 pub fn junit(summary: &Summary, state: RunState, state_detail: &str) -> String {
     let mut report = Report::new(format!("loadstone: {}", summary.test));
     report.set_time(duration(summary.totals.duration_seconds));
@@ -57,15 +57,16 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
         RunState::Completed | RunState::Running => TestCaseStatus::success(),
         RunState::Interrupted => bad("interrupted"),
         RunState::Aborted => bad("aborted"),
-        RunState::Failed => bad("broken off"),
+        RunState::Failed => bad("cut short by an error"),
         RunState::Killed => bad("killed"),
     };
     let mut case = TestCase::new("the run completed as planned", status);
     case.set_classname("loadstone.run");
     let of_metrics = summary.metrics.iter().map(words::metric_line);
-    let told: Vec<String> = words::retried(&summary.totals).into_iter().chain(of_metrics).chain(found(&summary.verdict.findings)).collect();
-    if !told.is_empty() {
-        case.set_system_out(told.join("\n"));
+    let lines: Vec<String> =
+        words::retried(&summary.totals).into_iter().chain(of_metrics).chain(found(&summary.verdict.findings)).collect();
+    if !lines.is_empty() {
+        case.set_system_out(lines.join("\n"));
     }
     case.set_time(duration(summary.totals.duration_seconds));
     if !summary.errors.is_empty() {
@@ -74,7 +75,7 @@ fn ended(summary: &Summary, state: RunState, detail: &str) -> TestCase {
     case
 }
 
-/// What limits the system, one line each: who reads that a threshold failed wants to know why.
+/// What limits the system, one line for each finding: a reader of a failed threshold wants to know why.
 fn found(findings: &Findings) -> impl Iterator<Item = String> {
     let shown = findings.findings.iter().take(FINDINGS_MAX);
     let lines =
@@ -86,7 +87,7 @@ fn found(findings: &Findings) -> impl Iterator<Item = String> {
     lines.chain(remark)
 }
 
-/// An error, and what the first of its kind was answered with.
+/// An error, and the response to the first request that failed with it.
 fn error(row: &ErrorRow) -> String {
     let mut text = format!("{} × {}: {}: {}\n", loadstone_units::count(row.count), row.key.name, row.outcome.label(), row.message);
     failure_sample::lines(row).iter().for_each(|line| text.push_str(&format!("    {line}\n")));
@@ -107,7 +108,7 @@ fn validity(check: &ValidityCheck) -> TestCase {
     };
     let mut case = TestCase::new(check.title.as_str(), status);
     if check.grade == Some(Grade::Suspect) {
-        // JUnit has no word between passed and failed.
+        // JUnit has no state between passed and failed.
         case.set_system_err(format!("SUSPECT: {}\n{more}", check.evidence));
     }
     case

@@ -1,8 +1,8 @@
 //! Renderings of a run for people and machines: terminal, HTML, JUnit, Markdown.
 //!
-//! Read [`ReportView`] first: plain data that every renderer draws, live and finished alike. Deliberately absent: any
-//! computation of a number that `analysis` did not make, downsampling for display apart; and printing: renderers return
-//! text or write to what they are handed.
+//! Read [`ReportView`] first: plain data that every renderer draws, live and finished alike. Deliberately absent: the computation of any number,
+//! which is the task of `analysis` (except downsampling for display), and printing. Renderers return strings or write to the writer that they
+//! receive.
 
 pub mod access;
 mod build;
@@ -23,6 +23,8 @@ mod picture;
 pub mod terminal;
 mod timeline;
 pub mod trend;
+#[cfg(any(test, feature = "typescript"))]
+pub mod typescript;
 mod view;
 mod words;
 

@@ -11,6 +11,7 @@ use crate::words;
 
 /// One run in a list. Also the schema of `loadstone runs --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct RunRow {
     pub id: String,
     pub directory: String,
@@ -29,21 +30,21 @@ pub struct RunRow {
     pub thresholds: Option<u64>,
     pub thresholds_met: Option<u64>,
     pub tags: Vec<String>,
-    /// What people noted about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The note that people wrote about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What its first finding says.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The claim of its first finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
-    /// Branch and commit of the sources, where they are known, and whether they differed from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Branch and commit of the sources, where they are known, and whether the sources differed from that commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dirty: bool,
     /// Name and value, secrets masked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<(String, String)>,
 }
 
@@ -100,7 +101,7 @@ pub fn runs_table(rows: &[RunRow], style: &Style) -> String {
     TextTable { heads, rows: rows.iter().map(|row| Row::Cells(cells(row))).collect() }.render(style)
 }
 
-/// The runs as JSON: a list, in the order given.
+/// The runs as JSON: a list, in the order of `rows`.
 pub fn runs_json(rows: &[RunRow]) -> String {
     pretty(&rows)
 }
@@ -109,10 +110,10 @@ fn cells(row: &RunRow) -> Vec<TextCell> {
     let (ended, ended_paint) = match row.state {
         RunState::Running => ("running", None),
         RunState::Completed => ("completed", None),
-        RunState::Interrupted => ("interrupted", Some(Paint::Doubt)),
+        RunState::Interrupted => ("interrupted", Some(Paint::Warning)),
         RunState::Aborted => ("aborted", Some(Paint::Bad)),
         RunState::Failed => ("failed", Some(Paint::Bad)),
-        // A run that is still going on looks the same from outside.
+        // A run that is still in progress looks the same from outside.
         RunState::Killed => ("no end", Some(Paint::Bad)),
     };
     let none = || loadstone_units::NONE.to_owned();

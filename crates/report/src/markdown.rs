@@ -1,4 +1,4 @@
-//! A summary in Markdown, for a CI job's page (GitHub's `$GITHUB_STEP_SUMMARY` and its like) or a merge request.
+//! A summary in Markdown, for the page of a CI job (GitHub's `$GITHUB_STEP_SUMMARY` and similar) or a merge request.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::terminal::Closing;
 use crate::view::RunState;
 use crate::words;
 
-/// Rows of each table; a step summary may not grow past a megabyte.
+/// Upper bound on the rows of each table. A step summary may not exceed a megabyte.
 const ROWS_MAX: usize = 50;
 const ERRORS_MAX: usize = 10;
 
@@ -179,8 +179,8 @@ fn flows(rows: &[FlowRow], out: &mut String) {
         }
     }
     out.push('\n');
-    for (flow, said) in rows.iter().take(ROWS_MAX).flat_map(|flow| words::flow(flow).into_iter().map(move |said| (flow, said))) {
-        line!(out, "- **{}**: {}", text(&flow.name), text(&said));
+    for (flow, note) in rows.iter().take(ROWS_MAX).flat_map(|flow| words::flow(flow).into_iter().map(move |note| (flow, note))) {
+        line!(out, "- **{}**: {}", text(&flow.name), text(&note));
     }
     out.push('\n');
 }
@@ -224,9 +224,9 @@ fn errors(summary: &Summary, out: &mut String) {
     }
     out.push('\n');
     for row in rows.iter().take(ERRORS_MAX).filter(|row| !row.samples.is_empty()) {
-        line!(out, "First answer to **{}**:\n", text(&row.key.name));
-        for answer in failure_sample::lines(row) {
-            line!(out, "> {}  ", text(&answer));
+        line!(out, "First response to **{}**:\n", text(&row.key.name));
+        for line in failure_sample::lines(row) {
+            line!(out, "> {}  ", text(&line));
         }
         out.push('\n');
     }
@@ -254,7 +254,7 @@ fn totals(summary: &Summary, closing: &Closing<'_>, out: &mut String) {
     }
 }
 
-/// Text from outside, so that it is shown as it is: no table cell, heading, link, mention or HTML can come of it.
+/// Escapes foreign text, so that it appears as it is and cannot become a table cell, heading, link, mention or HTML.
 pub(crate) fn text(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for c in raw.chars() {

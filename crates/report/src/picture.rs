@@ -1,25 +1,27 @@
-//! Where values stand on an axis, as shares of its length, so that a page only draws. Read [`PlotAxis`].
+//! Converts values to positions on an axis, as shares of its length, so that a page only draws. Read [`PlotAxis`].
 
 use serde::Serialize;
 
 use crate::terminal::Paint;
 
-/// Room beyond the outermost values, as a share of what they span.
+/// Margin beyond the outermost values, as a share of their range.
 const MARGIN: f64 = 0.08;
-/// Marks that an axis gets at least.
+/// Minimum number of ticks on an axis.
 const TICKS_MIN: i64 = 3;
-/// Marks above which an axis in logarithms keeps powers of ten only.
+/// With more ticks than this, a logarithmic axis shows powers of ten only.
 const TICKS_MAX: usize = 6;
 
-/// A mark beside an axis. `at`: share of its length, from the lower end.
+/// A tick on an axis. `at` is a share of its length, from the lower end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct AxisTick {
     pub at: f64,
     pub text: String,
 }
 
-/// What a word or a mark means, for its colour.
+/// The meaning of a word or a mark, for its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
     Good,
@@ -32,22 +34,23 @@ impl From<Paint> for Tone {
     fn from(paint: Paint) -> Self {
         match paint {
             Paint::Good => Tone::Good,
-            Paint::Doubt => Tone::Warn,
+            Paint::Warning => Tone::Warn,
             Paint::Bad => Tone::Bad,
             Paint::Bold | Paint::Dim => Tone::None,
         }
     }
 }
 
-/// The part of an axis between two values. An end that the samples do not carry reaches the edge.
+/// The part of an axis between two values. An end that the samples cannot determine is at the edge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Interval {
     pub low: f64,
     pub at: f64,
     pub high: f64,
 }
 
-/// An axis from one value to another, linear or in logarithms.
+/// An axis from one value to another, linear or logarithmic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PlotAxis {
     low: f64,
@@ -56,7 +59,7 @@ pub(crate) struct PlotAxis {
 }
 
 impl PlotAxis {
-    /// Around all that is given; `floor`: what the axis never goes below. Where all are 0, to a hundredth, so that its marks can be told apart.
+    /// An axis around all values that never extends below `floor`. If all values are 0 it reaches 0.01, so that its ticks differ.
     pub(crate) fn around(values: impl Iterator<Item = f64>, floor: f64) -> Self {
         let (low, high) = ends(values);
         let by = if high > low {
@@ -69,26 +72,26 @@ impl PlotAxis {
         Self { low: (low - by).max(floor), high: high + by, is_log: false }
     }
 
-    /// In logarithms; what is not above 0 has no place on it.
+    /// A logarithmic axis. Values of 0 and below have no position on it.
     pub(crate) fn in_logarithms(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values.filter(|value| *value > 0.0).map(f64::ln));
         let by = ((high - low) * MARGIN).max(0.05);
         Self { low: low - by, high: high + by, is_log: true }
     }
 
-    /// Of ratios: as far below 1 as above, and at least to `widest`.
+    /// An axis for ratios: it extends equally below and above 1, and at least to `widest`.
     pub(crate) fn of_ratios(values: impl Iterator<Item = f64>, widest: f64) -> Self {
         let far = values.filter(|value| *value > 0.0).map(|value| value.ln().abs()).fold(widest.ln(), f64::max);
         Self { low: -far, high: far, is_log: true }
     }
 
-    /// Where a value stands, 0 to 1; what lies beyond stands at the edge.
+    /// The position of a value, 0 to 1. A value beyond the axis is at the edge.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let value = if self.is_log { value.max(f64::MIN_POSITIVE).ln() } else { value };
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// Places from end to end, evenly, each with its value.
+    /// Evenly spaced positions from end to end, each with its value.
     pub(crate) fn samples(&self, count: usize) -> impl Iterator<Item = (f64, f64)> + '_ {
         let value = |share: f64| self.low + share * (self.high - self.low);
         let shares = (0..count).map(move |index| index as f64 / count.saturating_sub(1).max(1) as f64);
@@ -99,24 +102,24 @@ impl PlotAxis {
         Interval { low: low.map_or(0.0, |low| self.place(low)), at: self.place(at), high: high.map_or(1.0, |high| self.place(high)) }
     }
 
-    /// Round values, as `write` writes them.
+    /// Ticks at round values, formatted by `write`.
     pub(crate) fn ticks(&self, write: impl Fn(f64) -> String) -> Vec<AxisTick> {
         let values = if self.is_log { self.powers() } else { self.steps(self.low, self.high) };
         values.into_iter().map(|value| AxisTick { at: self.place(value), text: write(value) }).collect()
     }
 
-    /// The widest round step that makes enough marks.
+    /// The widest round step that yields enough ticks.
     fn steps(&self, low: f64, high: f64) -> Vec<f64> {
         let largest = (high - low).log10().ceil() as i32;
         let round = (largest - 2..=largest).rev().flat_map(|exponent| [5.0, 2.0, 1.0].map(|digit| digit * 10f64.powi(exponent)));
         let marks = |step: f64| ((low / step).ceil() as i64, (high / step).floor() as i64);
         let enough = round.map(|step| (step, marks(step))).find(|(_, (first, last))| last - first + 1 >= TICKS_MIN);
         let (step, (first, last)) = enough.unwrap_or((high - low, (1, 0)));
-        // Multiples are divided by a whole number where they can be: 3 × 0.1 is no round number.
+        // A division by a whole number is exact where possible: 3 × 0.1 is not a round number.
         (first..=last).map(|count| if step < 1.0 { count as f64 / (1.0 / step).round() } else { count as f64 * step }).collect()
     }
 
-    /// 1, 2 and 5 of each power of ten; in a narrow range ordinary steps.
+    /// 1, 2 and 5 times each power of ten; in a narrow range ordinary steps.
     fn powers(&self) -> Vec<f64> {
         let (low, high) = (self.low.exp(), self.high.exp());
         let exponents = || low.log10().floor() as i32..=high.log10().ceil() as i32;

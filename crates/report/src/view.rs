@@ -1,5 +1,5 @@
-//! The one view that the terminal, the live page and the finished report draw. Its JSON is the page's only input;
-//! `web/src/view.ts` mirrors these types.
+//! The view that the terminal, the live page and the finished report draw. Its JSON is the page's only input. A test generates the page's types
+//! (`web/src/generated/report.ts`) from the types in this file.
 
 use loadstone_analysis::{Summary, WithdrawnFinding};
 use loadstone_metrics::span::KeptTrace;
@@ -7,6 +7,7 @@ use loadstone_metrics::{MarkKind, SlowSample};
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     Running,
@@ -20,6 +21,7 @@ pub enum RunState {
 
 /// What was run, where, and with which settings.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TestView {
     pub name: String,
     pub id: String,
@@ -27,33 +29,35 @@ pub struct TestView {
     pub target: Option<String>,
     /// RFC 3339.
     pub started: String,
-    /// Of the sources: `39dbcdc0…`, and whether they differed from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Commit of the sources: `39dbcdc0…`, and whether the sources differed from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub state: RunState,
-    /// Why it ended early; empty otherwise.
+    /// Why the run ended early; empty otherwise.
     pub state_detail: String,
     pub duration_seconds: f64,
     /// Length of the load as planned, if it has one.
     pub planned_seconds: Option<f64>,
     pub loadstone: String,
-    /// Text where it would not fit a JavaScript number.
+    /// A string if it does not fit a JavaScript number.
     #[serde(serialize_with = "as_javascript_can_hold_it")]
+    #[cfg_attr(any(test, feature = "typescript"), ts(type = "number | string"))]
     pub seed: u64,
     pub workers: u32,
     /// One line: `host-1 · AMD EPYC · 2 cores · 24 GiB · Linux 6.1`.
     pub host: String,
-    /// `(name, value as text with secrets masked, origin: default|file|environment|command_line, help)`.
+    /// `(name, value with secrets masked, origin: default|file|environment|command_line, help)`.
     pub parameters: Vec<(String, String, String, String)>,
-    /// The load in words, one line per leaf: `Buy a ticket: 4 arrivals/s for 1m`.
+    /// The load in words, one line per scenario run: `Buy a ticket: 4 arrivals/s for 1m`.
     pub load: Vec<String>,
     pub tags: Vec<String>,
 }
 
 /// One line of a chart: a value per step of the timeline, `None` where there is none.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ChartColumn {
-    /// Unique on the page; findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`. All are in docs/timeline.md.
+    /// Unique on the page. Findings refer to it: `rate/asked`, `response/p99`, `signal/process:8080/cpu`. docs/timeline.md lists all ids.
     pub id: String,
     pub label: String,
     pub values: Vec<Option<f64>>,
@@ -61,12 +65,13 @@ pub struct ChartColumn {
 
 /// One chart on the shared time axis.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Panel {
-    /// `rate`, `response`, `users`, `in_flight`, `failures`, `phases`, `bytes`, `flow/NAME`, `generator`, `generator_lag`; of a signal
-    /// `signal/` and its name without the label.
+    /// `rate`, `response`, `users`, `in_flight`, `failures`, `phases`, `bytes`, `flow/NAME`, `generator`, `generator_lag`. For a signal: `signal/`
+    /// and its name without the label.
     pub id: String,
     pub title: String,
-    /// `s` (times, drawn in fitting units), `/s`, `users`, `bytes`, `bytes/s`, `share`, `1`, or a signal's own.
+    /// `s` (times, drawn in fitting units), `/s`, `users`, `bytes`, `bytes/s`, `share`, `1`, or the unit of a signal.
     pub unit: String,
     /// Draw the columns as a stacked area.
     pub stacked: bool,
@@ -75,6 +80,7 @@ pub struct Panel {
 
 /// The signals of one observer.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Band {
     pub observer: String,
     pub panels: Vec<Panel>,
@@ -82,6 +88,7 @@ pub struct Band {
 
 /// The heat map of response times: counts per time step and logarithmic response-time bin.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct HeatMap {
     /// Lower edges of the bins, seconds, ascending; the last entry is the upper edge of the last bin.
     pub edges: Vec<f64>,
@@ -89,16 +96,18 @@ pub struct HeatMap {
     pub steps: Vec<Vec<u64>>,
 }
 
-/// The charts of one request, on a grid of its own that begins with the run.
+/// The charts of one request, on a separate grid that begins with the run.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct RequestCharts {
-    /// A whole multiple of the timeline's, or one of its parts.
+    /// A whole multiple of the timeline's step, or a whole fraction of it.
     pub step_seconds: f64,
-    /// `rate`, `response`, `failures`, and `spans` where its traces were observed; none where there are too many requests to draw each.
+    /// `rate`, `response`, `failures`, and `spans` if the request's traces were observed. Empty if there are too many requests to draw each.
     pub panels: Vec<Panel>,
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct MarkView {
     pub at_seconds: f64,
     pub kind: MarkKind,
@@ -107,6 +116,7 @@ pub struct MarkView {
 
 /// Everything that varies over time, on one axis.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Timeline {
     /// Start of each step, seconds since the run began.
     pub seconds: Vec<f64>,
@@ -116,22 +126,24 @@ pub struct Timeline {
     pub heat: HeatMap,
     pub bands: Vec<Band>,
     pub marks: Vec<MarkView>,
-    /// Where the steps are longer than a second: stretches of the run second by second. Only of runs that are over.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Parts of the run in steps of one second, if the timeline's steps are longer. Finished runs only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub close_ups: Vec<CloseUp>,
 }
 
-/// A stretch of the run at full resolution, for a page that is zoomed in.
+/// A part of the run at full resolution, for a page that is zoomed in.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CloseUp {
-    /// Second of the run at which it begins. Each value of its columns is of a second.
+    /// The second of the run at which it begins. Each value of its columns covers one second.
     pub from_seconds: u32,
-    /// Those of the timeline by id, and of the signals that the summary shows.
+    /// Panels of the timeline, by id, and of the signals that the summary shows.
     pub panels: Vec<Panel>,
 }
 
 /// The whole page.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ReportView {
     /// Version of this schema: 1.
     pub version: u32,
@@ -140,40 +152,40 @@ pub struct ReportView {
     pub timeline: Timeline,
     /// Distribution of all response times: `(from seconds, to seconds, count)`, logarithmic bins.
     pub distribution: Vec<(f64, f64, u64)>,
-    /// Small lines for the table: per row of `summary.requests`, mean response time per step, at most 60 steps; empty where a
-    /// request has no slices.
+    /// Spark lines for the table, per row of `summary.requests`: mean response time per step, at most 60 steps. Empty if a request has no slices.
     pub sparks: Vec<Vec<Option<f64>>>,
-    /// Per row of `summary.requests`.
+    /// Charts per row of `summary.requests`.
     pub request_charts: Vec<RequestCharts>,
     /// The slowest requests of the run, slowest first.
     pub slowest: Vec<SlowSample>,
-    /// Per row of `summary.flows`: what must be said of it in words.
+    /// Notes per row of `summary.flows`, in sentences.
     pub flow_notes: Vec<Vec<String>>,
-    /// Percentiles to which the generator may have added, in words; the largest part first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Notes on percentiles to which the generator may have added, in sentences. The largest share is first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubt_notes: Vec<String>,
-    /// How many numbers are in doubt, and which, for the headline; `None` where none is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The uncertain numbers for the headline, and how many more there are; `None` if every number is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubts_in_short: Option<String>,
-    /// Where the user's own store shows a trace, with `{trace}` for its id.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Address of a trace in the user's trace store, with `{trace}` for its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_link: Option<String>,
-    /// Whole traces: of each request some that were slow, some that failed, and some by chance. None while the run goes on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Complete traces: for each request some slow ones, some failed ones, and a random sample. Empty while the run is in progress.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<KeptTrace>,
-    /// Changes while running, warnings of the tool.
+    /// Changes to the load during the run, and warnings of the tool.
     pub notes: Vec<String>,
-    /// While the run goes on: what its findings rest on. `None`: they are final, or none were looked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// While the run is in progress: what its findings rest on. `None` if they are final, or if there was no search for findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provisional: Option<ProvisionalView>,
 }
 
-/// How far findings can be relied on while their run goes on.
+/// How reliable findings are while their run is in progress.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ProvisionalView {
-    /// They rest on this much of the run. Seconds.
+    /// The findings rest on this many seconds of the run.
     pub seconds: f64,
-    /// Found earlier and no longer; the latest first.
+    /// Findings that later seconds did not confirm; the latest is first.
     pub withdrawn: Vec<WithdrawnFinding>,
 }
 

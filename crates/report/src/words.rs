@@ -1,4 +1,4 @@
-//! The load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
+//! Describes the load, the machine and the flows in words, for every renderer. Read [`load`] and [`flow`].
 
 use loadstone_analysis::{
     CheckRow, FlowRow, Grade, MetricRow, RequestRow, ResourceKind, ResourceRow, ResourceUse, RunTotals, Summary, TimeStats,
@@ -8,11 +8,10 @@ use loadstone_plan::{IterationSplit, Load, LoadProfile, OpenStage, Parameter, Ru
 use loadstone_run_directory::{HostFacts, RunInfo};
 use loadstone_units::duration;
 
-/// Doubtful numbers that a headline names.
-const DOUBTS_NAMED: usize = 2;
+/// Uncertain numbers that a headline names.
+const UNCERTAIN_NAMED: usize = 2;
 
-/// One line per leaf of the load: `Buy a ticket: 4 arrivals/s for 1m`. What follows something begins with `then`, what runs beside
-/// something with `and`.
+/// One line per scenario run of the load: `Buy a ticket: 4 arrivals/s for 1m`. A later part begins with `then`, a parallel part with `and`.
 pub fn load(plan: &TestPlan) -> Vec<String> {
     let mut lines = Vec::new();
     describe(&plan.load, plan, "", &mut lines);
@@ -22,23 +21,23 @@ pub fn load(plan: &TestPlan) -> Vec<String> {
     lines
 }
 
-/// The value of a parameter as it may be shown.
+/// The value of a parameter, masked if it is secret.
 pub(crate) fn parameter(parameter: &Parameter) -> &str {
     if parameter.secret { Parameter::MASK } else { &parameter.value }
 }
 
-/// Of the sources: `39dbcdc0…, with changes that were not committed`.
+/// The commit of the sources: `39dbcdc0…, with uncommitted changes`.
 pub(crate) fn commit(info: &RunInfo) -> Option<String> {
-    let more = if info.dirty { ", with changes that were not committed" } else { "" };
+    let more = if info.dirty { ", with uncommitted changes" } else { "" };
     info.commit.as_ref().map(|commit| format!("{commit}{more}"))
 }
 
-/// What was sent again; `None`: nothing.
+/// The number of retried requests; `None` if there are none.
 pub(crate) fn retried(totals: &RunTotals) -> Option<String> {
-    (totals.retried > 0).then(|| format!("{} sent again after an idle close", loadstone_units::count(totals.retried)))
+    (totals.retried > 0).then(|| format!("{} retried after an idle close", loadstone_units::count(totals.retried)))
 }
 
-/// A check's name; where another has the same, with its group and its scenario.
+/// The name of a check. If another check has the same name, the group and the scenario distinguish them.
 pub(crate) fn check(row: &CheckRow, all: &[CheckRow]) -> String {
     let SeriesKey { name, group, scenario, .. } = &row.key;
     let namesakes = || all.iter().filter(|other| other.key.name == *name && other.key != row.key);
@@ -47,14 +46,14 @@ pub(crate) fn check(row: &CheckRow, all: &[CheckRow]) -> String {
     format!("{group}{name}{scenario}")
 }
 
-/// A metric of the test's own with its unit, and its tags where it is a part: `Order value (EUR)`.
+/// A custom metric with its unit, and its tags if the row is a part: `Order value (EUR)`.
 pub(crate) fn metric(row: &MetricRow) -> String {
     let unit = if row.unit.is_empty() { String::new() } else { format!(" ({})", row.unit) };
     let tags = if row.tags.is_empty() { String::new() } else { format!(", {}", row.tags) };
     format!("{}{unit}{tags}", row.name)
 }
 
-/// What a metric of the test's own came to, in one line.
+/// The values of a custom metric, in one line.
 pub(crate) fn metric_line(row: &MetricRow) -> String {
     let mut figures = vec![("count", loadstone_units::count(row.count))];
     let numbers = [("sum", row.sum), ("per second", row.rate), ("last", row.last), ("mean", row.mean), ("p50", row.at(0.5))];
@@ -157,28 +156,28 @@ pub(crate) fn host(facts: &HostFacts) -> String {
     parts.join(" · ")
 }
 
-/// The maximum: `3.2 s`, or `≥ 3.2 s` where the longest wait was cut off.
+/// The maximum: `3.2 s`, or `≥ 3.2 s` if the longest wait was cut off.
 pub(crate) fn longest(times: &TimeStats) -> String {
     let bound = if times.max_is_bound { "≥ " } else { "" };
     times.max.map_or_else(|| loadstone_units::NONE.to_owned(), |max| format!("{bound}{}", marked(max, times.max_doubt)))
 }
 
-/// A time, with a mark where the generator may have added to it.
+/// A time, with a mark if the generator may have added to it.
 pub(crate) fn marked(value: f64, doubt: Option<f64>) -> String {
     format!("{}{}", if doubt.is_some() { "~" } else { "" }, loadstone_units::seconds(value))
 }
 
-/// A rate, with a mark where the generator may have asked for less than it should have.
+/// A rate, with a mark if the generator may have started less load than planned.
 pub(crate) fn rate(row: &RequestRow) -> String {
     format!("{}{}", if row.rate_doubt.is_some() { "~" } else { "" }, loadstone_units::rate(row.rate))
 }
 
-/// How many failed, with a mark where some of them may have been read late.
+/// The number of failures, with a mark if the generator may have read some responses too late.
 pub(crate) fn failed(row: &RequestRow) -> String {
     format!("{}{}", if row.failed_doubt.is_some() { "~" } else { "" }, loadstone_units::count(row.failed))
 }
 
-/// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` where it lies among journeys that did not finish.
+/// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` if it lies among journeys that did not finish.
 pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     let Some(percentile) = times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9) else {
         return loadstone_units::NONE.to_owned();
@@ -190,9 +189,9 @@ pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
     }
 }
 
-/// A number that is marked.
-struct Doubtful {
-    /// The part of it that may be the generator's.
+/// A number that is marked as uncertain.
+struct UncertainNumber {
+    /// The share of it that may come from the generator.
     part: f64,
     /// `p99 of "Buy"`.
     name: String,
@@ -200,73 +199,74 @@ struct Doubtful {
     note: String,
 }
 
-/// Numbers that are marked, with what of them may be the generator's; the largest part first.
+/// Notes on the uncertain numbers: how much of each may come from the generator. The largest share is first.
 pub(crate) fn doubts(summary: &Summary) -> Vec<String> {
-    doubtful(summary).into_iter().map(|number| number.note).collect()
+    uncertain_numbers(summary).into_iter().map(|number| number.note).collect()
 }
 
-/// What a headline says of them: `in doubt: p99 of "Buy", failures of "Pay" and 3 more`. `None`: no number is.
+/// The uncertain numbers for a headline: `uncertain: p99 of "Buy", failures of "Pay" and 3 more`. `None` if every number is certain.
 pub(crate) fn doubts_in_short(summary: &Summary) -> Option<String> {
-    let all = doubtful(summary);
-    let named: Vec<&str> = all.iter().take(DOUBTS_NAMED).map(|number| number.name.as_str()).collect();
+    let all = uncertain_numbers(summary);
+    let named: Vec<&str> = all.iter().take(UNCERTAIN_NAMED).map(|number| number.name.as_str()).collect();
     let rest = match all.len() - named.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!all.is_empty()).then(|| format!("in doubt: {}{rest}", named.join(", ")))
+    (!all.is_empty()).then(|| format!("uncertain: {}{rest}", named.join(", ")))
 }
 
-/// What the grade means for who reads the numbers.
+/// What the grade means for a reader of the numbers.
 pub(crate) fn meaning(summary: &Summary) -> String {
     match summary.verdict.validity.grade {
         Grade::Valid => {
-            let doubts = doubts_in_short(summary).map_or_else(String::new, |doubts| format!("; {doubts}"));
-            format!("the measurement can be trusted{doubts}")
+            let uncertain = doubts_in_short(summary).map_or_else(String::new, |uncertain| format!("; {uncertain}"));
+            format!("the measurement can be trusted{uncertain}")
         }
         Grade::Suspect => "read the numbers with care".to_owned(),
         Grade::Invalid => "do not use these numbers".to_owned(),
     }
 }
 
-fn doubtful(summary: &Summary) -> Vec<Doubtful> {
-    // A scenario is often called like its only request.
+fn uncertain_numbers(summary: &Summary) -> Vec<UncertainNumber> {
+    // A scenario often has the same name as its only request.
     let kinds = [(&summary.requests, ""), (&summary.groups, "the group "), (&summary.scenarios, "iterations of ")];
     let rows = kinds.into_iter().flat_map(|(rows, kind)| rows.iter().map(move |row| (kind, row)));
     let together = (summary.requests.len() > 1).then(|| ("all requests".to_owned(), &summary.response));
     let named = rows.map(|(kind, row)| (format!("{kind}\"{}\"", row.key.name), &row.response)).chain(together);
     let named = named.chain(summary.flows.iter().map(|flow| (format!("journeys of \"{}\"", flow.name), &flow.time)));
-    let mut all: Vec<Doubtful> = named.flat_map(|(name, times)| doubtful_times(&name, times)).collect();
+    let mut all: Vec<UncertainNumber> = named.flat_map(|(name, times)| uncertain_times(&name, times)).collect();
     for row in &summary.requests {
         let name = &row.key.name;
         if let Some(missing) = row.rate_doubt {
             let (rate, missing_text) = (loadstone_units::rate(row.rate), loadstone_units::rate(missing));
             let note = format!(
-                "\"{name}\" ended {rate}, and up to {missing_text} more might have: the load generator asked for less than it should have"
+                "the rate of \"{name}\" was {rate} and may be up to {missing_text} too low: the load generator started less load than planned"
             );
-            all.push(Doubtful { part: missing / row.rate, name: format!("rate of \"{name}\""), note });
+            all.push(UncertainNumber { part: missing / row.rate, name: format!("rate of \"{name}\""), note });
         }
         if let Some(late) = row.failed_doubt {
             let (failed, late_text) = (loadstone_units::counted(row.failed, "failure"), loadstone_units::count(late));
-            let note = format!("of {failed} of \"{name}\", up to {late_text} may have been answered in time and read late");
-            all.push(Doubtful { part: late as f64 / row.failed as f64, name: format!("failures of \"{name}\""), note });
+            let note =
+                format!("up to {late_text} of {failed} of \"{name}\" may have been answered in time: the load generator read them late");
+            all.push(UncertainNumber { part: late as f64 / row.failed as f64, name: format!("failures of \"{name}\""), note });
         }
     }
     all.sort_by(|a, b| b.part.total_cmp(&a.part));
     all
 }
 
-fn doubtful_times(of: &str, times: &TimeStats) -> Vec<Doubtful> {
-    let doubtful = |percentile: &loadstone_analysis::Percentile| {
+fn uncertain_times(of: &str, times: &TimeStats) -> Vec<UncertainNumber> {
+    let uncertain = |percentile: &loadstone_analysis::Percentile| {
         let (value, doubt) = (percentile.value?, percentile.doubt?);
         let name = format!("{} of {of}", loadstone_units::percentile(percentile.quantile));
         let (value_text, doubt_text) = (loadstone_units::seconds(value), loadstone_units::seconds(doubt));
         let note = format!("{name} was {value_text}, of which up to {doubt_text} may be the load generator's");
-        Some(Doubtful { part: doubt / value, name, note })
+        Some(UncertainNumber { part: doubt / value, name, note })
     };
-    times.percentiles.iter().filter_map(doubtful).collect()
+    times.percentiles.iter().filter_map(uncertain).collect()
 }
 
-/// What a reader must know besides a flow's numbers: how it drained, whether order was kept, what did not fit.
+/// Notes on a flow, in addition to its numbers: how it drained, whether order was preserved, which events did not match.
 pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
     let mut lines = Vec::new();
     if flow.started == 0 {
@@ -298,8 +298,8 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
         (flow.late, "finished after the timeout"),
         (flow.duplicates, "repeated events"),
         (flow.unmatched - flow.unclear.min(flow.unmatched), "finished without a start"),
-        (flow.unclear, "finished without a start or, being repeated, long after their end"),
-        (flow.unfollowed, "starts not followed: too many journeys were open"),
+        (flow.unclear, "finished without a start, or repeated long after the end"),
+        (flow.unfollowed, "starts not tracked: too many journeys were open"),
     ];
     let odd: Vec<String> =
         odd.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", loadstone_units::count(*count))).collect();
@@ -309,13 +309,13 @@ pub(crate) fn flow(flow: &FlowRow) -> Vec<String> {
     lines
 }
 
-/// Whether the table of resources says something: a limit was found, or cannot be told.
+/// Whether to show the table of resources: a limit was found, or cannot be determined.
 pub(crate) fn shows_resources(summary: &Summary) -> bool {
     let findings = &summary.verdict.findings;
     !summary.resources.is_empty() && (!findings.findings.is_empty() || findings.remark.is_unknown())
 }
 
-/// A resource as the table of them calls it.
+/// The name of a resource in the table of resources.
 pub(crate) fn resource(row: &ResourceRow) -> String {
     let name = &row.name;
     match row.kind {
@@ -334,7 +334,7 @@ pub(crate) fn resource(row: &ResourceRow) -> String {
     }
 }
 
-/// How much of a resource was in use: `1.95 (98 %)`, of an event loop how late it was; empty where that was not measured.
+/// How much of a resource was in use: `1.95 (98 %)`, or the delay of an event loop. Empty if it was not measured.
 pub(crate) fn resource_use(kind: ResourceKind, of: Option<ResourceUse>) -> String {
     let Some(of) = of else { return String::new() };
     let amount = |used: f64| match kind {
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_of_one_name_are_told_apart_and_others_left_alone() {
+    fn checks_of_one_name_are_distinguished_and_others_unchanged() {
         let row = |scenario: &str, group: &str, name: &str| CheckRow {
             key: SeriesKey {
                 kind: loadstone_metrics::SeriesKind::Check,

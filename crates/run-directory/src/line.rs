@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use loadstone_metrics::span::{KeptTrace, SpanPath, TraceSlice};
-use loadstone_metrics::{Histogram, Signal, SignalNotice, Snapshot};
+use loadstone_metrics::{Histogram, PoolMembers, Role, Signal, SignalNotice, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// Prepares a snapshot for the disk: where every service time equals the response time (all but the first requests of open
@@ -27,6 +27,15 @@ pub(crate) fn restore(snapshot: &mut Snapshot) {
             series.service = series.response.clone();
         }
     }
+}
+
+/// Completes a signal of a run that was recorded before observers stated what a pool hands out: the words of its name decide, as they did then. Nothing else
+/// in Loadstone may infer the meaning of a recorded signal from its name.
+pub(crate) fn complete(mut signal: Signal) -> Signal {
+    if signal.members.is_none() && signal.role.is_some_and(Role::is_of_pool) {
+        signal.members = Some(PoolMembers::by_words(&format!("{}{}", signal.part, signal.metric())));
+    }
+    signal
 }
 
 /// A line of `signals.jsonl`: `{"signal": …}` defines a series, `{"points": …}` adds to it, `{"notice": …}` says what befell an
@@ -61,4 +70,22 @@ pub(crate) enum TraceLine<'a> {
     },
     Slice(Cow<'a, TraceSlice>),
     Kept(Cow<'a, KeptTrace>),
+}
+
+#[cfg(test)]
+mod tests {
+    use loadstone_metrics::{SignalKind, unit};
+
+    use super::*;
+
+    #[test]
+    fn only_a_pool_of_an_old_run_is_completed_by_its_name() {
+        let signal = |metric: &str, role| Signal::new("app", metric, SignalKind::Gauge, unit::COUNT).role(role).part("shop");
+        assert_eq!(complete(signal("jetty_threads_busy", Role::PoolInUse)).members, Some(PoolMembers::Threads));
+        assert_eq!(complete(signal("db_pool_waiting", Role::PoolWaiting)).members, Some(PoolMembers::Connections));
+        // What the observer stated stays, and other roles have no members.
+        let stated = signal("hikaricp_pending_threads", Role::PoolWaiting).members(PoolMembers::Connections);
+        assert_eq!(complete(stated.clone()), stated);
+        assert_eq!(complete(signal("threads", Role::ProcessThreads)).members, None);
+    }
 }

@@ -153,7 +153,7 @@ impl Reader {
                 }
                 _ if is_over => Ok(()),
                 SignalLine::Signal { id, signal } if id as usize == all.len() => {
-                    all.push(SignalSeries { signal, points: Vec::new() });
+                    all.push(SignalSeries { signal: line::complete(signal), points: Vec::new() });
                     Ok(())
                 }
                 SignalLine::Points { id, at, value } if at.len() == value.len() => {

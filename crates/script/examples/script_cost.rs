@@ -1,4 +1,4 @@
-//! Runs a test file on one worker and prints what a request cost: the script path alone, without a run directory or report.
+//! Runs a test file on one worker and prints the cost of a request: the script path alone, without a run directory or report.
 //!
 //! `cargo run --release -p loadstone-script --example script_cost -- FILE [name=value …]`
 
@@ -11,7 +11,7 @@ use loadstone_script::{Inputs, ScriptUsers, Sinks};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let file = arguments.next().ok_or("give a test file")?;
+    let file = arguments.next().ok_or("usage: script_cost FILE [name=value …]")?;
     let inputs = Inputs::from_process(&arguments.collect::<Vec<_>>()).map_err(|error| error.render())?;
     let loaded = Arc::new(loadstone_script::load(Path::new(&file), &inputs).map_err(|error| error.render())?);
     let coordinator = Coordinator::new(Arc::new(loaded.plan.clone()), 1);
@@ -59,7 +59,7 @@ fn write(line: &str) {
 fn cpu_seconds() -> (f64, f64) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let ticks: Vec<f64> = stat.rsplit(") ").next().unwrap_or("").split(' ').filter_map(|field| field.parse().ok()).collect();
-    // Fields 14 and 15 of proc(5), counted from the third, of which the state is no number; in hundredths of a second.
+    // Fields 14 and 15 of proc(5), in hundredths of a second. They are counted from the third field because the second may contain spaces.
     let at = |index: usize| ticks.get(index).copied().unwrap_or(0.0) / 100.0;
     (at(10), at(11))
 }

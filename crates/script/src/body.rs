@@ -1,4 +1,4 @@
-//! What scripts read out of a body, of a response or of a request that a stub received.
+//! Values that scripts read from a body: of a response, or of a request that a stub received.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,13 +11,13 @@ use crate::extract::json::JsonValue;
 use crate::extract::{ExtractError, markup};
 use crate::unknown_options::check_options;
 
-/// Most values that `cssAll` and `xpathAll` give.
+/// Maximum number of values that `cssAll` and `xpathAll` return.
 const VALUES_MAX: usize = 1_000_000;
 
-/// A body, and how messages call it.
+/// A body, with its description for messages.
 pub(crate) struct BodyReader<'a> {
     pub(crate) bytes: &'a [u8],
-    /// The `Content-Type`, for which the header lines have to be split.
+    /// The `Content-Type`. A closure, since the header lines must be split to find it.
     pub(crate) content_type: &'a dyn Fn() -> Option<&'a str>,
     pub(crate) compiled: &'a RefCell<Compiled>,
     /// `"Create ticket" answered 200`.

@@ -1,22 +1,22 @@
-//! Errors of a script as people see them: what was wrong, where, and what to do.
+//! Errors of a script as users see them: the problem, its place, and the remedy.
 //!
-//! Read [`ScriptError`]. It renders itself with the source line and a caret; no terminal colours are added here.
+//! Read [`ScriptError`]. It renders itself with the source line and a caret, without terminal colours.
 
 use std::fmt;
 use std::sync::Arc;
 
 use loadstone_plan::Secrets;
 
-/// A place in a source file. Lines and columns count from 1.
+/// A place in a source file. Lines and columns start at 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePlace {
     /// Relative to the test file's folder.
     pub file: Arc<str>,
     pub line: u32,
     pub column: u32,
-    /// The source line itself, where it is known.
+    /// The source line, if it is known.
     pub source_line: Option<String>,
-    /// How many columns the mark under the source line spans, at least 1.
+    /// Number of columns that the mark under the source line covers. At least 1.
     pub width: u32,
 }
 
@@ -26,22 +26,22 @@ impl fmt::Display for SourcePlace {
     }
 }
 
-/// One frame of a stack trace, in the coordinates of the source the user wrote.
+/// One frame of a stack trace, in coordinates of the user's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackFrame {
     pub function: String,
     pub place: SourcePlace,
 }
 
-/// Something wrong with a test file, at load time or while it runs.
+/// A problem with a test file, at load time or while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError {
-    /// What was wrong, in a sentence without a full stop.
+    /// The problem, in a sentence without a full stop.
     pub message: String,
     pub place: Option<Box<SourcePlace>>,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
-    /// Innermost first; frames of Loadstone itself are left out.
+    /// Innermost first, without frames of Loadstone.
     pub stack: Vec<StackFrame>,
 }
 
@@ -62,7 +62,7 @@ impl ScriptError {
         self
     }
 
-    /// The error without secrets: scripts put what they like into messages, and source lines hold defaults.
+    /// The error without secrets: scripts may put any value into messages, and source lines contain defaults.
     #[must_use]
     pub fn hiding(mut self, secrets: &Secrets) -> Self {
         let hide = |text: &mut String| *text = secrets.hide(text).into_owned();

@@ -1,4 +1,4 @@
-//! Makes the users of one worker, and the realms they run in.
+//! Creates the users of one worker, and their realms.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -26,7 +26,7 @@ use crate::sinks::{ConsoleLine, Sinks};
 use crate::stubs::declared;
 use crate::user;
 
-/// Users of one realm. A full collection takes some 4 ms for a thousand suspended users, and stops them all.
+/// Users of one realm. A full collection takes about 4 ms for a thousand suspended users, and stops all of them.
 const USERS_PER_REALM: usize = 2_000;
 
 /// The users of one worker. Lives on the worker's thread.
@@ -38,7 +38,7 @@ impl ScriptUsers {
     /// Evaluates the test file in a first realm of this worker.
     ///
     /// # Errors
-    /// The network's settings or the file itself, which a run has evaluated once before.
+    /// The network's settings or the file are wrong, although a run has evaluated the file once before.
     pub fn new(loaded: &Arc<Loaded>, context: &WorkerContext, sinks: Sinks) -> Result<Self, ScriptError> {
         let position = WorkerPosition { worker: context.index, workers: context.workers };
         let options = NetworkOptions { position, ..loaded.network.clone() };
@@ -46,7 +46,7 @@ impl ScriptUsers {
         Self::with_network(loaded, context, network, sinks)
     }
 
-    /// The same over a network that the caller made.
+    /// The same, with a network of the caller.
     ///
     /// # Errors
     /// As [`ScriptUsers::new`].
@@ -93,8 +93,8 @@ impl ScriptUsers {
         let realm = self.realms.with_room(USERS_PER_REALM).map_or_else(|| self.open_realm(), Ok)?;
         let scenario = Rc::clone(&self.worker().scenarios[scenario.0 as usize]);
         let state = Rc::new(UserState::new(Rc::clone(self.worker()), scenario, Rc::downgrade(&realm), leaf, number));
-        let made = realm.realm.enter(|ctx| ScriptedUser::new(ctx, state, Rc::clone(&realm)));
-        made.map(ScriptUser::new).map_err(|error| ScriptError::new(error.to_string()))
+        let created = realm.realm.enter(|ctx| ScriptedUser::new(ctx, state, Rc::clone(&realm)));
+        created.map(ScriptUser::new).map_err(|error| ScriptError::new(error.to_string()))
     }
 }
 
@@ -122,7 +122,7 @@ fn of_script(error: ScriptError) -> UserError {
 impl UserFactory for ScriptUsers {
     type User = ScriptUser;
 
-    /// Opens the realms of so many users: evaluating the test file again, amid the load, would keep the users that are there waiting.
+    /// Opens the realms of this many users. Later, during the load, evaluating the test file again would delay the existing users.
     fn prepare(&self, users: u64) -> Result<(), UserError> {
         while ((self.realms.count() * USERS_PER_REALM) as u64) < users {
             self.open_realm().map_err(of_script)?;

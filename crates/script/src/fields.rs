@@ -1,8 +1,8 @@
-//! Header fields as scripts read them: of responses, of the requests and calls that stubs receive.
+//! Header fields as scripts read them: of responses, and of the requests and calls that stubs receive.
 
 use rquickjs::{Ctx, Object};
 
-/// An object by name, as they came; the lines of one name are joined (RFC 9110, 5.3).
+/// An object by name, in the order received. Lines of one name are joined (RFC 9110, 5.3).
 pub(crate) fn object_of<'js, 'a>(ctx: &Ctx<'js>, lines: impl Iterator<Item = (&'a str, &'a str)>) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     let mut joined: Vec<(&str, String)> = Vec::new();

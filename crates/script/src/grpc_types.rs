@@ -1,6 +1,7 @@
-//! Types for the editor of what `.proto` files declare: `loadstone types`.
+//! TypeScript types of `.proto` files for the editor: `loadstone types`.
 //!
-//! Each message becomes two interfaces: `Product`, as it comes back with all its fields, and `ProductInput`, as it may be sent.
+//! Each message becomes two interfaces: `Product`, with all its fields, for messages that are received, and `ProductInput` for messages
+//! that are sent.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -37,7 +38,7 @@ fn declarations(pool: &DescriptorPool, name: &str) -> String {
         let (input, output) = (method.input(), method.output());
         let service = method.parent_service();
         let _ = writeln!(out, "    \"{}/{}\": {{", service.full_name(), method.name());
-        // Of calls, then of stubs.
+        // For calls, then for stubs.
         for (name, message, direction) in [
             ("request", &input, Direction::Sent),
             ("response", &output, Direction::Received),
@@ -61,7 +62,7 @@ fn declarations(pool: &DescriptorPool, name: &str) -> String {
     out
 }
 
-/// Files without a package have a namespace all the same, so that their names meet no others.
+/// Files without a package have a namespace too, so that their names do not collide with others.
 fn namespace(package: &str) -> &str {
     if package.is_empty() { "proto" } else { package }
 }
@@ -80,7 +81,7 @@ fn property(name: &str) -> String {
     if plain && !name.starts_with(|first: char| first.is_ascii_digit()) { name.to_owned() } else { format!("\"{name}\"") }
 }
 
-/// `Outer_Inner`, with `Input` behind it for what is sent.
+/// `Outer_Inner`, with `Input` at the end for messages that are sent.
 fn own_name(message: &MessageDescriptor, direction: Direction) -> String {
     let full = message.full_name();
     let local = full.strip_prefix(message.package_name()).map_or(full, |rest| rest.trim_start_matches('.')).replace('.', "_");
@@ -92,7 +93,7 @@ fn of_message(message: &MessageDescriptor, direction: Direction) -> String {
         .map_or_else(|| format!("{}.{}", namespace(message.package_name()), own_name(message, direction)), str::to_owned)
 }
 
-/// Messages with a JSON of their own ("ProtoJSON Format").
+/// Messages with a special JSON form ("ProtoJSON Format").
 fn known(message: &MessageDescriptor, direction: Direction) -> Option<&'static str> {
     let is_sent = direction == Direction::Sent;
     Some(match message.full_name().strip_prefix("google.protobuf.")? {
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_and_what_comes_back_have_their_own_types() {
+    fn sent_and_received_messages_have_separate_types() {
         let text = grpc_types(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc/shop.proto")), &[]).unwrap();
         for line in [
             "    \"shop.v1.Shop/GetProduct\": {",

@@ -1,4 +1,4 @@
-//! Iterations that a script plays: what the engine holds of a user.
+//! Iterations of a script: the user that the engine drives.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -25,16 +25,16 @@ enum ScenarioPart {
     End,
 }
 
-/// A user with its JavaScript side. The persistent values come before the realm they belong to, so they are dropped first.
+/// A user with its JavaScript side. The persistent values precede the realm they belong to, so they are dropped first.
 pub(crate) struct ScriptedUser {
     user: Persistent<Object<'static>>,
     scenario: Persistent<Function<'static>>,
-    /// What it does once, before and after its iterations.
+    /// Its functions before and after its iterations.
     on_start: Option<Persistent<Function<'static>>>,
     on_end: Option<Persistent<Function<'static>>>,
-    /// Which of them is run next, or under way.
+    /// The function that runs next, or runs now.
     part: Cell<ScenarioPart>,
-    /// The promise of the iteration, and its address: kept so that the address stays its own.
+    /// The promise of the iteration, and its address. Stored so that no other value can have the same address.
     promise: RefCell<Option<(usize, Persistent<Value<'static>>)>>,
     /// `user.state` begins empty.
     forgets: Cell<bool>,
@@ -43,7 +43,7 @@ pub(crate) struct ScriptedUser {
 }
 
 impl ScriptedUser {
-    /// Makes the user object and finds the scenario's function.
+    /// Creates the user object and finds the scenario's function.
     pub(crate) fn new(ctx: &Ctx<'_>, state: Rc<UserState>, realm: Rc<RealmState>) -> rquickjs::Result<Self> {
         let native: Object<'_> = ctx.globals().get("__loadstone")?;
         let find: Function<'_> = native.get("scenario")?;
@@ -69,14 +69,14 @@ impl ScriptedUser {
         })
     }
 
-    /// The iteration ends with this promise, which nobody else has.
+    /// Ends the iteration with this promise, which no other code has.
     fn wait_for<'js>(&self, ctx: &Ctx<'js>, promise: &Promise<'js>) {
         let state: Rc<dyn AwaitsPromise> = self.state.clone();
         let address = self.realm.realm.awaited().insert(promise, state);
         *self.promise.borrow_mut() = Some((address, Persistent::save(ctx, promise.as_value().clone())));
     }
 
-    /// Forgets the promise of an earlier iteration. One that was interrupted may yet fail: as a consequence, which is no news.
+    /// Forgets the promise of an earlier iteration. An interrupted iteration may still fail as a consequence; that is not reported.
     fn wait_no_more(&self, ctx: &Ctx<'_>) {
         let Some((address, promise)) = self.promise.take() else { return };
         if self.realm.realm.awaited().take(address).is_some()
@@ -86,7 +86,7 @@ impl ScriptedUser {
         }
     }
 
-    /// Has the iteration end when a promise settles that others may have as well.
+    /// Ends the iteration when a promise settles that other code may also have.
     fn attach<'js>(&self, ctx: &Ctx<'js>, promise: Promise<'js>) -> rquickjs::Result<()> {
         let then: Function<'js> = promise.then()?;
         let (own, epoch) = (Rc::clone(&self.state), self.state.epoch());
@@ -111,7 +111,7 @@ impl PendingCall for ScriptedUser {
     }
 
     fn owner(&self) -> Option<Rc<dyn Owner>> {
-        // Without an iteration it was interrupted before it began.
+        // Without a promise, the iteration was interrupted before it began.
         self.state.sequence().map(|_| Rc::clone(&self.state) as _)
     }
 
@@ -122,7 +122,7 @@ impl PendingCall for ScriptedUser {
         if self.forgets.take() {
             UserObject::forget(&user)?;
         }
-        // A scenario that is no async function throws here what another's promise would be rejected with.
+        // A scenario that is not an async function throws here, where an async function would reject its promise.
         let function = match self.part.get() {
             ScenarioPart::Iteration => Some(&self.scenario),
             ScenarioPart::Start => self.on_start.as_ref(),
@@ -170,7 +170,7 @@ impl ScriptUser {
         Self { scripted: Rc::new(scripted) }
     }
 
-    /// Runs what the user does around its iterations. Returns whether nothing of it failed.
+    /// Runs the user's functions around its iterations. Returns whether all of them succeeded.
     async fn run_aside(&self, part: ScenarioPart, aside: Iteration) -> bool {
         let (scripted, state) = (&self.scripted, &self.scripted.state);
         let function = if part == ScenarioPart::Start { &scripted.on_start } else { &scripted.on_end };
@@ -207,7 +207,7 @@ impl VirtualUser for ScriptUser {
     }
 }
 
-/// An iteration under way. Dropping it interrupts the iteration.
+/// A running iteration. Dropping it interrupts the iteration.
 struct RunningIteration<'u> {
     scripted: &'u Rc<ScriptedUser>,
     /// Until it begins.
@@ -222,8 +222,8 @@ impl Future for RunningIteration<'_> {
         let scripted = self.scripted;
         let state = &scripted.state;
         if let Some(iteration) = self.iteration.take() {
-            let keeps_state = state.begin(iteration);
-            scripted.forgets.set(!keeps_state);
+            let preserves_state = state.begin(iteration);
+            scripted.forgets.set(!preserves_state);
             state.wait(context.waker());
             state.worker.call(Rc::clone(scripted) as _);
             return Poll::Pending;

@@ -1,20 +1,20 @@
-//! Knobs and proxies that a test file declares: what `loadstone experiment` turns. Plain data; who turns them is the binary.
+//! Knobs and proxies of a test file, which `loadstone experiment` changes. Plain data; the binary applies it.
 //!
-//! They may hold credentials, so none of it is written to a run directory.
+//! They may contain credentials, so none of it is written to a run directory.
 
 use loadstone_plan::Secrets;
 use loadstone_stub::{DnsSpec, ProxySpec};
 use serde::Deserialize;
 
-/// A setting of the system that may be turned.
+/// A setting of the system that an experiment may change.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Knob {
     pub name: String,
-    /// The first is the one to go back to.
+    /// The first value is the one to restore.
     pub values: Vec<KnobValue>,
-    /// URL that answers 2xx once the system is ready again.
+    /// A URL that answers 2xx once the system is ready again.
     pub ready: Option<String>,
-    /// How long that, and each change, may take. Nanoseconds.
+    /// Time limit of that, and of each change. Nanoseconds.
     pub within_ns: u64,
     /// Pause after that. Nanoseconds.
     pub settle_ns: u64,
@@ -22,19 +22,19 @@ pub struct Knob {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct KnobValue {
-    /// As the test wrote it.
+    /// The value in the test's words.
     pub label: String,
-    /// Where it is a number.
+    /// The value as a number, if it is one.
     pub amount: Option<f64>,
-    /// One after the other.
+    /// Applied one after the other.
     pub changes: Vec<KnobChange>,
 }
 
-/// One thing that is done to the system.
+/// One change to the system.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum KnobChange {
-    /// A line for the shell, in the test's folder.
+    /// A command line for the shell, in the test's folder.
     Command {
         command: String,
     },
@@ -44,19 +44,19 @@ pub enum KnobChange {
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// Replaces the file, whose path is relative to the test's folder.
+    /// Replaces the file. Its path is relative to the test's folder.
     File {
         file: String,
         text: String,
     },
-    /// Of the test's proxies, by their number.
+    /// Changes one of the test's proxies, by its number.
     Proxy {
         proxy: usize,
         delay_ns: u64,
         bytes_per_second: Option<u64>,
         resets: f64,
     },
-    /// CPUs that a control group may use; `None`: as many as there are.
+    /// CPUs that a control group may use. `None`: all.
     Cpus {
         cpus: Option<f64>,
         of: KnobTarget,
@@ -67,18 +67,18 @@ pub enum KnobChange {
     },
 }
 
-/// Whose CPU time, or which process.
+/// The process or group that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KnobTarget {
-    /// Whoever listens on this port.
+    /// The process that listens on this port.
     Port(u16),
     Pid(u32),
     /// Path of a control group, below the mount or in full.
     Cgroup(String),
 }
 
-/// What a test file declares for experiments.
+/// The declarations of a test file for experiments.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct Interventions {
     #[serde(default)]
@@ -90,8 +90,8 @@ pub(crate) struct Interventions {
 }
 
 impl Interventions {
-    /// Everything in them that no output may show.
-    pub(crate) fn tell_secrets(&self, secrets: &mut Secrets) {
+    /// Registers all strings in them that no output may show.
+    pub(crate) fn learn_secrets(&self, secrets: &mut Secrets) {
         for knob in &self.knobs {
             knob.ready.iter().for_each(|url| secrets.learn_urls(url));
             for change in knob.values.iter().flat_map(|value| &value.changes) {

@@ -1,9 +1,9 @@
-//! What can be said of a test's calls before anything runs: which options there are, and which addresses make sense.
+//! Checks on a test's calls before anything runs: known options and valid addresses.
 
 use crate::error::SourcePlace;
 use crate::unknown_options::OptionsOfVerb;
 
-/// Why a text is no address of this kind; says nothing of its credentials.
+/// Why a string is no address of this kind. The message contains no credentials.
 pub(crate) type AddressCheck = fn(&str) -> Result<(), String>;
 
 /// A function of users whose first argument is an address.
@@ -16,13 +16,13 @@ pub(crate) struct AddressOfVerb {
 }
 
 impl AddressOfVerb {
-    /// What is wrong with an address, if anything is.
+    /// The problem with an address, if there is one.
     pub(crate) fn problem(&self, address: &str) -> Option<String> {
         (self.check)(address).err().map(|problem| format!("{}: {problem}", self.what))
     }
 }
 
-/// A call whose address is the value of a parameter, which is known later.
+/// A call whose address is the value of a parameter, which is resolved later.
 #[derive(Debug)]
 pub(crate) struct AddressParameter {
     pub(crate) of: AddressOfVerb,
@@ -37,23 +37,23 @@ pub(crate) struct CalledVerb {
     pub(crate) at: SourcePlace,
 }
 
-/// What the text alone does not decide.
+/// Calls that cannot be checked by their text alone.
 #[derive(Debug, Default)]
-pub(crate) struct JudgedLater {
+pub(crate) struct CheckedLater {
     /// Calls whose address is a parameter.
     pub(crate) addresses: Vec<AddressParameter>,
-    /// Every verb that is called on a user, where that is first; without those that the test may have added itself.
+    /// Every verb that is called on a user, with its first call. Verbs that the test may have added itself are omitted.
     pub(crate) verbs: Vec<CalledVerb>,
 }
 
-impl JudgedLater {
+impl CheckedLater {
     pub(crate) fn extend(&mut self, of_file: Self) {
         self.addresses.extend(of_file.addresses);
         self.verbs.extend(of_file.verbs);
     }
 }
 
-/// Everything that users can do, as far as it can be looked at in the text.
+/// The functions of users, as far as calls can be checked by their text.
 #[derive(Debug, Default)]
 pub(crate) struct KnownVerbs {
     pub(crate) options: Vec<OptionsOfVerb>,

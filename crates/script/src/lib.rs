@@ -1,10 +1,10 @@
 //! Scenarios in TypeScript: compiled, evaluated into a plan, and run as virtual users.
 //!
-//! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptUsers`] (the program → users for the engine).
-//! Inside, from the bottom up: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `module` (the `"loadstone"` module), `runtime`
-//! (operations, their driver, the state of users; it knows no protocol), `protocols` (HTTP, WebSockets, event streams, gRPC: a folder each),
-//! `user` (the user object, assembled of what they offer), `stubs` (simulated endpoints and their functions). Deliberately absent:
-//! sockets (`protocol`), arrivals (`engine`), percentiles.
+//! Read [`load`] (a file → [`Loaded`], the plan and the program) and [`ScriptUsers`] (the program → users for the engine). Inside, from the
+//! bottom up: `compile` (TypeScript → JavaScript), `realm` (QuickJS), `inbound` (the interfaces of stubs and consumers), `runtime`
+//! (operations, their driver, the state of users; it knows no protocol), `protocols` (HTTP, WebSockets, event streams, gRPC, …: a folder
+//! each), `user` (the user object, assembled from these), `module` (the `"loadstone"` module), `stubs` (simulated endpoints, and the thread
+//! of their functions and of consumers). Deliberately absent: sockets (`protocol`), arrivals (`engine`), percentiles.
 
 mod body;
 mod compile;
@@ -15,6 +15,7 @@ mod factory;
 mod fields;
 mod globals;
 mod grpc_types;
+mod inbound;
 mod iterations;
 mod knobs;
 mod known_verbs;
@@ -49,7 +50,7 @@ pub use load::load;
 pub use loaded::Loaded;
 pub use parameters::{Inputs, Missing, ObserverCheck, value_problem};
 pub use sinks::{
-    CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, TraceSink, TracedCheck, TracedExchange, TracedExpectation,
-    TracedMessage, TracedRequest, TracedResponse,
+    CheckSink, ConsoleLine, MessageDirection, MessageSink, ScriptSink, Sinks, StubConsole, TraceSink, TracedCheck, TracedExchange,
+    TracedExpectation, TracedMessage, TracedRequest, TracedResponse,
 };
-pub use stubs::{StubConsole, Stubs};
+pub use stubs::{ConsumedCount, Stubs};

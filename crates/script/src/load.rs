@@ -1,4 +1,4 @@
-//! From a test file to a plan: compile, evaluate once, read what it declared.
+//! From a test file to a plan: compile, evaluate once, read the declarations.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::compile;
 use crate::data::store::Store;
 use crate::error::ScriptError;
+use crate::inbound::DeclaredConsumer;
 use crate::knobs::Interventions;
 use crate::known_verbs::CalledVerb;
 use crate::loaded::Loaded;
@@ -22,25 +23,30 @@ use crate::module;
 use crate::natives::{self, unix_path};
 use crate::parameters::{self, Declarations, Inputs, ObserverCheck};
 use crate::protocols::grpc::services::Services;
-use crate::protocols::kafka::DeclaredConsumer;
 use crate::realm::{Realm, TURN_NS_MAX, World};
 use crate::settings::{Http2Use, Settings};
-use crate::stubs::declared::{self, Addresses, DeclaredStub};
+use crate::stubs::declared::{self, Addresses};
 use crate::user::{self, flows, metrics as own_metrics};
 
-/// What `describe` of the module returns.
+/// The result of the module's `describe`.
 #[derive(Deserialize)]
 struct TestDescription {
     plan: TestPlan,
     settings: Settings,
     interventions: Interventions,
-    consumers: Vec<DeclaredConsumer>,
+    consumers: Vec<ConsumerDescription>,
+}
+
+#[derive(Deserialize)]
+struct ConsumerDescription {
+    kind: String,
+    declaration: serde_json::Value,
 }
 
 /// Compiles and evaluates a test file and builds its plan.
 ///
 /// # Errors
-/// Anything wrong with the file or the inputs, with its place in the file and a remedy.
+/// Any problem with the file or the inputs, with its place in the file and a remedy.
 pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     let program = Arc::new(compile::compile(path, &module::sources(&user::sources()), user::verbs())?);
     let inputs = Arc::new(inputs.clone());
@@ -55,20 +61,22 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     let declared = declarations.take();
     let (mut secrets, file) = (declared.secrets.clone(), path.display());
     let resolved = || {
-        // An error of the file goes first: where it stopped, later parameters had not been declared yet.
+        // An error of the file takes priority: at that point, later parameters had not been declared.
         let described = described?;
         parameters::check_known(&inputs, &declared.parameters)?;
-        declared.check_addresses(&program.judged_later.addresses)?;
-        check_verbs(&realm, &program.judged_later.verbs)?;
+        declared.check_addresses(&program.checked_later.addresses)?;
+        check_verbs(&realm, &program.checked_later.verbs)?;
         let Some(description) = described else {
             return Err(ScriptError::new(format!("{file} exports no test"))
                 .help("end the file with `export default test({ load: scenario.run(arrivals(10).for(\"1m\")) })`"));
         };
         let TestDescription { mut plan, settings, interventions, consumers } = serde_json::from_str(&description)
-            .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values given to `test(…)`"))?;
-        settings.tell_secrets(&mut secrets);
-        interventions.tell_secrets(&mut secrets);
-        consumers.iter().for_each(|consumer| secrets.learn_urls(&consumer.url));
+            .map_err(|error| ScriptError::new(format!("the test is not complete: {error}")).help("check the values in `test(…)`"))?;
+        settings.learn_secrets(&mut secrets);
+        interventions.learn_secrets(&mut secrets);
+        consumers.iter().for_each(|described| secrets.learn_description(&described.declaration));
+        let consumers = consumers.into_iter().map(|described| user::consumer(&described.kind, described.declaration));
+        let consumers: Vec<DeclaredConsumer> = consumers.collect::<Result<_, _>>().map_err(ScriptError::new)?;
         plan.parameters = declared.parameters;
         plan.secrets = secrets.clone();
         plan.options.seed = inputs.seed.unwrap_or(plan.options.seed);
@@ -77,7 +85,7 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
         for (number, server) in interventions.name_servers.iter().enumerate() {
             server.check().map_err(|problem| ScriptError::new(format!("stub.dns(…) number {}: {problem}", number + 1)))?;
         }
-        let stubs = DeclaredStub::all(&plan, &addresses, &program.folder, &realm.enter(Services::declared))?;
+        let stubs = declared::stubs(&plan, &addresses, &program.folder, &realm.enter(Services::declared))?;
         Ok((plan, settings, network, stubs, interventions, consumers))
     };
     let (plan, settings, network, stubs, interventions, consumers) = resolved().map_err(|error| error.hiding(&secrets))?;
@@ -100,7 +108,8 @@ pub fn load(path: &Path, inputs: &Inputs) -> Result<Loaded, ScriptError> {
     })
 }
 
-/// Verbs that users do not have, with a name that is nearly one of theirs; whatever else is called may be a property that the test added.
+/// Rejects calls of verbs that users do not have but whose name is similar to one of theirs. Other names may be properties that the test
+/// added.
 fn check_verbs(realm: &Realm, called: &[CalledVerb]) -> Result<(), ScriptError> {
     let problem = |verb: &str| {
         realm.enter(|ctx| {
@@ -167,12 +176,12 @@ fn network_options(settings: &Settings, plan: &TestPlan, folder: &Path) -> Resul
     })
 }
 
-/// Spans are joined with requests by the trace that a request carries.
+/// Spans are matched with requests by the trace id that a request carries.
 fn observes_traces(plan: &TestPlan) -> bool {
     plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some("traces"))
 }
 
-/// An address, with port 53 where it names none.
+/// An address, with port 53 if it names none.
 fn name_server(text: &str) -> Result<SocketAddr, ScriptError> {
     let with_port = text.parse().or_else(|_| text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53)));
     with_port.map_err(|_| ScriptError::new(format!("nameServers: \"{text}\" is not an address: write \"10.0.0.53\" or \"127.0.0.1:5353\"")))
@@ -190,7 +199,7 @@ fn install_for_planning<'js>(ctx: &Ctx<'js>, native: &Object<'js>, inputs: &Arc<
     Ok((natives::install(ctx, native, inputs, &Secrets::default())?, addresses))
 }
 
-/// Throws what is wrong with an observer's description.
+/// Throws the problem of an observer's description.
 fn observer(ctx: &Ctx<'_>, check: ObserverCheck, description: &str) -> rquickjs::Result<()> {
     let checked = serde_json::from_str(description).map_err(Into::into).and_then(|description| check(&description));
     checked.map_err(|problem| Exception::throw_message(ctx, &problem.to_string()))

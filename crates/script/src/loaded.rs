@@ -1,4 +1,4 @@
-//! A test file that has been read: what every worker, and the realm of its stubs, is made from.
+//! A test file that has been loaded: the basis of every worker, and of the realm of its stubs.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -18,23 +18,22 @@ use crate::data::elsewhere::CommonHome;
 use crate::data::feeder::CallLeases;
 use crate::data::store::{SetUpListener, Store};
 use crate::error::ScriptError;
+use crate::inbound::{DeclaredConsumer, DeclaredStub};
 use crate::knobs::Knob;
 use crate::parameters::Inputs;
-use crate::protocols::kafka::DeclaredConsumer;
 use crate::realm::World;
 use crate::settings::Settings;
-use crate::stubs::declared::DeclaredStub;
 
 /// A test file, ready to run. Shared by all workers.
 #[derive(Debug)]
 pub struct Loaded {
     /// Validated.
     pub plan: TestPlan,
-    /// How the test reaches the network; the binary's flags may add to it.
+    /// How the test reaches the network. The binary's flags may add to it.
     pub network: NetworkOptions,
-    /// What an experiment may turn.
+    /// Settings that an experiment may change.
     pub knobs: Vec<Knob>,
-    /// To be started before the load, whoever makes it.
+    /// To start before the load, on the machine that leads the run.
     pub proxies: Vec<ProxySpec>,
     pub(crate) program: Arc<Program>,
     pub(crate) inputs: Arc<Inputs>,
@@ -42,52 +41,52 @@ pub struct Loaded {
     pub(crate) store: Arc<Store>,
     pub(crate) stubs: Arc<[DeclaredStub]>,
     pub(crate) name_servers: Vec<DnsSpec>,
-    /// Their functions run beside those of stubs.
+    /// Their functions run on the thread of stubs' functions.
     pub(crate) consumers: Vec<DeclaredConsumer>,
-    /// The run has said that a step was not awaited.
+    /// The run has warned that a step was not awaited.
     pub(crate) warned_unawaited: AtomicBool,
-    /// Files that were read as the test was evaluated.
+    /// Files that were read while the test was evaluated.
     pub(crate) data_files: Vec<PathBuf>,
     /// Longest turn of JavaScript. Nanoseconds.
     pub(crate) turn_ns_max: Nanos,
 }
 
 impl Loaded {
-    /// Puts the files that users gathered with `collect` in their places, when the run is over. Without this they are gone.
+    /// Completes the files that users wrote with `collect`, when the run is over. Otherwise they are removed.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn finish_collections(&self) -> Result<Vec<Collected>, ScriptError> {
         self.store.collections().finish().map_err(|error| ScriptError::new(error.to_string()))
     }
 
-    /// SHA-256 of the test file and all that it imports, in hexadecimal: the same for the same text.
+    /// SHA-256 of the test file and all its imports, in hexadecimal. Equal for equal text.
     pub fn digest(&self) -> String {
         self.program.digest()
     }
 
-    /// Makes it one of several machines' that share feeders, values and a set-up: rows come from `leases`, shared values are with `home`, and
-    /// `on_set_up` gets what the set-up returned as JSON where it ran here. To be called once, before any load.
+    /// Turns it into one of several machines that share feeders, values and a set-up. Rows come from `leases`, and `home` stores shared
+    /// values. `on_set_up` receives the set-up's result as JSON if it ran here. Call this once, before any load.
     pub fn share(&self, leases: Arc<dyn CallLeases>, home: Arc<dyn CommonHome>, on_set_up: impl Fn(&str) + Send + Sync + 'static) {
         self.store.share(leases, home, &self.program.folder, SetUpListener(Box::new(on_set_up)));
     }
 
-    /// What `home` tells, see [`CommonData::news`].
-    pub fn hear(&self, text: &str) {
-        self.store.shared().hear(text);
+    /// Applies a notification of `home`, see [`CommonData::news`].
+    pub fn receive(&self, text: &str) {
+        self.store.shared().receive(text);
     }
 
-    /// Sends the rows that users have collected, where the file is on another machine.
+    /// Sends the rows that users have collected, if the file is on another machine.
     pub fn send_collected(&self) {
         self.store.collections().send();
     }
 
-    /// What users of other machines share, kept here.
+    /// The data that users of other machines share, stored here.
     pub fn common_data(&self) -> CommonData {
         CommonData::new(Arc::clone(&self.store), self.program.folder.clone())
     }
 
-    /// What the set-up returned on another machine.
+    /// Stores the result of a set-up that ran on another machine.
     pub fn keep_set_up(&self, json: String) {
         self.store.keep_set_up(json, false);
     }
@@ -97,12 +96,12 @@ impl Loaded {
         !self.plan.stubs.is_empty() || !self.name_servers.is_empty() || !self.consumers.is_empty()
     }
 
-    /// Where its stubs listen, in their order: what [`Inputs::stub_urls`] of other machines is to be.
+    /// The URLs of its stubs, in their order: the value for [`Inputs::stub_urls`] on other machines.
     pub fn stub_urls(&self) -> Vec<String> {
         self.stubs.iter().map(|stub| stub.url().to_owned()).collect()
     }
 
-    /// What of it users of other machines could not reach, as it listens on this machine alone: where, and what to do instead.
+    /// An error if the test uses a server that only this machine can reach: its place, and the remedy.
     pub fn reachable_here_only(&self) -> Option<ScriptError> {
         let is_here = |listen: &str| listen.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
         let (what, name) = if self.proxies.iter().any(|proxy| is_here(&proxy.listen)) {
@@ -112,16 +111,16 @@ impl Loaded {
         } else {
             return None;
         };
-        let error = ScriptError::new(format!("agents on other machines do not reach {what}, which listens on this machine alone"));
-        let error = error.help("let it listen on an address of this machine's that they reach, or run the test without --fleet");
+        let error = ScriptError::new(format!("agents on other machines cannot reach {what}, which listens only on a loopback address"));
+        let error = error.help("set `listen` to an address of this machine that they can reach, or run the test without --fleet");
         Some(match self.program.call_place(name) {
             Some(place) => error.at(place),
             None => error,
         })
     }
 
-    /// Every file that another machine needs to load it: modules, and what says where they are; data, certificates, and whatever file the text
-    /// of a module names.
+    /// Every file that another machine needs to load the test: modules, the files that control module resolution, data, certificates, and
+    /// any file that the text of a module names.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files: BTreeSet<PathBuf> = self.data_files.iter().cloned().collect();
         files.extend(self.network.roots.iter().cloned());
@@ -143,12 +142,12 @@ impl Loaded {
         self.program.folder.join(&self.program.entry)
     }
 
-    /// The test file's folder: what its paths are relative to.
+    /// The test file's folder. The test's paths are relative to it.
     pub fn folder(&self) -> &Path {
         &self.program.folder
     }
 
-    /// What a realm of it is made from.
+    /// The input of a realm.
     pub(crate) fn world(&self) -> World {
         World {
             program: Arc::clone(&self.program),
@@ -159,7 +158,7 @@ impl Loaded {
     }
 }
 
-/// The package.json and tsconfig.json files that say how a module finds others: of its package, and of the test's folder.
+/// The package.json and tsconfig.json files that control how a module's imports are resolved: of its package, and of the test's folder.
 fn described_by(module: &Path, folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for above in module.ancestors().skip(1) {

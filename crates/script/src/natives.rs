@@ -1,4 +1,4 @@
-//! What every realm has on its hidden `__loadstone` object, whether it plans, runs users or answers for stubs.
+//! The functions on every realm's hidden `__loadstone` object, whether it plans, runs users or runs functions of stubs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) fn install<'js>(
     parameters::install(ctx, native, inputs, secrets)
 }
 
-/// Checks a base URL; that of a bare origin comes back without a trailing slash.
+/// Checks a base URL. Returns a bare origin without a trailing slash.
 fn target(ctx: Ctx<'_>, text: String) -> rquickjs::Result<String> {
     let wrong = |problem: &str| {
         let message =

@@ -1,4 +1,4 @@
-//! Parameters: what a test declares, and the values a run gives them. Later wins: default, environment, command line.
+//! Parameters: the declarations of a test, and the values of a run. Later sources win: default, environment, command line.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,33 +12,33 @@ use serde::Deserialize;
 use crate::error::ScriptError;
 use crate::known_verbs::AddressParameter;
 
-/// What a person gives a test from outside.
+/// The inputs of a test from outside.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    /// `-p name=value`, in order; the last of a name wins.
+    /// `-p name=value`, in order. The last value of a name wins.
     pub parameters: Vec<(String, String)>,
     /// The process's environment, or the part of it that begins with `LOADSTONE_`.
     pub environment: Vec<(String, String)>,
     /// Replaces the test's seed.
     pub seed: Option<u64>,
-    /// What becomes of a parameter that has no default and is not given.
+    /// How to treat a parameter without a default and without a value.
     pub missing: Missing,
-    /// Where stubs listen that another machine starts, in the order of their declaration; the test's own listen nowhere then.
+    /// The URLs of stubs that another machine starts, in the order of their declaration. The test then starts none itself.
     pub stub_urls: Option<Vec<String>>,
-    /// Judges what `observe.KIND(…)` was given, so that an error names its line. Without it, descriptions pass as they are.
+    /// Checks the arguments of `observe.KIND(…)`, so that an error names its line. Without it, descriptions are not checked.
     pub check_observer: Option<ObserverCheck>,
 }
 
-/// Which kinds of observers there are and what they take is not known here. The error's text is shown as it is.
+/// Checks a description of an observer: this crate does not know the kinds and their options. The error is shown unchanged.
 pub type ObserverCheck = fn(&serde_json::Value) -> Result<(), Box<dyn std::error::Error>>;
 
-/// What a parameter is without a default and without a value.
+/// How to treat a parameter without a default and without a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// An error: the test cannot run.
+    /// As an error: the test cannot run.
     #[default]
     Refused,
-    /// Some value of its kind stands in, so that the test can be looked at and its form be shown. Not for running.
+    /// With a placeholder value of its kind, so that the test can be inspected and its form shown. Not for running.
     StoodIn,
 }
 
@@ -49,9 +49,9 @@ impl Inputs {
     /// A pair without `=`.
     pub fn from_process(pairs: &[String]) -> Result<Self, ScriptError> {
         let split = |pair: &String| {
-            let (name, value) = pair.split_once('=').ok_or_else(|| {
-                ScriptError::new(format!("-p {pair}: a parameter is given as name=value")).help(format!("write `-p {pair}=…`"))
-            })?;
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| ScriptError::new(format!("-p {pair}: expected name=value")).help(format!("write `-p {pair}=…`")))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         let parameters = pairs.iter().map(split).collect::<Result<_, ScriptError>>()?;
@@ -59,12 +59,12 @@ impl Inputs {
         Ok(Self { parameters, environment, ..Self::default() })
     }
 
-    /// Its value is not only a stand-in.
+    /// Whether it has a value that is not a placeholder.
     fn has_value(&self, parameter: &Parameter) -> bool {
-        self.missing == Missing::Refused || parameter.default.is_some() || self.given(&parameter.name).is_some()
+        self.missing == Missing::Refused || parameter.default.is_some() || self.supplied(&parameter.name).is_some()
     }
 
-    fn given(&self, name: &str) -> Option<(&str, ParameterOrigin)> {
+    fn supplied(&self, name: &str) -> Option<(&str, ParameterOrigin)> {
         let of = |list: &'_ [(String, String)], wanted: &str| list.iter().rposition(|(key, _)| key == wanted);
         if let Some(at) = of(&self.parameters, name) {
             return Some((&self.parameters[at].1, ParameterOrigin::CommandLine));
@@ -74,7 +74,7 @@ impl Inputs {
     }
 }
 
-/// What a declaration says beside its kind and name.
+/// The options of a declaration, in addition to its kind and name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ParameterOptions {
@@ -89,44 +89,44 @@ struct ParameterOptions {
 
 /// A parameter's value as the script sees it.
 #[derive(Debug, Clone, PartialEq)]
-enum GivenValue {
+enum ResolvedValue {
     Number(f64),
     Boolean(bool),
     Text(String),
 }
 
-impl<'js> IntoJs<'js> for GivenValue {
+impl<'js> IntoJs<'js> for ResolvedValue {
     fn into_js(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         match self {
-            GivenValue::Number(number) => number.into_js(ctx),
-            GivenValue::Boolean(boolean) => boolean.into_js(ctx),
-            GivenValue::Text(text) => text.into_js(ctx),
+            ResolvedValue::Number(number) => number.into_js(ctx),
+            ResolvedValue::Boolean(boolean) => boolean.into_js(ctx),
+            ResolvedValue::Text(text) => text.into_js(ctx),
         }
     }
 }
 
-/// What one evaluation of the file declared.
+/// The declarations of one evaluation of the file.
 #[derive(Debug, Default)]
 pub(crate) struct DeclaredParameters {
-    /// Values of secret ones are masked.
+    /// Values of secret parameters are masked.
     pub(crate) parameters: Vec<Parameter>,
-    /// Their true values.
+    /// The values of secret parameters.
     pub(crate) secrets: Secrets,
-    /// True values of all that are texts, by name.
+    /// The values of all string parameters, by name.
     texts: HashMap<String, String>,
 }
 
 impl DeclaredParameters {
-    /// Addresses that users are given and that are parameters must lead somewhere, before anything runs.
+    /// Checks the addresses of calls that are parameters, before anything runs.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first invalid address.
     pub(crate) fn check_addresses(&self, used: &[AddressParameter]) -> Result<(), ScriptError> {
         for AddressParameter { of, parameter, at } in used {
             if let Some(problem) = self.texts.get(parameter).and_then(|text| of.problem(text)) {
                 let problem = ScriptError::new(problem).at(at.clone());
                 return Err(
-                    problem.help(format!("it is the parameter `{parameter}`: give another by `-p {parameter}=…`, or mend its default"))
+                    problem.help(format!("the address is the parameter `{parameter}`: set it with `-p {parameter}=…`, or fix its default"))
                 );
             }
         }
@@ -136,7 +136,7 @@ impl DeclaredParameters {
 
 pub(crate) type Declarations = Rc<RefCell<DeclaredParameters>>;
 
-/// Puts `parameter(kind, name, options)` and `secret(value)` on the native object. What they hide is added to these secrets.
+/// Puts `parameter(kind, name, options)` and `secret(value)` on the native object. Values of secrets are added to `secrets`.
 pub(crate) fn install<'js>(
     ctx: &Ctx<'js>,
     native: &Object<'js>,
@@ -151,9 +151,9 @@ pub(crate) fn install<'js>(
         let mut declared = declared.borrow_mut();
         let (parameter, value) = resolve(&inputs, &kind, &name, options, &mut declared.secrets).map_err(refused)?;
         if declared.parameters.iter().any(|known| known.name == parameter.name) {
-            return Err(refused(format!("parameter `{name}` is declared twice: keep the first result and use it")));
+            return Err(refused(format!("parameter `{name}` is declared twice: use the result of the first declaration")));
         }
-        if let (GivenValue::Text(text), true) = (&value, inputs.has_value(&parameter)) {
+        if let (ResolvedValue::Text(text), true) = (&value, inputs.has_value(&parameter)) {
             declared.texts.insert(name, text.clone());
         }
         declared.parameters.push(parameter);
@@ -165,7 +165,7 @@ pub(crate) fn install<'js>(
     Ok(declarations)
 }
 
-/// Parameters given by `-p` that the test does not declare.
+/// Rejects parameters of `-p` that the test does not declare.
 pub(crate) fn check_known(inputs: &Inputs, declared: &[Parameter]) -> Result<(), ScriptError> {
     for (name, _) in &inputs.parameters {
         if !declared.iter().any(|parameter| parameter.name == *name) {
@@ -186,39 +186,39 @@ fn resolve(
     name: &str,
     declared: ParameterOptions,
     secrets: &mut Secrets,
-) -> Result<(Parameter, GivenValue), String> {
+) -> Result<(Parameter, ResolvedValue), String> {
     let kind = kind_of(kind, &declared)?;
     let default = declared.default.as_ref().map(|value| match value {
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string(),
     });
-    let (text, origin) = match (inputs.given(name), &default) {
+    let (text, origin) = match (inputs.supplied(name), &default) {
         (Some((text, origin)), _) => (text.to_owned(), origin),
         (None, Some(text)) => (text.clone(), ParameterOrigin::Default),
-        (None, None) if inputs.missing == Missing::StoodIn => (stand_in(&kind), ParameterOrigin::Default),
+        (None, None) if inputs.missing == Missing::StoodIn => (placeholder(&kind), ParameterOrigin::Default),
         (None, None) => {
             let variable = Parameter::environment_name(name);
-            return Err(format!("parameter `{name}` has no default and was not given: add `-p {name}=…` or set {variable}"));
+            return Err(format!("parameter `{name}` has no default and no value: add `-p {name}=…` or set {variable}"));
         }
     };
-    // `true` and `false` say nothing, and would be hidden everywhere; what stands in for a value is nobody's.
-    let stands_in = default.is_none() && inputs.given(name).is_none();
-    let is_hidden = declared.secret && kind != ParameterKind::Boolean && !stands_in;
+    // `true` and `false` are too common to mask, and a placeholder is no secret.
+    let is_placeholder = default.is_none() && inputs.supplied(name).is_none();
+    let is_hidden = declared.secret && kind != ParameterKind::Boolean && !is_placeholder;
     if is_hidden {
         default.iter().chain([&text]).for_each(|text| secrets.learn(text));
     }
     secrets.learn_urls(&text);
     let value = read(&kind, &text).map_err(|problem| match origin {
-        // Too short a secret is not found in the text.
-        ParameterOrigin::CommandLine if declared.secret => format!("-p {name}={}: its value is refused", Parameter::MASK),
-        ParameterOrigin::Environment if declared.secret => format!("{}: its value is refused", Parameter::environment_name(name)),
+        // A secret that is too short cannot be found in text.
+        ParameterOrigin::CommandLine if declared.secret => format!("-p {name}={}: its value is rejected", Parameter::MASK),
+        ParameterOrigin::Environment if declared.secret => format!("{}: its value is rejected", Parameter::environment_name(name)),
         ParameterOrigin::CommandLine => format!("-p {name}={text}: {problem}"),
         ParameterOrigin::Environment => format!("{}: {problem}", Parameter::environment_name(name)),
         _ => format!("the default of parameter `{name}`: {problem}"),
     });
     // It may be a URL with a password.
     let value = value.map_err(|problem| secrets.hide(&problem).into_owned())?;
-    if let (true, GivenValue::Number(number)) = (is_hidden, &value) {
+    if let (true, ResolvedValue::Number(number)) = (is_hidden, &value) {
         secrets.learn(&number.to_string());
     }
     let masked = |text: String| if declared.secret { Parameter::MASK.to_owned() } else { text };
@@ -248,7 +248,7 @@ fn kind_of(kind: &str, declared: &ParameterOptions) -> Result<ParameterKind, Str
 }
 
 /// A value that a parameter of this kind accepts.
-fn stand_in(kind: &ParameterKind) -> String {
+fn placeholder(kind: &ParameterKind) -> String {
     match kind {
         ParameterKind::Number { min, max } => min.or(*max).unwrap_or(1.0).to_string(),
         ParameterKind::Boolean => "false".to_owned(),
@@ -260,7 +260,7 @@ fn stand_in(kind: &ParameterKind) -> String {
     }
 }
 
-/// Why a parameter of this kind does not take a value, in words for a form; `None` where it does.
+/// Why a parameter of this kind does not accept a value, for a form. `None` if it does.
 #[must_use]
 pub fn value_problem(kind: &ParameterKind, text: &str) -> Option<String> {
     let mut secrets = Secrets::default();
@@ -268,7 +268,7 @@ pub fn value_problem(kind: &ParameterKind, text: &str) -> Option<String> {
     read(kind, text).err().map(|problem| secrets.hide(&problem).into_owned())
 }
 
-fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
+fn read(kind: &ParameterKind, text: &str) -> Result<ResolvedValue, String> {
     match kind {
         ParameterKind::Number { min, max } => {
             let number: f64 =
@@ -276,28 +276,28 @@ fn read(kind: &ParameterKind, text: &str) -> Result<GivenValue, String> {
             match (min, max) {
                 (Some(min), _) if number < *min => Err(format!("{number} is below the minimum, {min}")),
                 (_, Some(max)) if number > *max => Err(format!("{number} is above the maximum, {max}")),
-                _ => Ok(GivenValue::Number(number)),
+                _ => Ok(ResolvedValue::Number(number)),
             }
         }
         ParameterKind::Boolean => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "1" | "on" => Ok(GivenValue::Boolean(true)),
-            "false" | "no" | "0" | "off" => Ok(GivenValue::Boolean(false)),
+            "true" | "yes" | "1" | "on" => Ok(ResolvedValue::Boolean(true)),
+            "false" | "no" | "0" | "off" => Ok(ResolvedValue::Boolean(false)),
             _ => Err(format!("\"{text}\" is neither true nor false")),
         },
         ParameterKind::Duration => {
-            loadstone_units::duration::parse(text).map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string())
+            loadstone_units::duration::parse(text).map(|_| ResolvedValue::Text(text.to_owned())).map_err(|error| error.to_string())
         }
-        ParameterKind::Url => check_url(text).map(|()| GivenValue::Text(text.to_owned())),
-        ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(GivenValue::Text(text.to_owned())),
+        ParameterKind::Url => check_url(text).map(|()| ResolvedValue::Text(text.to_owned())),
+        ParameterKind::Choice { options } if options.iter().any(|option| option == text) => Ok(ResolvedValue::Text(text.to_owned())),
         ParameterKind::Choice { options } => Err(format!("\"{text}\" is not one of {}", options.join(", "))),
         ParameterKind::Delay => {
-            text.parse::<loadstone_stub::Delay>().map(|_| GivenValue::Text(text.to_owned())).map_err(|error| error.to_string())
+            text.parse::<loadstone_stub::Delay>().map(|_| ResolvedValue::Text(text.to_owned())).map_err(|error| error.to_string())
         }
-        ParameterKind::String => Ok(GivenValue::Text(text.to_owned())),
+        ParameterKind::String => Ok(ResolvedValue::Text(text.to_owned())),
     }
 }
 
-/// What protocols, observers and outputs are pointed at.
+/// URL schemes of protocols, observers and outputs.
 const URL_SCHEMES: &[&str] = &[
     "http",
     "https",
@@ -316,10 +316,10 @@ const URL_SCHEMES: &[&str] = &[
     "kafkas",
 ];
 
-/// A server's address in full. A scheme that nothing here speaks is a slip of the pen.
+/// Checks a server's full URL. An unknown scheme is a typing mistake.
 fn check_url(text: &str) -> Result<(), String> {
     let wrong = |why: &str| {
-        format!("\"{text}\" is not a URL{why}: write it in full, such as \"http://127.0.0.1:8080\" or \"redis://127.0.0.1:6379\"")
+        format!("\"{text}\" is not a URL{why}: write the full URL, such as \"http://127.0.0.1:8080\" or \"redis://127.0.0.1:6379\"")
     };
     if text.starts_with("unix:/") {
         return Ok(());
@@ -341,25 +341,25 @@ mod tests {
         Inputs { parameters: own(parameters), environment: own(environment), ..Inputs::default() }
     }
 
-    fn resolve(inputs: &Inputs, kind: &str, name: &str, options: &str) -> Result<(Parameter, GivenValue), String> {
+    fn resolve(inputs: &Inputs, kind: &str, name: &str, options: &str) -> Result<(Parameter, ResolvedValue), String> {
         super::resolve(inputs, kind, name, serde_json::from_str(options).unwrap(), &mut Secrets::default())
     }
 
     #[test]
-    fn the_command_line_wins_over_the_environment_and_that_over_the_default() {
+    fn the_command_line_wins_over_the_environment_and_the_environment_over_the_default() {
         let both = inputs(&[("rate", "3"), ("rate", "4")], &[("LOADSTONE_RATE", "2")]);
         let (parameter, value) = resolve(&both, "number", "rate", r#"{"default":1}"#).unwrap();
         assert_eq!(
             (value, parameter.origin, parameter.default.as_deref()),
-            (GivenValue::Number(4.0), ParameterOrigin::CommandLine, Some("1"))
+            (ResolvedValue::Number(4.0), ParameterOrigin::CommandLine, Some("1"))
         );
         let environment = inputs(&[], &[("LOADSTONE_RATE", "2")]);
-        assert_eq!(resolve(&environment, "number", "rate", r#"{"default":1}"#).unwrap().1, GivenValue::Number(2.0));
-        assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", r#"{"default":1}"#).unwrap().1, GivenValue::Number(1.0));
+        assert_eq!(resolve(&environment, "number", "rate", r#"{"default":1}"#).unwrap().1, ResolvedValue::Number(2.0));
+        assert_eq!(resolve(&inputs(&[], &[]), "number", "rate", r#"{"default":1}"#).unwrap().1, ResolvedValue::Number(1.0));
     }
 
     #[test]
-    fn wrong_values_say_where_they_came_from_and_what_is_wrong() {
+    fn errors_name_the_source_of_a_wrong_value_and_the_problem() {
         for (kind, options, text, part) in [
             ("number", "{}", "many", "-p x=many: \"many\" is not a number"),
             ("number", r#"{"max":5}"#, "6", "above the maximum, 5"),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_every_protocol_are_taken_and_their_passwords_learnt() {
+    fn urls_of_every_protocol_are_accepted_and_their_passwords_masked() {
         for text in [
             "https://app:hunter2@h/x",
             "wss://app:hunter2@h",
@@ -390,37 +390,39 @@ mod tests {
             let mut secrets = Secrets::default();
             let options = serde_json::from_str("{}").unwrap();
             let (parameter, value) = super::resolve(&inputs(&[("db", text)], &[]), "url", "db", options, &mut secrets).unwrap();
-            assert_eq!(value, GivenValue::Text(text.to_owned()));
+            assert_eq!(value, ResolvedValue::Text(text.to_owned()));
             assert!(!secrets.hide(&parameter.value).contains("hunter2"), "{text}");
-            assert_eq!(secrets.hide("the server said hunter2"), format!("the server said {}", Parameter::MASK), "{text}");
+            assert_eq!(secrets.hide("the server answered hunter2"), format!("the server answered {}", Parameter::MASK), "{text}");
         }
         assert!(resolve(&inputs(&[("x", "unix:/run/app.sock")], &[]), "url", "x", "{}").is_ok());
-        for (text, said) in [("htpp://app:hunter2@h", "known: http, https"), ("redis:///0", "with a host"), ("app:hunter2@h", "in full")] {
+        for (text, expected) in
+            [("htpp://app:hunter2@h", "known: http, https"), ("redis:///0", "with a host"), ("app:hunter2@h", "full URL")]
+        {
             let error = resolve(&inputs(&[("x", text)], &[]), "url", "x", "{}").unwrap_err();
-            assert!(error.contains(said) && (!error.contains("hunter2") || !text.contains("//")), "{error}");
+            assert!(error.contains(expected) && (!error.contains("hunter2") || !text.contains("//")), "{error}");
         }
     }
 
     #[test]
-    fn a_secret_is_masked_in_the_plan_and_whole_in_the_script() {
+    fn a_secret_is_masked_in_the_plan_and_readable_in_the_script() {
         let (parameter, value) = resolve(&inputs(&[("t", "s3cret")], &[]), "string", "t", r#"{"secret":true}"#).unwrap();
-        assert_eq!((value, parameter.value.as_str()), (GivenValue::Text("s3cret".to_owned()), Parameter::MASK));
+        assert_eq!((value, parameter.value.as_str()), (ResolvedValue::Text("s3cret".to_owned()), Parameter::MASK));
     }
 
     #[test]
-    fn a_secret_that_is_refused_is_not_said() {
+    fn a_rejected_secret_is_not_shown() {
         for (kind, options) in
             [("number", r#"{"secret":true}"#), ("url", r#"{"secret":true}"#), ("choice", r#"{"secret":true,"options":["a"]}"#)]
         {
-            for given in [inputs(&[("x", "h1")], &[]), inputs(&[], &[("LOADSTONE_X", "h1")])] {
-                let error = resolve(&given, kind, "x", options).unwrap_err();
-                assert!(!error.contains("h1") && error.contains("refused"), "{error}");
+            for supplied in [inputs(&[("x", "h1")], &[]), inputs(&[], &[("LOADSTONE_X", "h1")])] {
+                let error = resolve(&supplied, kind, "x", options).unwrap_err();
+                assert!(!error.contains("h1") && error.contains("rejected"), "{error}");
             }
         }
     }
 
     #[test]
-    fn a_stand_in_is_accepted_by_its_own_kind_and_is_no_default() {
+    fn a_placeholder_is_valid_for_its_kind_and_is_not_the_default() {
         let look = Inputs { missing: Missing::StoodIn, ..Inputs::default() };
         for (kind, options) in [
             ("number", r#"{"min":3,"max":5}"#),

@@ -1,11 +1,11 @@
-//! What a test sets for its requests and users beside the plan: base URLs, headers, credentials. May hold secrets, so none
-//! of it is written to a run directory.
+//! Settings of requests and users that are not in the plan: base URLs, headers, credentials. They may contain secrets, so none of them is
+//! written to a run directory.
 
 use loadstone_plan::Secrets;
 use loadstone_protocol::http::ClientOptions;
 use serde::Deserialize;
 
-/// Credentials as the script gave them.
+/// Credentials as written in the script.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Auth {
@@ -14,7 +14,7 @@ pub(crate) enum Auth {
 }
 
 impl Auth {
-    fn tell_secrets(&self, secrets: &mut Secrets) {
+    fn learn_secrets(&self, secrets: &mut Secrets) {
         match self {
             Auth::Bearer { bearer } => secrets.learn(bearer),
             Auth::Basic { password, .. } => {
@@ -36,7 +36,7 @@ impl Auth {
     }
 }
 
-/// What a user keeps from one iteration to the next; `None`: kept in closed load, not in open.
+/// What a user keeps from one iteration to the next. `None`: kept in closed load, not in open load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Keep {
@@ -55,14 +55,14 @@ pub(crate) struct ScenarioSettings {
     pub(crate) keep: Keep,
     /// Its requests and groups are counted and timed.
     pub(crate) measured: bool,
-    /// Its users do something once, before and after their iterations.
+    /// Its users run functions once, before and after their iterations.
     pub(crate) on_start: bool,
     pub(crate) on_end: bool,
-    /// That is measured, too.
+    /// These are measured, too.
     pub(crate) measures_start_and_end: bool,
 }
 
-/// Where HTTP/2 is spoken.
+/// When HTTP/2 is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Http2Use {
@@ -84,7 +84,7 @@ pub(crate) struct Settings {
     pub(crate) auth: Option<Auth>,
     pub(crate) redirects: u32,
     pub(crate) keep_alive: bool,
-    /// To one origin, whatever the version of HTTP; `None`: 6 of HTTP/1.1, and 1 of HTTP/2.
+    /// Per origin, for every version of HTTP. `None`: 6 for HTTP/1.1, and 1 for HTTP/2.
     pub(crate) connections_per_user: Option<usize>,
     pub(crate) retry_idle_close: bool,
     pub(crate) insecure: bool,
@@ -99,14 +99,14 @@ pub(crate) struct Settings {
     pub(crate) proxy: Option<String>,
     pub(crate) connections_per_second: Option<f64>,
     pub(crate) traceparent: bool,
-    /// Servers are asked for the services that no file declares.
+    /// Servers are asked to describe the services that no file declares.
     pub(crate) grpc_reflection: bool,
     /// Indexed by the plan's scenario id.
     pub(crate) scenarios: Vec<ScenarioSettings>,
 }
 
 impl Settings {
-    /// How a user's connections of HTTP behave.
+    /// How a user's HTTP connections behave.
     pub(crate) fn connections(&self) -> ClientOptions {
         let defaults = ClientOptions::default();
         ClientOptions {
@@ -117,12 +117,12 @@ impl Settings {
         }
     }
 
-    /// Everything in them that no output may show.
-    pub(crate) fn tell_secrets(&self, secrets: &mut Secrets) {
+    /// Registers all strings in them that no output may show.
+    pub(crate) fn learn_secrets(&self, secrets: &mut Secrets) {
         let scenarios = &self.scenarios;
         let headers = self.headers.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.headers));
         headers.for_each(|(name, value)| secrets.learn_header(name, value));
-        self.auth.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.auth)).for_each(|auth| auth.tell_secrets(secrets));
+        self.auth.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.auth)).for_each(|auth| auth.learn_secrets(secrets));
         let urls = self.proxy.iter().chain(scenarios.iter().flat_map(|scenario| &scenario.target));
         urls.for_each(|url| secrets.learn_urls(url));
     }

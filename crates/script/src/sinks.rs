@@ -1,4 +1,4 @@
-//! Where a script's words go: console lines, errors, and (in `try`) every request, response and message whole.
+//! Receivers of a script's output: console lines, errors, and (in `try`) every request, response and message in full.
 
 use std::fmt;
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use crate::globals::console::ConsoleLevel;
 pub struct ConsoleLine {
     pub level: ConsoleLevel,
     pub text: String,
-    /// Scenario and number of the user whose code wrote it; `None` at the top level of the file.
+    /// Scenario and number of the user whose code wrote it. `None` at the top level of the file.
     pub user: Option<(Rc<str>, u64)>,
 }
 
-/// One request and its response, whole, whatever the protocol.
+/// One request and its response in full, for any protocol.
 #[derive(Debug)]
 pub struct TracedExchange<'a> {
     pub scenario: &'a str,
@@ -25,9 +25,9 @@ pub struct TracedExchange<'a> {
     /// The name it is recorded under.
     pub name: &'a str,
     pub outcome: Outcome,
-    /// Why it failed, in words.
+    /// Why it failed, as text.
     pub error: Option<&'a str>,
-    /// What the response was expected to be like, in the order in which it was judged.
+    /// The expectations on the response, in the order in which they were evaluated.
     pub expectations: Vec<TracedExpectation>,
     pub request: TracedRequest,
     /// `None` when there was none.
@@ -39,7 +39,7 @@ pub struct TracedExchange<'a> {
     pub connected: bool,
 }
 
-/// One thing that was expected of a response.
+/// One expectation on a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedExpectation {
     /// `$.state: "open"`.
@@ -59,16 +59,16 @@ pub struct TracedCheck<'a> {
 /// What was sent.
 #[derive(Debug, Clone, Default)]
 pub struct TracedRequest {
-    /// What was asked for: an HTTP method, the name of a call.
+    /// An HTTP method, or the name of a call.
     pub method: String,
-    /// The URL, or whatever the protocol addresses by.
+    /// The URL, or the protocol's form of an address.
     pub address: String,
     /// Header lines, metadata.
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug, Clone, Default)]
 pub struct TracedResponse {
     pub status: u16,
@@ -86,11 +86,11 @@ pub enum MessageDirection {
     Received,
 }
 
-/// One message of a WebSocket or a stream of events, whole.
+/// One message of a WebSocket or a stream of events, in full.
 #[derive(Debug)]
 pub struct TracedMessage<'a> {
     pub scenario: &'a str,
-    /// Of the step that sent it, where that has a name; otherwise of what it came over.
+    /// The name of the step that sent it, or otherwise of its connection.
     pub name: &'a str,
     pub direction: MessageDirection,
     pub body: &'a [u8],
@@ -99,25 +99,28 @@ pub struct TracedMessage<'a> {
     pub id: Option<&'a str>,
 }
 
-/// A receiver; `None`: nobody listens.
+/// A receiver. `None`: there is none.
 pub type ScriptSink<T> = Option<Rc<dyn Fn(&T)>>;
 
-/// Receives every request and response whole.
+/// Receives every request and response in full.
 pub type TraceSink = Option<Rc<dyn Fn(&TracedExchange<'_>)>>;
 
 /// Receives every check.
 pub type CheckSink = Option<Rc<dyn Fn(&TracedCheck<'_>)>>;
 
-/// Receives every message whole.
+/// Receives every message in full.
 pub type MessageSink = Option<Rc<dyn Fn(&TracedMessage<'_>)>>;
 
-/// Receivers on the worker's thread; each may be left out. They are called while users wait, so they return fast.
+/// Receives what functions of stubs print, and their errors.
+pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
+
+/// Receivers on the worker's thread. Each is optional. They are called while users wait, so they must return quickly.
 #[derive(Clone, Default)]
 pub struct Sinks {
     pub console: ScriptSink<ConsoleLine>,
-    /// Every error of a script as it happens; the recorder has them grouped.
+    /// Every error of a script as it happens. The recorder has them grouped.
     pub errors: ScriptSink<ScriptError>,
-    /// An option that does not exist, whether or not the script catches what is thrown: the run cannot be what was meant.
+    /// An unknown option, whether or not the script catches the error: the run does not do what its author intended.
     pub misuse: ScriptSink<ScriptError>,
     pub exchanges: TraceSink,
     pub messages: MessageSink,

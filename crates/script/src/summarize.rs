@@ -1,4 +1,4 @@
-//! What a test makes of its own summary: `export function summarize(summary)`, called once the run is over.
+//! A test's custom summary: `export function summarize(summary)`, called once the run is over.
 
 use std::rc::Rc;
 
@@ -14,16 +14,16 @@ use crate::user;
 
 const EXPORT: &str = "summarize";
 
-/// Jobs that it may set off.
+/// Maximum number of its jobs.
 const JOBS_MAX: usize = 1_000_000;
 
 impl Loaded {
-    /// The files that the test makes of a summary, given as JSON: their names and text. Empty where it exports no `summarize`.
+    /// The files that the test generates from a summary in JSON: their names and text. Empty if it exports no `summarize`.
     ///
     /// # Errors
-    /// What it throws, or that it returned something else.
+    /// The error that it throws, or a result of another kind.
     pub fn summarize(&self, summary: &str) -> Result<Vec<(String, String)>, ScriptError> {
-        // A file that never names it need not be evaluated once more.
+        // A file that does not contain the name need not be evaluated again.
         if !self.program.modules.get(&self.program.entry).is_some_and(|module| module.code.contains(EXPORT)) {
             return Ok(Vec::new());
         }
@@ -37,24 +37,24 @@ impl Loaded {
                 return Ok(Vec::new());
             }
             let summarize =
-                exported.as_function().ok_or_else(|| Exception::throw_type(ctx, "summarize is exported, and is no function"))?;
-            let given: Value<'_> = ctx.json_parse(summary)?;
-            files_of(ctx, &settled(ctx, &realm, summarize, given)?)
+                exported.as_function().ok_or_else(|| Exception::throw_type(ctx, "summarize is exported but is not a function"))?;
+            let value: Value<'_> = ctx.json_parse(summary)?;
+            files_of(ctx, &settled(ctx, &realm, summarize, value)?)
         });
         scope.seal();
         files
     }
 }
 
-/// What it returns, awaited.
-fn settled<'js>(ctx: &Ctx<'js>, realm: &Realm, summarize: &Function<'js>, given: Value<'js>) -> rquickjs::Result<Value<'js>> {
-    let returned: Value<'js> = summarize.call((given,))?;
+/// Its result, awaited.
+fn settled<'js>(ctx: &Ctx<'js>, realm: &Realm, summarize: &Function<'js>, value: Value<'js>) -> rquickjs::Result<Value<'js>> {
+    let returned: Value<'js> = summarize.call((value,))?;
     let Some(promise) = returned.as_promise() else { return Ok(returned) };
     let promise: &Promise<'js> = promise;
     realm.run_jobs(ctx, JOBS_MAX).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
     match (promise.state(), promise.result()) {
         (PromiseState::Pending, _) | (_, None) => {
-            Err(Exception::throw_message(ctx, "summarize awaits something that does not come: it has no user, and makes no requests"))
+            Err(Exception::throw_message(ctx, "summarize awaits a promise that never settles: it has no user and sends no requests"))
         }
         (_, Some(result)) => result,
     }

@@ -5,19 +5,19 @@ use std::fmt::Display;
 use loadstone_metrics::Tags;
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Value};
 
-/// Longest name or value. Characters.
+/// Maximum length of a name or value. Characters.
 const LENGTH_MAX: usize = 200;
 
-/// What stands in `tags`; none where it is `undefined`.
+/// Reads `tags`. `undefined` yields none.
 ///
 /// # Errors
-/// Throws what is wrong with them. `what`: the thing that they are of.
-pub(crate) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>, what: &dyn Display) -> rquickjs::Result<Tags> {
-    if given.is_undefined() {
+/// Throws the problem with them. `what`: the tagged thing.
+pub(crate) fn read<'js>(ctx: &Ctx<'js>, tags: &Value<'js>, what: &dyn Display) -> rquickjs::Result<Tags> {
+    if tags.is_undefined() {
         return Ok(Tags::default());
     }
     let wrong = |problem: String| Exception::throw_type(ctx, &format!("{what}: {problem}"));
-    let object = given.as_object().filter(|object| !object.is_array() && !object.is_function());
+    let object = tags.as_object().filter(|object| !object.is_array() && !object.is_function());
     let object = object.ok_or_else(|| wrong("tags are an object of names and values, such as { type: \"static\" }".to_owned()))?;
     let mut tags = Vec::new();
     for property in object.props::<String, Value<'js>>() {
@@ -32,7 +32,7 @@ pub(crate) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>, what: &dyn Display) 
         tags.push((name, value));
     }
     if tags.len() > Tags::MAX {
-        return Err(wrong(format!("there are {} tags, and at most {} are kept", tags.len(), Tags::MAX)));
+        return Err(wrong(format!("there are {} tags, but at most {} are allowed", tags.len(), Tags::MAX)));
     }
     Ok(Tags::new(tags))
 }

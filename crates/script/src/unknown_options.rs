@@ -1,13 +1,13 @@
-//! Options that do not exist, and which there are.
+//! Unknown options, and the list of known ones.
 //!
-//! They are looked for twice: where they are written out, as soon as the file is read (`compile::options`); otherwise when a call is made.
+//! They are detected in literals as soon as the file is read (`compile::options`), and otherwise when a call runs.
 
 use rquickjs::{Ctx, Exception, JsLifetime, Object};
 
-/// The options of one thing, and of those that are objects with options of their own.
+/// The options of one call or object, and of nested objects.
 #[derive(Debug)]
 pub(crate) struct OptionSet {
-    /// Whose they are, in words.
+    /// Their owner, for messages.
     pub(crate) of: &'static str,
     pub(crate) known: &'static [&'static str],
     pub(crate) within: &'static [(&'static str, &'static OptionSet)],
@@ -28,15 +28,14 @@ pub(crate) struct OptionsOfVerb {
     pub(crate) options: &'static OptionSet,
 }
 
-/// Is called with what is said of the option, while the script that gave it is running.
+/// Called with the error message while the script that passed the option runs.
 type ListenToMisuse = dyn Fn(&Ctx<'_>, &str);
 
-/// Hears of every option that does not exist: a script that catches what is thrown must not hide it. Kept as user data of realms in which
-/// users run.
+/// Receives every unknown option, since a script that catches the error must not hide it. Stored as user data of realms in which users run.
 #[derive(JsLifetime)]
 pub(crate) struct UnknownOptionListener(pub(crate) Box<ListenToMisuse>);
 
-/// What is said of an option that `what` does not take.
+/// The error message for an option that `what` does not take.
 pub(crate) fn unknown_option(what: &str, option: &str, known: &[impl AsRef<str>]) -> String {
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     format!("{what} has no option `{option}`{}; its options are: {}", loadstone_units::did_you_mean(option, &known), known.join(", "))
@@ -47,8 +46,8 @@ pub(crate) fn option_named(message: &str) -> Option<&str> {
     message.split_once(" no option `")?.1.split_once('`').map(|(option, _)| option)
 }
 
-/// The same, and whoever listens hears of it.
-pub(crate) fn tell_unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &[impl AsRef<str>]) -> String {
+/// The same, and notifies the listener.
+pub(crate) fn report_unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &[impl AsRef<str>]) -> String {
     let message = unknown_option(what, option, known);
     if let Some(listener) = ctx.userdata::<UnknownOptionListener>() {
         listener.0(ctx, &message);
@@ -56,13 +55,13 @@ pub(crate) fn tell_unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &[imp
     message
 }
 
-/// Throws where the options hold one that `what` does not take.
+/// Throws if the options contain one that `what` does not take.
 pub(crate) fn check_options<'js>(options: &Object<'js>, what: &str, known: &[&str]) -> rquickjs::Result<()> {
     for name in options.keys::<String>() {
         let name = name?;
         if !known.contains(&&*name) {
             let ctx = options.ctx();
-            return Err(Exception::throw_type(ctx, &tell_unknown(ctx, what, &name, known)));
+            return Err(Exception::throw_type(ctx, &report_unknown(ctx, what, &name, known)));
         }
     }
     Ok(())
@@ -73,10 +72,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_option_that_was_meant_and_all_others_are_named() {
-        let told = unknown_option("ping(…)", "nmae", &["name"]);
-        assert_eq!(told, "ping(…) has no option `nmae` (did you mean `name`?); its options are: name");
-        assert_eq!(option_named(&told), Some("nmae"));
+    fn the_similar_option_and_all_others_are_named() {
+        let message = unknown_option("ping(…)", "nmae", &["name"]);
+        assert_eq!(message, "ping(…) has no option `nmae` (did you mean `name`?); its options are: name");
+        assert_eq!(option_named(&message), Some("nmae"));
         assert_eq!(option_named("a request has no body"), None);
     }
 }

@@ -11,6 +11,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::io::stdin().read_to_end(&mut Vec::new())?;
     let recording = server.recording();
     let routes = serde_json::to_string_pretty(&recording.routes)?;
-    writeln!(std::io::stdout(), "{routes}\nmost at once: {}", recording.in_flight_max)?;
+    writeln!(std::io::stdout(), "{routes}\nmaximum in flight: {}", recording.in_flight_max)?;
     Ok(())
 }

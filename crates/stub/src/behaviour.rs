@@ -1,31 +1,31 @@
-//! What an endpoint does with a request, as a value.
+//! How an endpoint handles a request, as a value.
 
 use tokio::sync::mpsc;
 
 use crate::grpc::GRPC_STATUS_MAX;
 use crate::{BehaviourError, BodyPace, BodySource, Call, Concurrency, GrpcContent, PlaceCount, RateLimit, Wait};
 
-/// Built with [`Behaviour::new`] and the methods that follow; every field has a quiet default: status 200, no body, no delay,
-/// no faults, no limits. A request passes in this order: rate limit, concurrency limit, fault draw, call, wait, body.
+/// Built with [`Behaviour::new`] and the methods that follow. The defaults are: status 200, no body, no delay, no faults, no limits. A
+/// request passes through these steps in order: rate limit, concurrency limit, fault draw, call, wait, body.
 #[derive(Debug)]
 pub struct Behaviour {
     pub status: u16,
-    /// Added to every response, in this order; names may repeat.
+    /// Added to every response, in this order. Names may repeat.
     pub headers: Vec<(String, String)>,
     pub body: BodySource,
-    /// In place of the body: the endpoint is a method of gRPC, and every status here is one of its codes (0 to 16).
+    /// Replaces the body: the endpoint is a gRPC method, and every status here is one of its codes (0 to 16).
     pub grpc: Option<GrpcContent>,
-    /// Receives every request that no limit rejects and no fault hits, and may choose the response. When the channel is full, the
+    /// Receives every request that no limit rejects and no fault affects, and may choose the response. When the channel is full, the
     /// request waits for room.
     pub calls: Option<mpsc::Sender<Call>>,
     pub wait: Wait,
-    /// Each with its share of requests, 0 to 1; the shares together must not exceed 1.
+    /// Each with its share of requests, 0 to 1. The sum of the shares must not exceed 1.
     pub faults: Vec<(f64, Fault)>,
-    /// The body leaves in pieces with pauses.
+    /// Sends the body in pieces with pauses between them.
     pub pace: Option<BodyPace>,
     pub rate: Option<RateLimit>,
     pub concurrency: Option<Concurrency>,
-    /// In place of how many `concurrency` lets in, where that may change while it serves.
+    /// Replaces the fixed `concurrency` with a limit that can change while the stub serves.
     pub places: Option<PlaceCount>,
     /// Shared by all responses of this endpoint. Bytes of body per second.
     pub bandwidth: Option<u64>,
@@ -40,14 +40,14 @@ pub enum ContentEncoding {
     Gzip,
 }
 
-/// What goes wrong with a share of the requests.
+/// A fault that affects a share of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// After the wait, this status and no body; gRPC: this code.
     Status(u16),
     /// After the wait, the connection is reset (HTTP/2 and gRPC: the stream).
     Reset,
-    /// The request never gets a response.
+    /// The request never receives a response.
     Silence,
 }
 
@@ -81,7 +81,7 @@ impl Behaviour {
         Self::new().header("content-type", "application/json").body(BodySource::Fixed(value.to_string().into()))
     }
 
-    /// Responds with what `function` makes of the request. It runs on the server's thread and must not block.
+    /// Responds with the result of `function`. It runs on the server's thread and must not block.
     pub fn function(function: impl Fn(&crate::StubRequest) -> crate::StubResponse + Send + 'static) -> Self {
         Self::new().body(BodySource::Function(Box::new(function)))
     }
@@ -101,13 +101,13 @@ impl Behaviour {
         self
     }
 
-    /// Makes it a method of gRPC, with the status OK.
+    /// Turns the endpoint into a gRPC method with the status OK.
     pub fn grpc(mut self, content: GrpcContent) -> Self {
         self.grpc = Some(content);
         self.status(0)
     }
 
-    /// A [`Wait`], or a [`crate::Delay`] as people write it: `"loguniform(100ms, 2s)".parse()?`.
+    /// A [`Wait`], or a [`crate::Delay`] as users write it: `"loguniform(100ms, 2s)".parse()?`.
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
         self.wait = wait.into();
         self
@@ -123,19 +123,19 @@ impl Behaviour {
         self
     }
 
-    /// At most this many requests per second with no burst; the rest get 429.
+    /// At most this many requests per second with no burst. Others receive 429.
     pub fn rate_limit(mut self, per_second: f64) -> Self {
         self.rate = Some(RateLimit { per_second, burst: 1.0, status: 429, retry_after_ns: None });
         self
     }
 
-    /// At most `most` at once; the rest queue.
+    /// At most `most` requests at once. Others queue.
     pub fn concurrency(mut self, most: usize) -> Self {
         self.concurrency = Some(Concurrency { most, queue_most: usize::MAX, status: 503 });
         self
     }
 
-    /// The same, with a number that may be changed while it serves.
+    /// The same, with a limit that can change while the stub serves.
     pub fn places(mut self, places: PlaceCount) -> Self {
         self.places = Some(places.clone());
         self.concurrency(places.get().max(1))
@@ -152,7 +152,7 @@ impl Behaviour {
     }
 
     /// # Errors
-    /// The first value that makes no sense.
+    /// The first invalid value.
     pub(crate) fn check(&self) -> Result<(), BehaviourError> {
         let statuses = [Some(self.status), self.rate.map(|rate| rate.status), self.concurrency.map(|limit| limit.status)];
         let faulty = self.faults.iter().filter_map(|(_, fault)| if let Fault::Status(status) = fault { Some(*status) } else { None });

@@ -1,4 +1,4 @@
-//! What an answer's body is, and how it leaves.
+//! The body of an answer, and how it is sent.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,29 +15,29 @@ use crate::limit::Link;
 use crate::timer::DeadlineTimer;
 use crate::{StubRequest, StubResponse};
 
-/// Ends the connection, or the stream of HTTP/2, without a response or before its end.
+/// Ends the connection, or the HTTP/2 stream, before or during a response.
 #[derive(Debug, thiserror::Error)]
-#[error("the stub resets this connection on purpose")]
+#[error("the stub resets this connection deliberately")]
 pub(crate) struct Reset;
 
-/// `bytes` every `pause_ns`. The first piece leaves at once.
+/// `bytes` every `pause_ns`. The first piece is sent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyPace {
     pub bytes: usize,
     pub pause_ns: u64,
 }
 
-/// Where an answer's body comes from.
+/// The source of an answer's body.
 #[derive(Default)]
 pub enum BodySource {
     #[default]
     Empty,
     Fixed(Bytes),
-    /// So many bytes of filler text.
+    /// Filler of this many bytes.
     Size(usize),
     /// The request's body and content type.
     Echo,
-    /// Text with holes filled from the request; see the template module for what a hole may be.
+    /// Text with placeholders that are filled from the request. The template module lists the placeholders.
     Template(String),
     /// Runs on the server's thread and must not block.
     Function(Box<dyn Fn(&StubRequest) -> StubResponse + Send>),
@@ -56,30 +56,30 @@ impl std::fmt::Debug for BodySource {
     }
 }
 
-/// Filler of a body given by its size: lines of 64 characters, so that it reads well in a terminal.
+/// Filler for a body of a given size: lines of 64 characters, which a terminal shows well.
 pub(crate) fn filler(size: usize) -> Bytes {
     const LINE: &[u8; 64] = b"loadstone stub body, sixty-four characters to a line, and again\n";
     LINE.iter().copied().cycle().take(size).collect::<Vec<u8>>().into()
 }
 
-/// A body on its way out. What it holds (the visit's record, a place under a limit) is released when it has left.
+/// A body that is being sent. The guards that it holds (the visit's record, a permit of a limit) are released when it has been sent.
 pub(crate) struct OutgoingBody<H> {
     leaving: Leaving,
-    _held: H,
+    _guards: H,
 }
 
 enum Leaving {
     Whole(Option<Bytes>),
     Paced(Box<Paced>),
     Messages(Box<MessagesLeaving>),
-    /// Whatever somebody else sends, to its end.
+    /// Frames from another sender, to their end.
     Passed(mpsc::Receiver<PassedFrame>),
 }
 
-/// A part of a body that somebody else makes.
+/// A frame of a body from another sender.
 pub(crate) type PassedFrame = Result<Frame<Bytes>, Reset>;
 
-/// Messages with pauses between them, and fields behind them.
+/// Messages with pauses between them, followed by trailing fields.
 struct MessagesLeaving {
     left: VecDeque<Bytes>,
     pause_ns: u64,
@@ -89,21 +89,22 @@ struct MessagesLeaving {
     wait: Option<Departure>,
 }
 
-/// A body that leaves in pieces at the pace of its behaviour or of the link it shares.
+/// A body that is sent in pieces, at the pace of its behaviour or of the link it shares.
 struct Paced {
     left: Bytes,
     pace: Option<BodyPace>,
     link: Option<Rc<Link>>,
     timer: DeadlineTimer,
     beat: Beat,
-    /// The piece under way, and the wait before it may leave.
+    /// The next piece, and the wait before it may be sent.
     next: Option<(Bytes, Departure)>,
 }
 
 type Departure = Pin<Box<dyn Future<Output = ()>>>;
 
-/// When pieces leave, the first at once. Each is due a pause after the one before *was due*: what it takes to write one puts off none of those behind it. A
-/// reader that holds them up for longer gets no more at once when it reads again.
+/// The times at which pieces are sent; the first is sent at once. Each piece is due one pause after the previous one *was due*, so the time
+/// to write one piece does not delay the later ones. After a reader has blocked for longer than a pause, it does not receive the missed
+/// pieces in a burst.
 #[derive(Debug, Default)]
 struct Beat {
     due_ns: Option<u64>,
@@ -117,28 +118,28 @@ impl Beat {
     }
 }
 
-/// A shared link hands out this much at a time, so that responses under way take turns.
+/// A shared link grants this many bytes at a time, so that concurrent responses take turns.
 const LINK_PIECE: usize = 4096;
 
 impl<H> OutgoingBody<H> {
-    pub(crate) fn new(bytes: Bytes, pace: Option<BodyPace>, link: Option<Rc<Link>>, timer: &DeadlineTimer, held: H) -> Self {
+    pub(crate) fn new(bytes: Bytes, pace: Option<BodyPace>, link: Option<Rc<Link>>, timer: &DeadlineTimer, guards: H) -> Self {
         let leaving = if bytes.is_empty() || (pace.is_none() && link.is_none()) {
             Leaving::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
         } else {
             Leaving::Paced(Box::new(Paced { left: bytes, pace, link, timer: timer.clone(), beat: Beat::default(), next: None }))
         };
-        Self { leaving, _held: held }
+        Self { leaving, _guards: guards }
     }
 
-    /// Messages, each behind the other by `pause_ns`, and fields that follow the last at once.
-    pub(crate) fn messages(messages: VecDeque<Bytes>, pause_ns: u64, trailers: HeaderMap, timer: &DeadlineTimer, held: H) -> Self {
+    /// Messages with `pause_ns` between them. The trailing fields follow the last message immediately.
+    pub(crate) fn messages(messages: VecDeque<Bytes>, pause_ns: u64, trailers: HeaderMap, timer: &DeadlineTimer, guards: H) -> Self {
         let (timer, trailers) = (timer.clone(), Some(trailers));
         let leaving = MessagesLeaving { left: messages, pause_ns, trailers, timer, beat: Beat::default(), wait: None };
-        Self { leaving: Leaving::Messages(Box::new(leaving)), _held: held }
+        Self { leaving: Leaving::Messages(Box::new(leaving)), _guards: guards }
     }
 
-    pub(crate) fn passed(frames: mpsc::Receiver<PassedFrame>, held: H) -> Self {
-        Self { leaving: Leaving::Passed(frames), _held: held }
+    pub(crate) fn passed(frames: mpsc::Receiver<PassedFrame>, guards: H) -> Self {
+        Self { leaving: Leaving::Passed(frames), _guards: guards }
     }
 }
 
@@ -222,9 +223,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_is_due_a_pause_after_the_one_before_was_due() {
+    fn a_piece_is_due_one_pause_after_the_previous_one_was_due() {
         let mut beat = Beat::default();
-        // Writing takes 30, then the reader holds it up for 250.
+        // A write takes 30, then the reader blocks for 250.
         let asked = [100, 130, 180, 450, 460, 510];
         assert_eq!(asked.map(|now_ns| beat.next_ns(now_ns, 50)), [100, 150, 200, 450, 500, 550]);
     }

@@ -1,4 +1,4 @@
-//! One client connection: TLS or not, HTTP/1.1, HTTP/2 or bytes, and how it ends.
+//! One client connection: TLS or plain, HTTP/1.1, HTTP/2 or raw bytes, and how it ends.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -20,7 +20,7 @@ use crate::serve::serve;
 use crate::tcp;
 use crate::visit::ServerState;
 
-/// Serves the connection until either side ends it. Problems of one connection concern nobody else, so they are not returned.
+/// Serves the connection until either side ends it. Problems of one connection do not affect others, so they are not returned.
 pub(crate) async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, state: Rc<ServerState>, mut stop: watch::Receiver<bool>) {
     // A missing TCP_NODELAY costs time, not correctness.
     let _ = stream.set_nodelay(true);
@@ -117,7 +117,7 @@ struct StubSocket {
 impl Drop for StubSocket {
     fn drop(&mut self) {
         if self.reset.get() {
-            // With a linger of zero the kernel discards what is unsent and resets.
+            // With a linger of zero the kernel discards unsent data and resets the connection.
             let _ = self.tcp.set_zero_linger();
         }
     }

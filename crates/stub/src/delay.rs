@@ -1,6 +1,6 @@
-//! Delays as people write them: a fixed time or a distribution, and draws from it.
+//! Delays as users write them: a fixed time or a distribution, and draws from it.
 //!
-//! Read [`Delay`]. Deliberately absent: clocks, sleeping, and a random generator: the caller brings 64-bit draws, so that a run repeats
+//! Read [`Delay`]. Deliberately absent: clocks, sleeping, and a random generator. The caller supplies 64-bit draws, so that a run repeats
 //! from its seed. Stubs respond after such delays, and scripts pause for them.
 
 use std::f64::consts::TAU;
@@ -21,7 +21,7 @@ pub enum Delay {
         from_ns: f64,
         to_ns: f64,
     },
-    /// The logarithm is uniform: as much weight on 100–200 ms as on 1–2 s.
+    /// The logarithm is uniform: 100–200 ms has the same weight as 1–2 s.
     LogUniform {
         from_ns: f64,
         to_ns: f64,
@@ -31,7 +31,7 @@ pub enum Delay {
         mean_ns: f64,
         deviation_ns: f64,
     },
-    /// Mean and standard deviation are those of the delay itself, not of its logarithm.
+    /// Mean and standard deviation are those of the delay, not of its logarithm.
     LogNormal {
         mean_ns: f64,
         deviation_ns: f64,
@@ -41,7 +41,7 @@ pub enum Delay {
     },
 }
 
-/// What was written, and what was expected.
+/// A string that is not a delay, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("\"{text}\" is not a delay: {problem}")]
 pub struct DelayError {
@@ -80,9 +80,9 @@ fn parse(text: &str) -> Result<Delay, String> {
     };
     match delay {
         Delay::Uniform { from_ns, to_ns } | Delay::LogUniform { from_ns, to_ns } if from_ns > to_ns => {
-            Err("the shorter duration must come first".to_owned())
+            Err("the first duration must be shorter than the second".to_owned())
         }
-        Delay::LogUniform { from_ns, .. } if from_ns <= 0.0 => Err("loguniform must begin above zero".to_owned()),
+        Delay::LogUniform { from_ns, .. } if from_ns <= 0.0 => Err("the first duration of loguniform must be above zero".to_owned()),
         Delay::LogNormal { mean_ns, .. } if mean_ns <= 0.0 => Err("the mean of a lognormal delay must be above zero".to_owned()),
         delay => Ok(delay),
     }
@@ -93,7 +93,7 @@ fn duration_ns(text: &str) -> Result<f64, UnitError> {
 }
 
 impl Delay {
-    /// One delay, in nanoseconds. `draw` gives uniformly distributed 64-bit values; how many are taken depends on the distribution alone.
+    /// One delay, in nanoseconds. `draw` yields uniformly distributed 64-bit values. The number of draws depends only on the distribution.
     pub fn sample_ns(&self, mut draw: impl FnMut() -> u64) -> u64 {
         let ns = match *self {
             Delay::Fixed { ns } => ns,
@@ -110,7 +110,7 @@ impl Delay {
         ns.round() as u64
     }
 
-    /// Mean in nanoseconds. For `Normal` the mean as written: what cutting at zero adds is left out.
+    /// Mean in nanoseconds. For `Normal` this is the mean as written, without the effect of replacing negative draws by zero.
     pub fn mean_ns(&self) -> f64 {
         match *self {
             Delay::Fixed { ns } => ns,
@@ -138,7 +138,7 @@ fn open_unit(draw: u64) -> f64 {
     1.0 - unit(draw)
 }
 
-/// Box and Muller's method; the second value is not kept, so that a draw depends on nothing before it.
+/// Box and Muller's method. The second value is discarded, so that a draw does not depend on earlier draws.
 fn standard_normal(mut draw: impl FnMut() -> u64) -> f64 {
     let radius = (-2.0 * open_unit(draw()).ln()).sqrt();
     radius * (TAU * unit(draw())).cos()
@@ -165,7 +165,7 @@ mod tests {
     use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
     #[test]
-    fn reads_every_form_and_writes_it_again() {
+    fn every_form_is_parsed_and_printed() {
         for text in [
             "100ms",
             "0ms",
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_the_problem() {
         for (text, part) in [
             ("5", "expected a duration"),
             ("", "expected a duration"),
@@ -191,7 +191,7 @@ mod tests {
             ("uniform(1s", "expected a duration"),
             ("uniform(1s)", "two durations"),
             ("exponential(1s, 2s)", "one duration"),
-            ("uniform(2s, 1s)", "must come first"),
+            ("uniform(2s, 1s)", "must be shorter than the second"),
             ("loguniform(0, 1s)", "above zero"),
             ("normal(1s, x)", "\"x\" is not a duration"),
         ] {

@@ -1,9 +1,9 @@
-//! The demo shop: the target of `loadstone demo`, with two planted limits to find.
+//! The demo shop: the target of `loadstone demo`, with two deliberate limits to find.
 //!
-//! `GET /search` is slow and widely spread. `POST /checkout` holds one of four database connections for 40 ms, so it cannot pass
-//! 100 per second: above that, its callers wait in line for a connection while every other endpoint stays fast. Everything
-//! else is quick. `PUT /pool` with `{"size": 8}` changes the number of connections, for experiments. The answers are what a shop would
-//! say; a cart that nobody made is 404.
+//! `GET /search` is slow and widely distributed. `POST /checkout` holds one of four database connections for 40 ms, so it cannot exceed 100
+//! per second. Above that rate its callers queue for a connection while every other endpoint remains fast. All other endpoints are quick.
+//! `PUT /pool` with `{"size": 8}` changes the number of connections, for experiments. The answers resemble a shop's. An unknown cart is
+//! 404.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +15,10 @@ use crate::{Behaviour, Delay, PlaceCount, Recording, SeededRandom, Server, StubE
 /// Products on sale; ids run from 1.
 const PRODUCTS: u64 = 200;
 const PAGE: u64 = 20;
-/// The oldest cart is forgotten when there are more.
+/// The oldest cart is removed when there are more.
 const CARTS_MAX: usize = 10_000;
 
-/// How the shop behaves; the default is what the documentation describes.
+/// How the shop behaves. The default is the documented behaviour.
 #[derive(Debug, Clone)]
 pub struct DemoOptions {
     pub listen: SocketAddr,
@@ -26,7 +26,7 @@ pub struct DemoOptions {
     pub pool: usize,
     /// How long a checkout holds one. Nanoseconds.
     pub checkout_ns: u64,
-    /// Shortest and longest time of a search, spread evenly on a logarithmic scale. Nanoseconds.
+    /// Shortest and longest time of a search, distributed evenly on a logarithmic scale. Nanoseconds.
     pub search_ns: (u64, u64),
     pub seed: u64,
 }
@@ -43,7 +43,7 @@ impl Default for DemoOptions {
     }
 }
 
-/// The shop, on a thread of its own. Dropping it closes it.
+/// The shop, on its own thread. Dropping it stops it.
 #[derive(Debug)]
 pub struct DemoShop {
     server: Server,
@@ -51,12 +51,12 @@ pub struct DemoShop {
 
 impl DemoShop {
     /// # Errors
-    /// When the address is not free.
+    /// The address is not free.
     pub fn start(options: DemoOptions) -> Result<Self, StubError> {
         let carts = Arc::new(Mutex::new(Carts::new(options.seed)));
         let with_carts = |answer: fn(&mut Carts, &StubRequest) -> StubResponse| {
             let carts = Arc::clone(&carts);
-            // Only the server's thread takes this lock; it exists because two endpoints share the carts.
+            // Only the server's thread takes this lock. It exists because two endpoints share the carts.
             Behaviour::function(move |request| answer(&mut carts.lock().unwrap_or_else(PoisonError::into_inner), request))
         };
         let (from_ns, to_ns) = options.search_ns;
@@ -90,12 +90,12 @@ impl DemoShop {
         self.server.address()
     }
 
-    /// `http://127.0.0.1:PORT`, without a slash at the end.
+    /// `http://127.0.0.1:PORT`, without a trailing slash.
     pub fn url(&self) -> String {
         self.server.url("")
     }
 
-    /// What the shop has seen; blocks shortly.
+    /// The requests that the shop has received. Blocks briefly.
     pub fn recording(&self) -> Recording {
         self.server.recording()
     }
@@ -159,7 +159,7 @@ fn problem(status: u16, message: &str) -> StubResponse {
 
 struct Carts {
     random: SeededRandom,
-    /// Oldest first. Looked up from the newest, which is the one in use.
+    /// Oldest first. Searched from the newest, which is usually the one in use.
     carts: std::collections::VecDeque<Cart>,
     orders: u64,
 }

@@ -1,6 +1,6 @@
-//! One route ready to serve: its behaviour checked, parsed and paired with the state of its limits.
+//! One route that is ready to serve: its behaviour checked, parsed and combined with the state of its limits.
 //!
-//! Read [`Endpoint::new`]. Deliberately absent: the order of limits, faults and waits, which is `serve`.
+//! Read [`Endpoint::new`]. Deliberately absent: the order of limits, faults and waits, which is in `serve`.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -26,7 +26,7 @@ pub(crate) struct Endpoint {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) content: PreparedBody,
-    /// In place of the content.
+    /// Replaces the content.
     pub(crate) grpc: Option<GrpcContent>,
     pub(crate) calls: Option<mpsc::Sender<Call>>,
     pub(crate) wait: RefCell<Wait>,
@@ -39,7 +39,7 @@ pub(crate) struct Endpoint {
 }
 
 pub(crate) enum PreparedBody {
-    /// The bytes, and the same gzipped when the behaviour wants that.
+    /// The bytes, and a gzipped copy if the behaviour requires it.
     Fixed(Bytes, Option<Bytes>),
     Echo,
     Template(BodyTemplate),
@@ -48,7 +48,7 @@ pub(crate) enum PreparedBody {
 
 impl Endpoint {
     /// # Errors
-    /// What in the behaviour makes no sense.
+    /// The invalid part of the behaviour.
     pub(crate) fn new(route: RoutePattern, behaviour: Behaviour, now_ns: u64) -> Result<Self, BehaviourError> {
         behaviour.check()?;
         let headers = header_map(&behaviour.headers)?;
@@ -84,7 +84,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether anybody looks at the request; if not, none is built.
+    /// Whether any code reads the request. If not, none is built.
     pub(crate) fn reads_request(&self) -> bool {
         let by_content = match &self.grpc {
             Some(grpc) => grpc.source.reads_request(),
@@ -93,21 +93,21 @@ impl Endpoint {
         self.calls.is_some() || by_content
     }
 
-    /// A status as the recording has it.
+    /// A status as the recording stores it.
     pub(crate) fn recorded(&self, status: u16) -> u16 {
         if self.grpc.is_some() { GRPC_STATUS_BASE + status } else { status }
     }
 
-    /// Hands the request to whoever receives the calls, and waits for the reply.
+    /// Sends the request to the receiver of calls, and waits for the reply.
     pub(crate) async fn ask(&self, calls: &mpsc::Sender<Call>, server: usize, route: usize, request: StubRequest) -> Reply {
         let (answer, reply) = oneshot::channel();
         match calls.send(Call { server, route, request, answer }).await {
-            Ok(()) => reply.await.unwrap_or_else(|_| Reply::failed("the function of this endpoint gave no response\n")),
-            Err(_) => Reply::failed("the function of this endpoint is gone\n"),
+            Ok(()) => reply.await.unwrap_or_else(|_| Reply::failed("the function of this endpoint returned no response\n")),
+            Err(_) => Reply::failed("the function of this endpoint has ended\n"),
         }
     }
 
-    /// One draw decides whether, and how, this request fails.
+    /// Draws whether, and how, this request fails.
     pub(crate) fn fault(&self, random: &mut SeededRandom) -> Option<Fault> {
         if self.faults.is_empty() {
             return None;
@@ -138,7 +138,7 @@ impl PreparedBody {
     }
 }
 
-/// Headers as the types of the wire.
+/// Headers as HTTP types.
 pub(crate) fn header_map(list: &[(String, String)]) -> Result<HeaderMap, BehaviourError> {
     let mut map = HeaderMap::with_capacity(list.len());
     for (name, value) in list {

@@ -1,4 +1,4 @@
-//! What can be wrong with a stub: its description, its address, its certificate.
+//! Errors of a stub: its description, its address, its certificate.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ pub enum StubError {
     Description(BehaviourError),
     #[error("invalid stub description: \"{listen}\" is not an address: expected an IP address and a port, such as \"127.0.0.1:9099\"")]
     Address { listen: String },
-    /// What the caller's way of reading files said.
+    /// The error of the caller's file reader.
     #[error("invalid stub description: {problem}")]
     File { problem: String },
     #[error("a scripted server needs at least one script")]
@@ -30,7 +30,7 @@ pub enum StubError {
     Thread(std::io::Error),
 }
 
-/// What in a behaviour, or in its description, makes no sense.
+/// The invalid part of a behaviour, or of its description.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum BehaviourError {
     #[error(transparent)]
@@ -45,7 +45,7 @@ pub enum BehaviourError {
     Fault(Value),
     #[error("cannot answer with status {0}: expected 200 to 999")]
     Status(u64),
-    #[error("{0} is no fault of TCP: expected \"reset\" or \"silence\"")]
+    #[error("{0} is not a fault of a TCP stub: expected \"reset\" or \"silence\"")]
     TcpFault(u16),
     #[error("each fault's share must be from 0 to 1, and all shares together at most 1")]
     FaultShares,
@@ -77,7 +77,7 @@ pub enum BehaviourError {
     DelayFile { file: String, problem: Box<BehaviourError> },
     #[error("the file {0} was not read")]
     UnreadFile(String),
-    #[error("its function needs a test file to run in")]
+    #[error("a function is possible only in a test file")]
     NoTestFile,
     #[error("expected only one of {0}")]
     OneOf(&'static str),

@@ -1,4 +1,4 @@
-//! What HTTP and gRPC have in common: a request's head as a value, and what a response holds until it has left.
+//! Common parts of HTTP and gRPC: a request's head as a value, and the guards that a response holds until it has been sent.
 
 use bytes::Bytes;
 use hyper::Response as HttpResponse;
@@ -9,11 +9,11 @@ use crate::body::OutgoingBody;
 use crate::limit::Permit;
 use crate::visit::{Moments, Visit};
 
-/// Longest body of a request. Bytes.
+/// Maximum length of a request's body. Bytes.
 pub(crate) const REQUEST_BODY_MAX: usize = 64 << 20;
 
-pub(crate) type Held = (Option<Visit>, Option<Permit>);
-pub(crate) type Answer = HttpResponse<OutgoingBody<Held>>;
+pub(crate) type ExchangeGuards = (Option<Visit>, Option<Permit>);
+pub(crate) type Answer = HttpResponse<OutgoingBody<ExchangeGuards>>;
 
 pub(crate) fn request_value(
     head: &Parts,

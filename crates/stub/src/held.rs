@@ -1,4 +1,4 @@
-//! Calls that a server has taken and not yet answered: what it waits for before it stops.
+//! Calls that a server has accepted and not yet answered. The server waits for them before it stops.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ impl HeldCalls {
         HeldCall(Rc::clone(self))
     }
 
-    /// Waits until none is held.
+    /// Waits until there are none.
     pub(crate) async fn none(&self) {
         while self.count.get() > 0 {
             self.left.notified().await;
@@ -25,7 +25,7 @@ impl HeldCalls {
     }
 }
 
-/// One of them, until it is dropped.
+/// One such call, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldCall(Rc<HeldCalls>);
 

@@ -1,12 +1,11 @@
 //! Simulated endpoints: servers whose behaviour is a value.
 //!
-//! Read [`Server`] first (routes to behaviours, on a thread of its own), then [`Behaviour`] (how long, what, how often it
-//! fails, what it limits) and [`Recording`] (what it saw, in bounded memory). [`StubSpec`], [`GrpcSpec`] and [`TcpSpec`]
-//! are all of it as plain data. [`TcpProxy`] passes bytes
-//! on to a server that is not simulated, later or fewer. [`DnsServer`] is a name server. [`demo`] is a
-//! small shop with two planted limits, [`truth`] a server whose response times are known in closed form, [`raw`] a scripted socket for
-//! bytes that no proper server sends. Deliberately absent: clients, load, verdicts, and every other crate of this project but `units`,
-//! so that a stub can judge them all.
+//! Read [`Server`] first (routes to behaviours, on its own thread), then [`Behaviour`] (delays, answers, faults, limits) and [`Recording`]
+//! (what it received, in bounded memory). [`StubSpec`], [`GrpcSpec`] and [`TcpSpec`] are the same as plain data. [`TcpProxy`] forwards
+//! bytes to a real server with delays, throttling or resets. [`DnsServer`] is a name server. [`demo`] is a small shop with two deliberate
+//! limits, [`truth`] a server whose response times are known in closed form, [`raw`] a scripted socket for bytes that no correct server
+//! sends. Deliberately absent: clients, load, verdicts, and every other crate of this project except `units`, so that a stub can test all
+//! of them.
 
 mod behaviour;
 mod body;

@@ -1,4 +1,4 @@
-//! Limits an endpoint sets: how fast, how many at once, how many bytes.
+//! Limits of an endpoint: rate, concurrency, bandwidth.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,15 +12,15 @@ use tokio::sync::oneshot;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimit {
     pub per_second: f64,
-    /// Requests that may come at once after a pause; at least 1.
+    /// Number of requests that may arrive at once after a pause. At least 1.
     pub burst: f64,
     pub status: u16,
-    /// What `Retry-After` says; `None`: the time until there is room again.
+    /// The value of `Retry-After`. `None`: the time until there is room again.
     pub retry_after_ns: Option<u64>,
 }
 
-/// At most `most` requests are served at once, `queue_most` more wait first-in first-out, and the rest get `status`.
-/// A place is held from admission until the response has left.
+/// At most `most` requests are served at once. `queue_most` more wait in first-in, first-out order, and the rest receive `status`. A
+/// request holds its permit from admission until the response has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Concurrency {
     pub most: usize,
@@ -28,7 +28,7 @@ pub struct Concurrency {
     pub status: u16,
 }
 
-/// How many requests an endpoint serves at once, to be changed while it serves. Cheap to clone; every clone is the same number.
+/// How many requests an endpoint serves at once. It can change while the endpoint serves. Clones are cheap and share the number.
 #[derive(Debug, Clone)]
 pub struct PlaceCount(Arc<AtomicUsize>);
 
@@ -41,7 +41,7 @@ impl PlaceCount {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Fewer take effect as requests end, more with the next that comes or ends.
+    /// A lower number takes effect as requests end, a higher one with the next request that arrives or ends.
     pub fn set(&self, most: usize) {
         self.0.store(most, Ordering::Relaxed);
     }
@@ -62,7 +62,7 @@ impl TokenBucket {
         Self { per_second: limit.per_second, burst, tokens: Cell::new(burst), filled_ns: Cell::new(now_ns) }
     }
 
-    /// Takes a token, or says after how many nanoseconds there will be one.
+    /// Takes a token, or returns the nanoseconds until there is one.
     pub(crate) fn take(&self, now_ns: u64) -> Result<(), u64> {
         let earned = now_ns.saturating_sub(self.filled_ns.get()) as f64 / 1e9 * self.per_second;
         let tokens = (self.tokens.get() + earned).min(self.burst);
@@ -76,7 +76,7 @@ impl TokenBucket {
     }
 }
 
-/// A first-in first-out gate: at most so many inside, at most so many waiting.
+/// A first-in, first-out gate with a limit on the requests inside and on the requests that wait.
 #[derive(Clone)]
 pub(crate) struct Gate {
     inner: Rc<GateInner>,
@@ -89,9 +89,9 @@ struct GateInner {
     waiting: RefCell<VecDeque<oneshot::Sender<Permit>>>,
 }
 
-/// Holds a place inside the gate until dropped.
+/// Holds a permit of the gate until dropped.
 pub(crate) struct Permit {
-    /// `None` once the place has been given back.
+    /// `None` once the permit has been returned.
     gate: Option<Rc<GateInner>>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Permit {
 pub(crate) struct GateFull;
 
 impl Gate {
-    /// `most`: in place of the limit's, where it may change.
+    /// `most` replaces the limit's number, which may change.
     pub(crate) fn new(limit: Concurrency, most: Option<PlaceCount>) -> Self {
         let most = most.unwrap_or_else(|| PlaceCount::new(limit.most));
         Self { inner: Rc::new(GateInner { most, limit, inside: Cell::new(0), waiting: RefCell::default() }) }
@@ -115,7 +115,7 @@ impl Gate {
         let receiver = {
             let mut waiting = self.inner.waiting.borrow_mut();
             if waiting.len() >= self.inner.limit.queue_most {
-                // Callers that have gone away keep no place.
+                // Callers that have left hold no permit.
                 waiting.retain(|sender| !sender.is_closed());
             }
             if waiting.len() >= self.inner.limit.queue_most {
@@ -130,7 +130,7 @@ impl Gate {
 }
 
 impl GateInner {
-    /// Free places go to the first in line; those who have gone away are passed over.
+    /// Grants free permits in order of arrival, and skips callers that have left.
     fn admit(self: &Rc<Self>) {
         while self.inside.get() < self.most.get() {
             let Some(sender) = self.waiting.borrow_mut().pop_front() else { return };
@@ -150,7 +150,7 @@ impl Drop for Permit {
     }
 }
 
-/// A link that all responses of an endpoint share: bytes leave one after another at a fixed rate.
+/// A link that all responses of an endpoint share. It sends bytes one after another at a fixed rate.
 #[derive(Debug)]
 pub(crate) struct Link {
     bytes_per_second: u64,
@@ -162,7 +162,7 @@ impl Link {
         Self { bytes_per_second: bytes_per_second.max(1), free_ns: Cell::new(0) }
     }
 
-    /// The instant at which the last of `bytes` has left.
+    /// The instant at which the last of `bytes` has been sent.
     pub(crate) fn send(&self, bytes: usize, now_ns: u64) -> u64 {
         let takes_ns = bytes as u64 * 1_000_000_000 / self.bytes_per_second;
         let done_ns = self.free_ns.get().max(now_ns).saturating_add(takes_ns);
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_wait_get_the_places_that_are_added() {
+    fn waiting_requests_receive_added_permits() {
         let places = PlaceCount::new(1);
         let gate = Gate::new(Concurrency { most: 1, queue_most: usize::MAX, status: 503 }, Some(places.clone()));
         let inside = Rc::new(Cell::new(0));
@@ -195,11 +195,11 @@ mod tests {
             yield_now().await;
             assert_eq!(inside.get(), 1);
             places.set(4);
-            // Whoever comes next lets them in first.
+            // The next arrival admits them first.
             let last = gate.enter().await.unwrap();
             yield_now().await;
             assert_eq!(inside.get(), 3);
-            // With fewer, a place that comes free is not given on.
+            // With a lower limit, a returned permit is not granted again.
             places.set(3);
             drop(last);
             assert_eq!(gate.inner.inside.get(), 3);

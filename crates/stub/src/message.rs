@@ -1,32 +1,32 @@
-//! A request as an endpoint sees it, and the response it gives.
+//! A request as an endpoint receives it, and the response.
 //!
-//! Read [`StubRequest`] and [`StubResponse`]; a [`Call`] hands a request to another thread, which sends a [`Reply`].
+//! Read [`StubRequest`] and [`StubResponse`]. A [`Call`] passes a request to another thread, which sends a [`Reply`].
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::GrpcAnswer;
 
-/// A request, read completely.
+/// A complete request.
 #[derive(Debug, Clone)]
 pub struct StubRequest {
     pub method: String,
     /// Without the query.
     pub path: String,
-    /// Undecoded, without the question mark.
+    /// Percent-encoded, without the question mark.
     pub query: String,
     /// Values of the route's `:name` parts, percent-decoded.
     pub parameters: Vec<(String, String)>,
     /// Names in lower case, in the order received.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// Of gRPC, in place of the body: encoded, not compressed.
+    /// Messages of gRPC, which replace the body: encoded, not compressed.
     pub messages: Vec<Bytes>,
-    /// When the head had been read: CLOCK_MONOTONIC, nanoseconds.
+    /// When the head had been read. CLOCK_MONOTONIC, nanoseconds.
     pub arrived_ns: u64,
-    /// When the wait of its behaviour was to end: CLOCK_MONOTONIC, nanoseconds. The response is made then or shortly after.
+    /// When the wait of its behaviour ends. CLOCK_MONOTONIC, nanoseconds. The response is created then or shortly after.
     pub due_ns: u64,
-    /// Requests that this route saw before.
+    /// Number of earlier requests to this route.
     pub sequence: u64,
 }
 
@@ -44,13 +44,13 @@ impl StubRequest {
         url::form_urlencoded::parse(self.query.as_bytes()).find(|(n, _)| n == name).map(|(_, value)| value.into_owned())
     }
 
-    /// The body as JSON; `None` when it is not.
+    /// The body as JSON. `None` when it is not JSON.
     pub fn json(&self) -> Option<serde_json::Value> {
         serde_json::from_slice(&self.body).ok()
     }
 }
 
-/// What a function returns. It replaces the behaviour's status, and its headers are added to the behaviour's.
+/// The result of a function. It replaces the behaviour's status, and its headers are added to the behaviour's.
 #[derive(Debug, Clone)]
 pub struct StubResponse {
     pub status: u16,
@@ -73,18 +73,18 @@ impl StubResponse {
     }
 }
 
-/// What another thread makes of a request. The endpoint's behaviour fills in what it leaves out.
+/// The response that another thread chooses. The endpoint's behaviour supplies the missing parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     pub status: Option<u16>,
-    /// In place of the behaviour's of the same names.
+    /// Replace the behaviour's headers of the same names.
     pub headers: Vec<(String, String)>,
     pub body: Option<Bytes>,
-    /// Of gRPC, in place of the behaviour's.
+    /// For gRPC. Replaces the behaviour's answer.
     pub grpc: Option<GrpcAnswer>,
-    /// Of TCP: the connection is closed behind the body.
+    /// For TCP: the connection is closed after the body.
     pub closes: bool,
-    /// In place of the behaviour's wait. Nanoseconds.
+    /// Replaces the behaviour's wait. Nanoseconds.
     pub delay_ns: Option<u64>,
 }
 
@@ -94,12 +94,12 @@ impl Reply {
     }
 }
 
-/// A request handed to another thread on its arrival; the response leaves after the wait. Dropping `answer` responds with 500.
+/// A request passed to another thread on its arrival. The response is sent after the wait. Dropping `answer` responds with 500.
 #[derive(Debug)]
 pub struct Call {
-    /// Number of the server, as given to [`crate::ServerBuilder::number`].
+    /// The number set by [`crate::ServerBuilder::number`].
     pub server: usize,
-    /// Number of the route, in the order in which they were given.
+    /// Index of the route, in the order in which the routes were added.
     pub route: usize,
     pub request: StubRequest,
     pub answer: oneshot::Sender<Reply>,

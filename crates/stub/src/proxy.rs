@@ -1,7 +1,7 @@
-//! A TCP proxy between a system and what it depends on, which delays, throttles or resets what passes.
+//! A TCP proxy between a system and its dependency. It delays, throttles or resets the traffic.
 //!
-//! Read [`TcpProxy`]. The delay is that of one direction, from whoever connects: a question and its answer pay it once, however many bytes they have, and
-//! bytes that follow each other closely pay it together. Deliberately absent: what the bytes mean.
+//! Read [`TcpProxy`]. The delay applies to one direction, from the client. A request and its answer wait for it once, whatever their size.
+//! Bytes that follow each other closely share the delay. Deliberately absent: the protocol of the bytes.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -22,12 +22,12 @@ use crate::limit::Link;
 use crate::timer::DeadlineTimer;
 use crate::{SeededRandom, StubError};
 
-/// Bytes that are read at once.
+/// Maximum size of one read.
 const PIECE: usize = 16 << 10;
-/// Pieces of one direction that may be under way; then the sender waits.
+/// Maximum number of queued pieces per direction. When the queue is full, the sender waits.
 const PIECES_MAX: usize = 256;
 
-/// Where it listens, where it leads, and what it does at first.
+/// Its address, its destination, and its initial behaviour.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ProxySpec {
     /// `"127.0.0.1:6432"`
@@ -37,21 +37,21 @@ pub struct ProxySpec {
     pub effects: ProxyEffects,
 }
 
-/// What a proxy does to the connections through it, present and future.
+/// What a proxy does to its present and future connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub struct ProxyEffects {
     /// Added to every round trip. Nanoseconds.
     #[serde(default)]
     pub delay_ns: u64,
-    /// Of all connections together, in each direction.
+    /// Shared by all connections, in each direction.
     #[serde(default)]
     pub bytes_per_second: Option<u64>,
-    /// Share of new connections that are reset when the first bytes come.
+    /// Share of new connections that are reset when their first bytes arrive.
     #[serde(default)]
     pub resets: f64,
 }
 
-/// A proxy, on a thread of its own. Dropping it closes every connection through it.
+/// A proxy, on its own thread. Dropping it closes every connection through it.
 #[derive(Debug)]
 pub struct TcpProxy {
     address: SocketAddr,
@@ -61,7 +61,7 @@ pub struct TcpProxy {
 
 impl TcpProxy {
     /// # Errors
-    /// An address that is none, or not free.
+    /// An invalid address, or one that is not free.
     pub fn start(spec: &ProxySpec) -> Result<Self, StubError> {
         let address_of = |text: &str| {
             let resolved = text.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
@@ -73,7 +73,7 @@ impl TcpProxy {
         let effects = spec.effects;
         let thread = std::thread::Builder::new().name("proxy".to_owned());
         let thread = thread.spawn(move || run((listen, to), effects, taken, &report)).map_err(StubError::Thread)?;
-        // The thread always reports before it serves; silence means that it panicked.
+        // The thread always reports before it serves. Silence means that it panicked.
         let address = started.recv().unwrap_or_else(|_| Err(io::Error::other("it ended at once")));
         let address = address.map_err(|source| StubError::Listen { address: listen, source })?;
         Ok(Self { address, orders: Some(orders), thread: Some(thread) })
@@ -83,10 +83,10 @@ impl TcpProxy {
         self.address
     }
 
-    /// From now on; bytes that wait already keep their delay. Blocks shortly.
+    /// Applies from now on. Bytes that already wait keep their delay. Blocks briefly.
     pub fn set(&self, effects: ProxyEffects) {
         if let Some(orders) = &self.orders {
-            // Its thread only ends with it.
+            // Its thread ends only with it.
             let _ = orders.blocking_send(effects);
         }
     }
@@ -101,11 +101,11 @@ impl Drop for TcpProxy {
     }
 }
 
-/// What all connections of a proxy share. Single-threaded.
+/// State that all connections of a proxy share. Single-threaded.
 struct ProxyState {
     to: SocketAddr,
     effects: Cell<ProxyEffects>,
-    /// There and back; anew with every bandwidth.
+    /// One link per direction. Replaced whenever the bandwidth changes.
     links: RefCell<Option<[Rc<Link>; 2]>>,
     timer: DeadlineTimer,
     random: RefCell<SeededRandom>,
@@ -117,17 +117,17 @@ impl ProxyState {
         *self.links.borrow_mut() = effects.bytes_per_second.map(|rate| [Rc::new(Link::new(rate)), Rc::new(Link::new(rate))]);
     }
 
-    /// When a piece that came now may go on.
-    fn due_ns(&self, way: Way, bytes: usize) -> u64 {
+    /// When a piece that arrives now may be forwarded.
+    fn due_ns(&self, direction: ProxyDirection, bytes: usize) -> u64 {
         let now_ns = now_ns();
-        let delay_ns = if way == Way::There { self.effects.get().delay_ns } else { 0 };
-        let sent_ns = self.links.borrow().as_ref().map_or(now_ns, |links| links[way as usize].send(bytes, now_ns));
+        let delay_ns = if direction == ProxyDirection::There { self.effects.get().delay_ns } else { 0 };
+        let sent_ns = self.links.borrow().as_ref().map_or(now_ns, |links| links[direction as usize].send(bytes, now_ns));
         sent_ns.saturating_add(delay_ns)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ProxyDirection {
     There,
     Back,
 }
@@ -167,21 +167,21 @@ fn run(
             state.set(effects);
         }
     });
-    // What is left of the tasks is dropped, and with it their connections.
+    // The remaining tasks are dropped, and their connections with them.
 }
 
-/// Takes connections, for ever.
+/// Accepts connections forever.
 async fn take(listener: TcpListener, state: Rc<ProxyState>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::task::spawn_local(connect(stream, Rc::clone(&state)))),
-            // Out of descriptors, usually: give the others a chance to close.
+            // Usually out of descriptors: let other connections close first.
             Err(_) => state.timer.sleep_until(now_ns() + 10_000_000).await,
         }
     }
 }
 
-/// Problems of one connection concern nobody else: both of its ends see them.
+/// Problems of one connection affect only its two ends.
 async fn connect(from: TcpStream, state: Rc<ProxyState>) {
     let Ok(to) = TcpStream::connect(state.to).await else { return reset(&from) };
     // Without it, an answer would wait for an acknowledgement.
@@ -193,7 +193,7 @@ async fn connect(from: TcpStream, state: Rc<ProxyState>) {
         return reset(&from);
     }
     let ((from_read, from_write), (to_read, to_write)) = (from.into_split(), to.into_split());
-    tokio::join!(pass(Way::There, from_read, to_write, &state), pass(Way::Back, to_read, from_write, &state));
+    tokio::join!(pass(ProxyDirection::There, from_read, to_write, &state), pass(ProxyDirection::Back, to_read, from_write, &state));
 }
 
 /// Closing sends RST.
@@ -201,15 +201,15 @@ fn reset(stream: &TcpStream) {
     let _ = rustix::net::sockopt::set_socket_linger(stream, Some(std::time::Duration::ZERO));
 }
 
-/// Passes one direction on until its end, which is passed on, too.
-async fn pass(way: Way, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: &ProxyState) {
+/// Forwards one direction until its end, and forwards the end too.
+async fn pass(direction: ProxyDirection, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: &ProxyState) {
     let (queue, mut due) = mpsc::channel::<(u64, Vec<u8>)>(PIECES_MAX);
     let read = async move {
         loop {
             let mut piece = Vec::with_capacity(PIECE);
             match from.read_buf(&mut piece).await {
                 Ok(count) if count > 0 => {
-                    if queue.send((state.due_ns(way, count), piece)).await.is_err() {
+                    if queue.send((state.due_ns(direction, count), piece)).await.is_err() {
                         return;
                     }
                 }

@@ -1,4 +1,4 @@
-//! Seeded draws. The same seed gives the same sequence on every machine.
+//! Seeded draws. The same seed yields the same sequence on every machine.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};

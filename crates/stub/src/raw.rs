@@ -1,7 +1,7 @@
-//! Scripted TCP servers: byte-exact responses with pauses, and every way of ending a connection.
+//! Scripted TCP servers: byte-exact responses with pauses, and every kind of connection end.
 //!
-//! For tests of what a client does with bytes that no proper server sends. Read [`RawStep`]. Each connection runs a script; the first
-//! connection the first, and so on; the last script serves all that come later.
+//! For tests of how a client handles bytes that no correct server sends. Read [`RawStep`]. The first connection runs the first script, the
+//! second the second, and so on. The last script serves all later connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,23 +15,23 @@ use tokio::sync::oneshot;
 
 use crate::StubError;
 
-/// Received bytes kept per connection; what comes after is read and forgotten.
+/// Received bytes stored per connection. Later bytes are read and discarded.
 const RECEIVED_MAX: usize = 1 << 20;
-/// Connections whose bytes are kept.
+/// Connections whose bytes are stored.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// One thing a scripted connection does. A script's end closes the connection (FIN).
+/// One step of a scripted connection. The end of the script closes the connection (FIN).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RawStep {
-    /// Reads until these bytes have come since the last read step.
+    /// Reads until these bytes have arrived since the last read step.
     ReadUntil(Vec<u8>),
     /// Reads this many bytes.
     Read(usize),
     Send(Vec<u8>),
-    /// Sends one byte at a time, each in a segment of its own, with a pause after each.
+    /// Sends one byte at a time, each in its own segment, with a pause after each.
     Trickle(Vec<u8>, Duration),
     Pause(Duration),
-    /// Closes the sending side and goes on reading.
+    /// Closes the sending side and continues to read.
     HalfClose,
     /// Reads until the client closes.
     ReadToEnd,
@@ -50,7 +50,7 @@ impl RawStep {
     }
 }
 
-/// A scripted server on a thread of its own. Dropping it closes every connection.
+/// A scripted server on its own thread. Dropping it closes every connection.
 #[derive(Debug)]
 pub struct RawServer {
     address: SocketAddr,
@@ -63,7 +63,7 @@ impl RawServer {
     /// Listens on 127.0.0.1 on any free port.
     ///
     /// # Errors
-    /// When there is no script, or the thread or socket cannot be made.
+    /// There is no script, or the thread or socket cannot be created.
     pub fn start(scripts: Vec<Vec<RawStep>>) -> Result<Self, StubError> {
         if scripts.is_empty() {
             return Err(StubError::NoScript);
@@ -103,12 +103,12 @@ impl RawServer {
         self.address
     }
 
-    /// `http://127.0.0.1:PORT` and this path.
+    /// `http://127.0.0.1:PORT` followed by this path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// What each connection has sent so far, in the order of accepting.
+    /// The bytes that each connection has sent so far, in the order of accepting.
     pub fn received(&self) -> Vec<Vec<u8>> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -131,7 +131,7 @@ async fn accept(listener: std::net::TcpListener, scripts: Vec<Vec<RawStep>>, rec
         let script = scripts[usize::min(number, scripts.len() - 1)].clone();
         received.lock().unwrap_or_else(PoisonError::into_inner).resize((number + 1).min(CONNECTIONS_MAX), Vec::new());
         let received = Arc::clone(&received);
-        // A script ends early when its client has gone; that is the client's business.
+        // A script ends early when its client has left.
         tokio::spawn(async move { drop(Conversation { stream, number, received, unread: Vec::new() }.run(script).await) });
     }
     Ok(())
@@ -141,7 +141,7 @@ struct Conversation {
     stream: TcpStream,
     number: usize,
     received: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// Came in beyond what the last read step asked for.
+    /// Bytes received beyond the end of the last read step.
     unread: Vec<u8>,
 }
 
@@ -175,13 +175,13 @@ impl Conversation {
                 RawStep::Reset => return self.stream.set_zero_linger(),
             }
         }
-        // With unread bytes in the socket, closing would send RST; a script that wants that says Reset.
+        // With unread bytes in the socket, closing would send RST. A script that wants RST uses `Reset`.
         self.stream.shutdown().await?;
         while self.receive().await.is_ok() {}
         Ok(())
     }
 
-    /// Reads once; an error at the end of the stream.
+    /// Reads once. Returns an error at the end of the stream.
     async fn receive(&mut self) -> io::Result<()> {
         let mut buffer = [0; 8192];
         let count = self.stream.read(&mut buffer).await?;

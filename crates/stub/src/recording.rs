@@ -1,4 +1,4 @@
-//! What a server saw, in bounded memory: bins over time, counts and sums. Read [`Recording`].
+//! What a server received, in bounded memory: bins over time, counts and sums. Read [`Recording`].
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use serde::Serialize;
 use crate::GRPC_STATUSES;
 use crate::seconds::{CallEnding, SecondCounts, Seconds};
 
-/// Bins kept; when they are full, neighbours are merged and the bin width doubles, so that any run fits.
+/// Maximum number of bins. When they are full, neighbours are merged and the bin width doubles, so that any run fits.
 const BINS_MAX: usize = 4096;
-/// Width at the start. Nanoseconds.
+/// Initial width. Nanoseconds.
 const BIN_NS: u64 = 100_000_000;
 
-/// Statuses of gRPC are counted as their codes from here on, those of HTTP as they are.
+/// Statuses of gRPC are counted as their codes plus this number, those of HTTP unchanged.
 pub(crate) const GRPC_STATUS_BASE: u16 = 1000;
 /// TCP has no statuses.
 pub(crate) const TCP_ANSWERED: u16 = 1;
 pub(crate) const TCP_CLOSED: u16 = 2;
 
-/// What a server saw since it started. Times in nanoseconds.
+/// What a server received since it started. Times in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Recording {
     /// CLOCK_MONOTONIC of the first bin's start, which is the server's start.
@@ -30,17 +30,17 @@ pub struct Recording {
     pub unmatched: u64,
     pub connections: u64,
     pub connections_open: u64,
-    /// Requests being served now, and the most there ever were at once.
+    /// Requests being served now, and their maximum so far.
     pub in_flight: u64,
     pub in_flight_max: u64,
 }
 
-/// One stretch of time.
+/// One interval of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bin {
     pub arrivals: u64,
     pub departures: u64,
-    /// Requests in flight, integrated over the bin: divided by the width it is the mean. Request-nanoseconds.
+    /// Requests in flight, integrated over the bin. Divided by the width it is their mean. Request-nanoseconds.
     pub in_flight_ns: u64,
     pub in_flight_max: u64,
 }
@@ -49,15 +49,16 @@ pub struct Bin {
 pub struct RouteCounts {
     pub route: String,
     pub requests: u64,
-    /// Responses by status; resets count as 0, TCP's answers as 1 and closed connections as 2, codes of gRPC from 1000 on. See [`RouteCounts::endings`].
+    /// Responses by status. Resets count as 0, TCP answers as 1, closed TCP connections as 2, and gRPC codes from 1000 on. See
+    /// [`RouteCounts::endings`].
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests whose client went away before the response.
+    /// Requests whose client left before the response.
     pub abandoned: u64,
     pub body_bytes: u64,
     /// Over `requests - 1` gaps between arrivals.
     pub gap_sum_ns: f64,
     pub gap_square_sum: f64,
-    /// Time from arrival to response, summed over the requests that got one.
+    /// Time from arrival to response, summed over the answered requests.
     pub served_ns: f64,
     pub in_flight: u64,
     pub in_flight_max: u64,
@@ -78,7 +79,7 @@ impl RouteCounts {
         self.statuses.values().sum()
     }
 
-    /// How its requests ended, by status, in words: `12 × 200`, `3 × UNAVAILABLE`, `1 reset`.
+    /// How its requests ended, by status: `12 × 200`, `3 × UNAVAILABLE`, `1 reset`.
     pub fn endings(&self) -> impl Iterator<Item = String> {
         self.statuses.iter().map(|(status, count)| {
             let times = loadstone_units::counted(*count, "time");
@@ -96,11 +97,11 @@ impl RouteCounts {
     }
 }
 
-/// Writes a [`Recording`] as things happen.
+/// Updates a [`Recording`] as events happen.
 #[derive(Debug)]
 pub(crate) struct CallRecorder {
     recording: Recording,
-    /// Up to where `in_flight` has been integrated.
+    /// The instant up to which `in_flight` has been integrated.
     integrated_ns: u64,
     seconds: Seconds,
 }
@@ -123,7 +124,7 @@ impl CallRecorder {
         self.seconds.take(now_ns)
     }
 
-    /// How a call ended; beside [`CallRecorder::departed`].
+    /// How a call ended. Called in addition to [`CallRecorder::departed`].
     pub(crate) fn ended(&mut self, now_ns: u64, ending: CallEnding, held_ns: u64) {
         self.seconds.ended(now_ns, ending, held_ns);
     }
@@ -141,7 +142,7 @@ impl CallRecorder {
         self.recording.unmatched += 1;
     }
 
-    /// Counts an arrival; returns how many that route had before.
+    /// Counts an arrival. Returns how many the route had before.
     pub(crate) fn arrived(&mut self, route: usize, now_ns: u64, body_bytes: usize) -> u64 {
         self.integrate(now_ns);
         self.recording.in_flight += 1;
@@ -165,7 +166,7 @@ impl CallRecorder {
         counts.requests - 1
     }
 
-    /// `status` is `None` when the client went away first.
+    /// `status` is `None` when the client left first.
     pub(crate) fn departed(&mut self, route: usize, arrived_ns: u64, now_ns: u64, status: Option<u16>) {
         self.integrate(now_ns);
         self.recording.in_flight -= 1;
@@ -187,7 +188,7 @@ impl CallRecorder {
         self.recording.clone()
     }
 
-    /// Widens the bins until this instant has one within the bound.
+    /// Widens the bins until this instant has a bin within the limit.
     fn fit(&mut self, now_ns: u64) {
         while now_ns.saturating_sub(self.recording.started_ns) / self.recording.bin_ns >= BINS_MAX as u64 {
             self.widen();
@@ -218,7 +219,7 @@ impl CallRecorder {
         self.recording.bins = merged.collect();
     }
 
-    /// Spreads the present level over every bin since the last change.
+    /// Distributes the present level over every bin since the last change.
     fn integrate(&mut self, now_ns: u64) {
         let level = self.recording.in_flight;
         if level == 0 || now_ns <= self.integrated_ns {
@@ -269,7 +270,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens and however often bins were merged, totals and the time integral are those of the raw events.
+        /// For any sequence of events and merges, totals and the time integral equal those of the raw events.
         #[test]
         fn totals_survive_merging(visits in proptest::collection::vec((0u64..3_000_000_000_000, 0u64..2_000_000_000), 1..60)) {
             let mut events: Vec<_> = visits.iter().flat_map(|(at, stay)| [(*at, 1, *at), (at + stay, 0, *at)]).collect();

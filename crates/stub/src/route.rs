@@ -1,9 +1,9 @@
-//! Which endpoint a request belongs to. Read [`RoutePattern`].
+//! The endpoint of a request. Read [`RoutePattern`].
 
 use crate::BehaviourError;
 
-/// `GET /products/:id`, `* /health`, `POST /files/*`: a method (or `*`), and a path of literal parts, `:name` parts that match one
-/// segment, and at the end `*`, which matches the rest.
+/// `GET /products/:id`, `* /health`, `POST /files/*`: a method (or `*`) and a path. The path has literal parts, `:name` parts that match
+/// one segment, and an optional `*` at the end that matches the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoutePattern {
     text: String,
@@ -42,13 +42,13 @@ impl RoutePattern {
         Ok(Self { text: text.trim().to_owned(), method: method.to_owned(), parts })
     }
 
-    /// A method of gRPC: `package.Service/Method`.
+    /// A gRPC method: `package.Service/Method`.
     pub(crate) fn of_method(name: &str) -> Self {
         let parts = name.split('/').map(|part| RouteSegment::Literal(part.to_owned())).collect();
         Self { text: name.to_owned(), method: "POST".to_owned(), parts }
     }
 
-    /// Whatever comes over TCP.
+    /// Any TCP request.
     pub(crate) fn any() -> Self {
         Self { text: "TCP".to_owned(), method: "*".to_owned(), parts: vec![RouteSegment::Rest] }
     }
@@ -83,7 +83,7 @@ fn percent_decoded(segment: &str) -> String {
     if !segment.contains('%') {
         return segment.to_owned();
     }
-    // A form decoder also turns `+` into a space, which a path does not.
+    // A form decoder also turns `+` into a space, which is wrong for a path.
     let escaped = segment.replace('+', "%2B");
     url::form_urlencoded::parse(format!("v={escaped}").as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_route() {
+    fn invalid_routes_are_rejected() {
         for text in ["", "GET", "/x", "get /x", "GET x", "GET /*/x"] {
             assert!(RoutePattern::parse(text).unwrap_err().to_string().contains("is not a route"), "{text}");
         }

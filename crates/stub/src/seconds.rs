@@ -1,11 +1,11 @@
-//! Counts of each second, for whoever takes them while the server runs. Read [`SecondCounts`].
+//! Counts per second, which a caller takes while the server runs. Read [`SecondCounts`].
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Seconds that are kept when nobody takes them.
+/// Maximum number of seconds that wait to be taken.
 const SECONDS_MAX: usize = 600;
 
 /// How a call ended.
@@ -15,11 +15,11 @@ pub(crate) enum CallEnding {
     /// By a limit.
     Rejected,
     Faulted,
-    /// Its client went away first.
+    /// Its client left first.
     Abandoned,
 }
 
-/// What one second saw.
+/// The counts of one second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct SecondCounts {
     /// Seconds from the origin to its start.
@@ -33,16 +33,16 @@ pub struct SecondCounts {
     pub rejected: u64,
     pub faulted: u64,
     pub abandoned: u64,
-    /// Delays of the answered and the faulted. Nanoseconds.
+    /// Total delay of the answered and the faulted calls. Nanoseconds.
     pub held_ns: u64,
 }
 
-/// Seconds from an origin on. Until that is given, nothing is counted.
+/// Seconds from an origin on. Nothing is counted before the origin is set.
 #[derive(Debug, Default)]
 pub(crate) struct Seconds {
     origin_ns: Option<u64>,
-    kept: VecDeque<SecondCounts>,
-    /// Up to where the level has been integrated.
+    seconds: VecDeque<SecondCounts>,
+    /// The instant up to which the level has been integrated.
     integrated_ns: u64,
     level: u64,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Seconds {
 impl Seconds {
     /// `level`: calls in the server now.
     pub(crate) fn begin(&mut self, origin_ns: u64, now_ns: u64, level: u64) {
-        *self = Self { origin_ns: Some(origin_ns), kept: VecDeque::new(), integrated_ns: now_ns.max(origin_ns), level };
+        *self = Self { origin_ns: Some(origin_ns), seconds: VecDeque::new(), integrated_ns: now_ns.max(origin_ns), level };
     }
 
     /// The level changes now.
@@ -81,29 +81,29 @@ impl Seconds {
         }
     }
 
-    /// The seconds that are over.
+    /// The seconds that have ended.
     pub(crate) fn take(&mut self, now_ns: u64) -> Vec<SecondCounts> {
         self.integrate(now_ns);
         let Some(origin_ns) = self.origin_ns else { return Vec::new() };
         let present = now_ns.saturating_sub(origin_ns) / SECOND_NS;
-        let over = self.kept.iter().take_while(|second| second.number < present).count();
-        self.kept.drain(..over).collect()
+        let over = self.seconds.iter().take_while(|second| second.number < present).count();
+        self.seconds.drain(..over).collect()
     }
 
-    /// The second of this instant; those between it and the last one seen are made as well.
+    /// The second of this instant. Seconds between it and the last one are added as well.
     fn at(&mut self, now_ns: u64) -> Option<&mut SecondCounts> {
         let number = now_ns.checked_sub(self.origin_ns?)? / SECOND_NS;
         let level = self.level;
-        let next = self.kept.back().map_or(number, |last| last.number + 1);
+        let next = self.seconds.back().map_or(number, |last| last.number + 1);
         for number in next.max((number + 1).saturating_sub(SECONDS_MAX as u64))..=number {
-            self.kept.push_back(SecondCounts { number, in_flight_max: level, ..SecondCounts::default() });
+            self.seconds.push_back(SecondCounts { number, in_flight_max: level, ..SecondCounts::default() });
         }
-        while self.kept.len() > SECONDS_MAX {
-            self.kept.pop_front();
+        while self.seconds.len() > SECONDS_MAX {
+            self.seconds.pop_front();
         }
-        // An instant before the last second is a clock read a moment earlier: it belongs to the seconds that are there.
-        let back = self.kept.iter().rposition(|second| second.number <= number)?;
-        self.kept.get_mut(back)
+        // An instant before the last second comes from a clock that was read a moment earlier. It counts in the existing seconds.
+        let back = self.seconds.iter().rposition(|second| second.number <= number)?;
+        self.seconds.get_mut(back)
     }
 
     fn integrate(&mut self, now_ns: u64) {
@@ -142,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_bounded() {
+    fn seconds_that_nobody_takes_are_bounded() {
         let mut seconds = Seconds::default();
         seconds.begin(0, 0, 0);
         seconds.level(10_000 * SECOND_NS, 1);
-        assert!(seconds.kept.len() <= SECONDS_MAX);
+        assert!(seconds.seconds.len() <= SECONDS_MAX);
         assert_eq!(seconds.take(10_001 * SECOND_NS).last().unwrap().number, 10_000);
     }
 }

@@ -1,4 +1,4 @@
-//! From a request's head to a response of HTTP: route, `visit`, body, in that order. Read [`serve`].
+//! From a request's head to an HTTP response: route, `visit`, body, in that order. Read [`serve`].
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,12 +13,12 @@ use crate::behaviour::ContentEncoding;
 use crate::body::{OutgoingBody, Reset};
 use crate::clock::now_ns;
 use crate::endpoint::{Endpoint, PreparedBody, gzip, header_map, mark_gzip, plain_text};
-use crate::exchange::{Answer, Held, REQUEST_BODY_MAX, request_value};
+use crate::exchange::{Answer, ExchangeGuards, REQUEST_BODY_MAX, request_value};
 use crate::grpc;
 use crate::visit::{ArrivedRequest, Decision, DueRequest, ServerState, pass};
 use crate::{Reply, StubRequest};
 
-/// Serves one request. `reset` tells the socket to close with a reset.
+/// Serves one request. `reset` makes the socket close with a reset.
 pub(crate) async fn serve(state: Rc<ServerState>, request: HttpRequest<Incoming>, reset: Rc<Cell<bool>>) -> Result<Answer, Reset> {
     let at_ns = now_ns();
     let held = state.held.enter();
@@ -42,7 +42,7 @@ pub(crate) async fn serve(state: Rc<ServerState>, request: HttpRequest<Incoming>
     let arrival = ArrivedRequest { at_ns, bytes: body.len(), held };
     let DueRequest { visit, permit, decision } =
         pass(&state, index, arrival, |moments| request_value(&head, parameters, body, moments)).await;
-    let plain = |status: u16, headers: HeaderMap, held: Held| Ok(finish(&state, status, headers, Bytes::new(), None, held));
+    let plain = |status: u16, headers: HeaderMap, held: ExchangeGuards| Ok(finish(&state, status, headers, Bytes::new(), None, held));
     match decision {
         Decision::Rejected { status, retry_after_s } => {
             let after = retry_after_s.map(|seconds| (RETRY_AFTER, HeaderValue::from(seconds)));
@@ -106,7 +106,7 @@ fn content(
     (response.status, headers, response.body)
 }
 
-fn finish(state: &ServerState, status: u16, headers: HeaderMap, bytes: Bytes, endpoint: Option<&Endpoint>, held: Held) -> Answer {
+fn finish(state: &ServerState, status: u16, headers: HeaderMap, bytes: Bytes, endpoint: Option<&Endpoint>, held: ExchangeGuards) -> Answer {
     let (pace, link) = endpoint.map_or((None, None), |endpoint| (endpoint.pace, endpoint.link.clone()));
     let mut answer = HttpResponse::new(OutgoingBody::new(bytes, pace, link, &state.timer, held));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,6 +1,6 @@
-//! A server on a thread of its own.
+//! A server on its own thread.
 //!
-//! Read [`Server::builder`] and [`ServerBuilder::start`]. Deliberately absent: what happens to a request, which is `serve`.
+//! Read [`Server::builder`] and [`ServerBuilder::start`]. Deliberately absent: request handling, which is in `serve`.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ use crate::timer::DeadlineTimer;
 use crate::visit::ServerState;
 use crate::{Behaviour, Recording, SecondCounts, SeededRandom, StubError, TcpTalk, TlsOptions, tls};
 
-/// How long answered connections may take to say goodbye.
+/// Time limit for answered connections to close.
 const CLOSING: Duration = Duration::from_millis(200);
 
 /// Collects routes and options; [`ServerBuilder::start`] runs them.
@@ -32,7 +32,7 @@ pub struct ServerBuilder {
     listen: SocketAddr,
     listener: Option<std::net::TcpListener>,
     routes: Vec<(Route, Behaviour)>,
-    /// In place of HTTP.
+    /// Replaces HTTP.
     tcp: Option<TcpTalk>,
     tls: Option<TlsOptions>,
     seed: u64,
@@ -51,7 +51,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Of an endpoint: as it was written, or made already.
+/// An endpoint's route, as written or already parsed.
 #[derive(Debug)]
 enum Route {
     Pattern(String),
@@ -66,13 +66,13 @@ enum ServerOrder {
 }
 
 impl ServerBuilder {
-    /// Where to listen; 127.0.0.1 on any free port unless set.
+    /// The address to listen on. Default: 127.0.0.1 on any free port.
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = address;
         self
     }
 
-    /// An already listening socket, in place of [`ServerBuilder::listen`].
+    /// A socket that already listens, which replaces [`ServerBuilder::listen`].
     pub fn listener(mut self, listener: std::net::TcpListener) -> Self {
         self.listener = Some(listener);
         self
@@ -84,51 +84,51 @@ impl ServerBuilder {
         self
     }
 
-    /// Adds a method of gRPC, `package.Service/Method`, see [`Behaviour::grpc`].
+    /// Adds a gRPC method, `package.Service/Method`, see [`Behaviour::grpc`].
     pub fn grpc_method(mut self, method: &str, behaviour: Behaviour) -> Self {
         self.routes.push((Route::Known(RoutePattern::of_method(method)), behaviour));
         self
     }
 
-    /// Speaks TCP, or TLS, with nothing above it: each request is answered with the behaviour's body. It has no routes then.
+    /// Speaks plain TCP or TLS: each request is answered with the behaviour's body. The server then has no routes.
     pub fn tcp(mut self, talk: TcpTalk, behaviour: Behaviour) -> Self {
         self.tcp = Some(talk);
         self.routes = vec![(Route::Known(RoutePattern::any()), behaviour)];
         self
     }
 
-    /// Speaks TLS with a certificate made on start.
+    /// Speaks TLS with a certificate that is generated at the start.
     pub fn tls(mut self, options: TlsOptions) -> Self {
         self.tls = Some(options);
         self
     }
 
-    /// Seed of every draw of this server; 1 unless set.
+    /// Seed of every draw of this server. Default: 1.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// How long the server goes on for calls that it holds, once it is to stop, and then again for those that came meanwhile; 200 ms
-    /// unless set.
+    /// After the request to stop: how long the server continues for its open calls, and again for calls that arrive meanwhile. Default: 200
+    /// ms.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
     }
 
-    /// Spends up to this long before each response yielding instead of sleeping: finer timing at the cost of CPU time.
+    /// Yields for up to this time before each response instead of sleeping: more precise timing at the cost of CPU time.
     pub fn spin_ns(mut self, spin_ns: u64) -> Self {
         self.spin_ns = spin_ns;
         self
     }
 
-    /// Never sleeps: no arrival and no response waits for a core to wake up. Costs a core.
+    /// Never sleeps, so no arrival and no response waits for a core to wake up. Uses a whole core.
     pub fn awake(mut self, is_awake: bool) -> Self {
         self.is_awake = is_awake;
         self
     }
 
-    /// What [`crate::Call::server`] says.
+    /// The value of [`crate::Call::server`].
     pub fn number(mut self, number: usize) -> Self {
         self.number = number;
         self
@@ -137,7 +137,7 @@ impl ServerBuilder {
     /// Binds and serves.
     ///
     /// # Errors
-    /// When a route or behaviour makes no sense, or the address is not free.
+    /// A route or behaviour is invalid, or the address is not free.
     pub fn start(self) -> Result<Server, StubError> {
         let acceptor = self.tls.as_ref().map(tls::acceptor).transpose()?;
         let (acceptor, certificate_pem) = acceptor.unzip();
@@ -145,7 +145,7 @@ impl ServerBuilder {
         let (report, started) = sync_channel(1);
         let thread = std::thread::Builder::new().name("stub".to_owned());
         let thread = thread.spawn(move || run(self, acceptor, orders, &report)).map_err(StubError::Thread)?;
-        // The thread always reports before it serves; silence means that it panicked.
+        // The thread always reports before it serves. Silence means that it panicked.
         let address = started.recv().unwrap_or_else(|_| Err(StubError::Thread(std::io::Error::other("it ended at once"))))?;
         Ok(Server { address, certificate_pem, control: Some(control), thread: Some(thread) })
     }
@@ -171,13 +171,14 @@ impl Server {
         self.address
     }
 
-    /// Begins to stop. It serves on until it holds no call, at most for the drain time: whoever waits for an answer may need another one
-    /// soon. Then it takes nothing new, and what it still holds has the drain time again. Calls that are never answered are not waited for.
+    /// Begins to stop. The server continues until it holds no call, for at most the drain time, because a waiting caller may soon need
+    /// another answer. Then it accepts nothing new, and its open calls have the drain time again. Calls that are never answered do not
+    /// delay it further.
     pub fn stop(&mut self) {
         self.control = None;
     }
 
-    /// The server's URL with this path, which starts with a slash.
+    /// The server's URL followed by this path, which starts with a slash.
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.certificate_pem.is_some() { "https" } else { "http" };
         format!("{scheme}://{}{path}", self.address)
@@ -188,8 +189,8 @@ impl Server {
         self.certificate_pem.as_deref()
     }
 
-    /// What the server has seen so far. Blocks until its thread answers; do not call it from a task on a runtime's thread that
-    /// must not block.
+    /// What the server has received so far. Blocks until its thread answers. Do not call it from a task on a runtime thread that must not
+    /// block.
     pub fn recording(&self) -> Recording {
         let (reply, recording) = sync_channel(1);
         let asked = self.control.as_ref().is_some_and(|control| control.blocking_send(ServerOrder::Read(reply)).is_ok());
@@ -226,7 +227,7 @@ fn run(
     orders: mpsc::Receiver<ServerOrder>,
     report: &SyncSender<Result<SocketAddr, StubError>>,
 ) {
-    // With a spin, the descriptor queue is looked at after every task, so that a spinning timer delays no arrival.
+    // With a spin, the descriptor queue is polled after every task, so that a spinning timer delays no arrival.
     let spins = builder.spin_ns > 0 || builder.is_awake;
     let event_interval = if spins { 1 } else { 61 };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().event_interval(event_interval).build();
@@ -282,7 +283,7 @@ fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<ServerState>, Socke
         let socket = if builder.listen.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         socket.set_reuseaddr(true)?;
         socket.bind(builder.listen)?;
-        // Deep enough for a load that opens thousands of connections at once.
+        // Long enough for a load that opens thousands of connections at once.
         let listener = socket.listen(16_384)?;
         let address = listener.local_addr()?;
         Ok((listener, address))
@@ -291,7 +292,7 @@ fn set_up(builder: ServerBuilder) -> Result<(TcpListener, Rc<ServerState>, Socke
     Ok((listener, state, address))
 }
 
-/// Serves until nobody can give orders any more, then stops as [`Server::stop`] says.
+/// Serves until no sender of commands is left, then stops as [`Server::stop`] describes.
 async fn serve_until_dropped(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
@@ -321,7 +322,7 @@ async fn serve_until_dropped(
     driver.abort();
 }
 
-/// Where connections come in.
+/// The source of connections.
 struct Intake {
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
@@ -330,7 +331,7 @@ struct Intake {
 }
 
 impl Intake {
-    /// Takes connections, for ever.
+    /// Accepts connections forever.
     async fn take(&self) {
         loop {
             match self.listener.accept().await {
@@ -342,14 +343,14 @@ impl Intake {
                         state.recorder.borrow_mut().disconnected();
                     });
                 }
-                // Out of descriptors, usually: give the others a chance to close.
+                // Usually out of descriptors: let other connections close first.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         }
     }
 }
 
-/// Carries orders out until none can come any more.
+/// Executes commands until no sender of commands is left.
 async fn obey(mut orders: mpsc::Receiver<ServerOrder>, state: &ServerState) {
     while let Some(order) = orders.recv().await {
         match order {

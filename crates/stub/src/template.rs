@@ -30,7 +30,7 @@ enum TemplatePiece {
 
 impl BodyTemplate {
     /// # Errors
-    /// Names the hole that is unknown or unclosed.
+    /// Names the placeholder that is unknown or unclosed.
     pub(crate) fn parse(text: &str) -> Result<Self, BehaviourError> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn fills_every_kind_of_hole() {
+    fn every_kind_of_placeholder_is_filled() {
         let text = "{{method}} {{path}} {{parameter.id}} {{query.q}} {{ header.X-Run }} {{json.items.0.sku}} {{json.items.0.count}} \
                     {{sequence}}|{{json.none}}|";
         let filled = BodyTemplate::parse(text).unwrap().fill(&request(), &mut SeededRandom::from_seed(1));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_the_problem() {
         assert!(BodyTemplate::parse("{{nonsense}}").unwrap_err().to_string().contains("nonsense"));
         assert!(BodyTemplate::parse("a {{path").unwrap_err().to_string().contains("without a closing }}"));
     }

@@ -1,8 +1,8 @@
 //! A timer queue on a timerfd, for one thread.
 //!
-//! The runtime's own timers round up to a millisecond; a simulated endpoint must not add that to the delay it simulates.
-//! One timerfd is armed for the earliest deadline. With a spin time it is armed that much earlier, and the rest is spent
-//! yielding, so that requests are still read meanwhile.
+//! The runtime's timers round up to a millisecond. A simulated endpoint must not add that to the delay it simulates. One timerfd is armed
+//! for the earliest deadline. With a spin time it is armed that much earlier, and the rest is spent yielding, so that requests are still
+//! read meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::{Ordering, Reverse};
@@ -20,7 +20,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::clock::now_ns;
 
-/// Cheap to clone; every clone is the same queue. [`DeadlineTimer::sleep_until`] waits, [`DeadlineTimer::drive`] wakes.
+/// Cheap to clone; all clones share one queue. [`DeadlineTimer::sleep_until`] waits, [`DeadlineTimer::drive`] wakes.
 #[derive(Clone)]
 pub(crate) struct DeadlineTimer {
     inner: Rc<TimerState>,
@@ -29,7 +29,7 @@ pub(crate) struct DeadlineTimer {
 struct TimerState {
     fd: AsyncFd<OwnedFd>,
     heap: RefCell<BinaryHeap<Reverse<Deadline>>>,
-    /// What the timerfd is set to; `u64::MAX` when it is idle.
+    /// The timerfd's deadline. `u64::MAX` when it is idle.
     armed_ns: Cell<u64>,
     spin_ns: u64,
     sequence: Cell<u64>,
@@ -68,7 +68,7 @@ impl DeadlineTimer {
     /// Must be called inside the runtime that will run [`DeadlineTimer::drive`].
     pub(crate) fn new(spin_ns: u64) -> io::Result<Self> {
         let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        // SAFETY: an `OwnedFd` gives the same descriptor for as long as it lives, and nobody else closes it.
+        // SAFETY: an `OwnedFd` keeps the same descriptor for as long as it lives, and no other code closes it.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
         let inner = TimerState {
             fd: fd.map_err(io::Error::from)?,
@@ -80,7 +80,7 @@ impl DeadlineTimer {
         Ok(Self { inner: Rc::new(inner) })
     }
 
-    /// Completes at `at_ns` (CLOCK_MONOTONIC), in the order of deadlines; at once when that has passed.
+    /// Completes at `at_ns` (CLOCK_MONOTONIC), in the order of deadlines. Completes at once when that has passed.
     pub(crate) async fn sleep_until(&self, at_ns: u64) {
         if at_ns <= now_ns() {
             return;
@@ -101,12 +101,12 @@ impl DeadlineTimer {
         self.inner.armed_ns.set(wake_ns);
         let value = Timespec { tv_sec: (wake_ns / 1_000_000_000) as i64, tv_nsec: (wake_ns % 1_000_000_000) as i64 };
         let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        // Setting an absolute time on a descriptor we own can only fail on a malformed value.
+        // Setting an absolute time on an open timerfd can fail only on a malformed value.
         let set = rustix::time::timerfd_settime(self.inner.fd.get_ref(), TimerfdTimerFlags::ABSTIME, &spec);
         debug_assert!(set.is_ok(), "{set:?}");
     }
 
-    /// Wakes sleepers forever. Run it as a task of its own.
+    /// Wakes sleepers forever. Run it as a separate task.
     pub(crate) async fn drive(self) {
         loop {
             let now = now_ns();

@@ -1,4 +1,4 @@
-//! Certificates: of the user's own, or signed by the server itself.
+//! Certificates: supplied by the user, or generated and signed by the server.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::StubError;
 
-/// A certificate for these names, made when the server starts, or one that is given.
+/// A certificate for these names, generated when the server starts, or one that the user supplies.
 #[derive(Debug, Clone)]
 pub struct TlsOptions {
     pub own: Option<OwnCertificate>,
@@ -34,7 +34,7 @@ impl std::fmt::Debug for OwnCertificate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertificateState {
     Valid,
-    /// Ended in 2001, for tests of what a client says about it.
+    /// Expired in 2001, for tests of how a client reports it.
     Expired,
 }
 
@@ -74,16 +74,16 @@ impl OwnCertificate {
     }
 }
 
-/// Made and signed here.
+/// Generated and signed here.
 fn signed(options: &TlsOptions) -> Result<Identity, StubError> {
     let mut params =
-        CertificateParams::new(options.names.clone()).map_err(|problem| wrong("make a certificate for these names", &problem))?;
+        CertificateParams::new(options.names.clone()).map_err(|problem| wrong("create a certificate for these names", &problem))?;
     if options.state == CertificateState::Expired {
         params.not_before = date_time_ymd(2000, 1, 1);
         params.not_after = date_time_ymd(2001, 1, 1);
     }
-    let made = KeyPair::generate().and_then(|key| params.self_signed(&key).map(|certificate| (certificate, key)));
-    let (certificate, key) = made.map_err(|problem| wrong("sign a certificate", &problem))?;
+    let generated = KeyPair::generate().and_then(|key| params.self_signed(&key).map(|certificate| (certificate, key)));
+    let (certificate, key) = generated.map_err(|problem| wrong("sign a certificate", &problem))?;
     let private = PrivateKeyDer::try_from(key.serialize_der()).map_err(|problem| wrong("use the generated key", &problem))?;
     Ok((vec![certificate.der().clone()], private, certificate.pem()))
 }

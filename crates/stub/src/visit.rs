@@ -1,6 +1,6 @@
-//! A request's way past its endpoint, whatever it speaks: limits, fault, function, wait, in that order. Read [`pass`].
+//! The steps of a request through its endpoint, for every protocol: limits, fault, function, wait, in that order. Read [`pass`].
 //!
-//! Deliberately absent: reading requests and writing answers, which are `serve`'s, `grpc`'s and `tcp`'s.
+//! Deliberately absent: reading requests and writing answers, which `serve`, `grpc` and `tcp` do.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::seconds::CallEnding;
 use crate::timer::DeadlineTimer;
 use crate::{Fault, Reply, SeededRandom, StubRequest, TcpTalk};
 
-/// What the connections of one server share. Single-threaded.
+/// State that the connections of one server share. Single-threaded.
 pub(crate) struct ServerState {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) recorder: RefCell<CallRecorder>,
@@ -22,13 +22,13 @@ pub(crate) struct ServerState {
     pub(crate) timer: DeadlineTimer,
     pub(crate) held: Rc<HeldCalls>,
     pub(crate) started_ns: u64,
-    /// Of this server, for whoever receives its calls.
+    /// Of this server, for the receiver of its calls.
     pub(crate) number: usize,
-    /// In place of HTTP.
+    /// Replaces HTTP.
     pub(crate) tcp: Option<TcpTalk>,
 }
 
-/// A request's entry in the recording, closed when its response has left or its client is gone.
+/// A request's entry in the recording. It is closed when its response has been sent or its client has left.
 pub(crate) struct Visit {
     state: Rc<ServerState>,
     route: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Visit {
     status: Cell<Option<u16>>,
     ending: Cell<CallEnding>,
     held_ns: Cell<u64>,
-    /// Its answer is waited for when the server stops.
+    /// The server waits for its answer before it stops.
     held: Cell<Option<HeldCall>>,
 }
 
@@ -56,7 +56,7 @@ impl Visit {
         self.ending.set(CallEnding::Faulted);
     }
 
-    /// Its connection was closed in place of an answer.
+    /// Its connection was closed without an answer.
     pub(crate) fn closed(&self) {
         self.status.set(Some(TCP_CLOSED));
     }
@@ -82,7 +82,7 @@ pub(crate) struct ArrivedRequest {
     pub(crate) held: HeldCall,
 }
 
-/// When a request came and is to be answered, CLOCK_MONOTONIC, and how many its route saw before.
+/// When a request arrived and when it is due, on CLOCK_MONOTONIC, and the number of earlier requests to its route.
 pub(crate) struct Moments {
     pub(crate) arrived_ns: u64,
     pub(crate) due_ns: u64,
@@ -92,29 +92,30 @@ pub(crate) struct Moments {
 /// A request that is due.
 pub(crate) struct DueRequest {
     pub(crate) visit: Visit,
-    /// Its place under the limit on concurrency.
+    /// Its permit of the concurrency limit.
     pub(crate) permit: Option<Permit>,
     pub(crate) decision: Decision,
 }
 
-/// What becomes of a request.
-#[expect(clippy::large_enum_variant, reason = "nearly all are answered, and it is taken apart where it is returned")]
+/// The result of [`pass`].
+#[expect(clippy::large_enum_variant, reason = "nearly all requests are answered, and callers take the value apart at once")]
 pub(crate) enum Decision {
-    /// A limit is reached. Above the rate there is room again after so many seconds.
+    /// A limit rejects the request. Above the rate there is room again after this many seconds.
     Rejected {
         status: u16,
         retry_after_s: Option<u64>,
     },
-    /// It is never answered, by a fault; its visit lasts until its client gives up.
+    /// A fault leaves it without an answer. Its visit lasts until its client gives up.
     Silence,
-    /// By a fault, as are the failed.
+    /// A fault resets it.
     Reset,
     Failed(u16),
-    /// With what a function said; the request is there where somebody reads it.
+    /// With the reply of a function. The request is present if some code reads it.
     Answered(Reply, Option<StubRequest>),
 }
 
-/// Takes a request past an endpoint and returns when it is due, or at once where it is never answered. `request` is called where somebody reads it.
+/// Passes a request through an endpoint and returns when it is due, or at once if it is never answered. `request` is called if some code
+/// reads it.
 pub(crate) async fn pass(
     state: &Rc<ServerState>,
     index: usize,
@@ -137,11 +138,11 @@ pub(crate) async fn pass(
         visit.held.take();
         return DueRequest { visit, permit, decision: Decision::Silence };
     }
-    // A wait begins when the request is served: on arrival, or when its place behind a concurrency limit came free.
+    // A wait begins when the request is served: on arrival, or when it receives its permit of the concurrency limit.
     let begin_ns = if permit.is_some() { now_ns() } else { arrived_ns };
     let until_ns = endpoint.wait.borrow_mut().until_ns(begin_ns, state.started_ns, &mut state.random.borrow_mut());
     let request = endpoint.reads_request().then(|| request(Moments { arrived_ns, due_ns: until_ns, sequence }));
-    // A function elsewhere receives the request on arrival, not when its response is due, and may choose its own wait.
+    // A function on another thread receives the request on arrival, not when its response is due, and may choose its own wait.
     let reply = match (&endpoint.calls, &request) {
         (Some(calls), Some(request)) if fault.is_none() => endpoint.ask(calls, state.number, index, request.clone()).await,
         _ => Reply::default(),
@@ -163,8 +164,8 @@ pub(crate) async fn pass(
     DueRequest { visit, permit, decision }
 }
 
-/// Admits a request past the endpoint's limits, with its place under the limit on concurrency; or gives the status of its rejection, and after how
-/// many seconds there is room.
+/// Admits a request past the endpoint's limits and returns its permit of the concurrency limit. If a limit rejects it, returns the status,
+/// and the seconds until there is room.
 async fn admit(endpoint: &Endpoint, arrived_ns: u64) -> Result<Option<Permit>, (u16, Option<u64>)> {
     if let Some((limit, bucket)) = &endpoint.rate
         && let Err(wait_ns) = bucket.take(arrived_ns)

@@ -1,7 +1,6 @@
-//! How long a response takes.
+//! The time until a response.
 //!
-//! Read [`Wait`], then [`Empirical`] for delays measured elsewhere. Deliberately absent: sleeping; a wait only gives the instant of the
-//! response.
+//! Read [`Wait`], then [`Empirical`] for measured delays. Deliberately absent: sleeping. A wait only yields the instant of the response.
 
 use std::sync::Arc;
 
@@ -14,9 +13,9 @@ pub enum Wait {
     None,
     Drawn(Delay),
     Measured(Empirical),
-    /// One wait after another, each up to an age of the server; the last one stays. Nanoseconds.
+    /// One wait after another, each up to an age of the server. The last one never ends. Nanoseconds.
     Stages(Vec<(u64, Wait)>),
-    /// A queue's rule: from the instant of arrival to that of the response, both in CLOCK_MONOTONIC nanoseconds.
+    /// The rule of a queue: from the instant of arrival to that of the response, both in CLOCK_MONOTONIC nanoseconds.
     Departure(Box<dyn FnMut(u64) -> u64 + Send>),
 }
 
@@ -60,7 +59,7 @@ impl std::fmt::Debug for Wait {
     }
 }
 
-/// Delays as they were measured somewhere: drawn by linear interpolation between the sorted values.
+/// Measured delays. Draws interpolate linearly between the sorted values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Empirical {
     sorted_ns: Arc<[f64]>,
@@ -68,7 +67,7 @@ pub struct Empirical {
 
 impl Empirical {
     /// # Errors
-    /// When there is no value, or one is negative or not a number.
+    /// There is no value, or one is negative or not a number.
     pub fn new(mut values_ns: Vec<f64>) -> Result<Self, BehaviourError> {
         if values_ns.is_empty() {
             return Err(BehaviourError::NoDelays);
@@ -80,8 +79,7 @@ impl Empirical {
         Ok(Self { sorted_ns: values_ns.into() })
     }
 
-    /// One delay per line, in milliseconds; of a line with commas the first field counts, and a first line that is not a number is a
-    /// header.
+    /// One delay per line, in milliseconds. If a line has commas, its first field counts. A first line that is not a number is a header.
     ///
     /// # Errors
     /// Names the line that is not a delay.
@@ -89,7 +87,7 @@ impl Empirical {
         Self::new(Self::values_ms(text)?.into_iter().map(|ms| ms * 1e6).collect())
     }
 
-    /// The delays of such a text. Milliseconds.
+    /// The delays in such a file. Milliseconds.
     pub(crate) fn values_ms(text: &str) -> Result<Vec<f64>, BehaviourError> {
         let mut values = Vec::new();
         for (index, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-// Shares of an axis as places in a picture.
+// Converts shares of an axis to positions in a picture.
 
 export const percent = (share: number): string => `${+(100 * share).toFixed(3)}%`;
 

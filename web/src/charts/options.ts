@@ -1,12 +1,12 @@
-// What a chart of the time axis looks like to uPlot: scales, axes, series, and the hooks that draw marks, heat and
-// highlight. Read `plotOptions` first. Deliberately absent: Svelte, and any state of its own.
+// The uPlot options of a chart on the time axis: scales, axes, series, and the hooks that draw marks, heat and highlight. Read `plotOptions` first.
+// Deliberately absent: Svelte, and any state.
 
 import type uPlot from "uplot";
 import { clock, ticksInUnit } from "../format/unit";
 import { OTHER } from "../data/overlay";
 import { ranges } from "../data/ranges";
+import type { ChartColumn, HeatMap, Panel, Timeline } from "../generated/report";
 import { type ChartMark, type Highlight, type Interval, names } from "../state/page.svelte";
-import type { Column, HeatMap, Panel, Timeline } from "../view";
 import { drawHeat } from "./heat";
 import { colour, faded, INK, type Theme } from "./palette";
 
@@ -15,7 +15,7 @@ export interface ChartSettings {
   theme: Theme;
   width: number;
   height: number;
-  /** Width of the value axis, the same on all charts so that their times line up. */
+  /** Width of the value axis. It is the same on all charts, so that their times align. */
   axisWidth: number;
   logarithmic: boolean;
   /** No time labels, and as few value labels as possible. */
@@ -23,14 +23,14 @@ export interface ChartSettings {
   /** Draw the timeline's heat map behind the lines. */
   heat: boolean;
   hidden: ReadonlySet<string>;
-  /** Read for every redraw, because they change without the chart being rebuilt. */
+  /** Read on every redraw, because they change without a new chart. */
   now: () => { highlight: Highlight | null; marks: ChartMark[]; visible: Interval; timeline: Timeline };
   onZoom: (from: number, to: number) => void;
   onReset: () => void;
   onCursor: (seconds: number | null) => void;
 }
 
-/** Room for half of the last time label. The overview uses the same. */
+/** Space for half of the last time label. The overview uses the same. */
 const RIGHT = 20;
 
 const OTHER_DASHES = [[1, 3], [6, 3], [10, 3, 2, 3]];
@@ -48,7 +48,7 @@ export function plotOptions(settings: ChartSettings): uPlot.Options {
       y: false,
       points: { size: 7, width: 2 },
       drag: { x: true, y: false, setScale: false },
-      // Only the position is shared; every chart follows the page's zoom by itself.
+      // Only the position is shared; every chart reads the page's zoom itself.
       sync: { key: SYNC, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
       bind: { dblclick: () => () => (settings.onReset(), null) },
     },
@@ -80,7 +80,7 @@ function valueScale(settings: ChartSettings): uPlot.Scale {
     return { distr: 3, log: 10, range: (_, low, high) => (low > 0 && high > 0 ? [low / 1.2, Math.max(high * 1.2, low * 2)] : [0.001, 1]) };
   }
   return {
-    // Times, rates and shares are read against zero; a chart without it exaggerates.
+    // Times, rates and shares are compared with zero. A chart without zero exaggerates.
     range: (_, low, high) => {
       const top = high > 0 ? high * 1.06 : 1;
       return [Math.min(0, low ?? 0), settings.panel.unit === "share" && top > 0.9 ? Math.max(1, top) : top];
@@ -135,7 +135,7 @@ function isDecade(tick: number | null): boolean {
 function rangeBands({ panel, theme }: ChartSettings): uPlot.Band[] {
   return ranges(panel).map(({ of, min, max }) => ({
     series: [max + 1, min + 1] as [number, number],
-    fill: faded(colour((panel.columns[of] as Column).id, of, theme), 0.18),
+    fill: faded(colour((panel.columns[of] as ChartColumn).id, of, theme), 0.18),
   }));
 }
 
@@ -148,7 +148,7 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
     const { highlight } = settings.now();
     return !highlight || !panel.columns.some((column) => names(highlight, column.id)) || names(highlight, id) ? 1 : 0.22;
   };
-  // On top of the heat map, fewer lines say more.
+  // On top of the heat map, fewer lines are easier to read.
   const isLeftOut = settings.heat && !/\/(p50|p95|p99)$/.test(id);
   const isAsked = id.endsWith("/asked");
   const isOther = id.startsWith(OTHER);
@@ -165,7 +165,7 @@ function series(settings: ChartSettings, id: string, index: number): uPlot.Serie
   };
 }
 
-/** Values with a gap on either side, which a line alone would not show. */
+/** Values with a gap on both sides, which a line alone would not show. */
 function alone(values: ArrayLike<number | null | undefined>): number[] {
   const found: number[] = [];
   for (let i = 0; i < values.length; i++) {
@@ -217,7 +217,7 @@ function markColour({ kind }: ChartMark, theme: Theme): string {
   return kind === "warning" || kind === "stopped" ? ink.warning : ink.mark;
 }
 
-/** Which way something changed, at the foot of its line: at the top it would lie under the number of a finding. */
+/** The direction of a change, at the foot of its line: at the top, the number of a finding would cover it. */
 function drawArrow(ctx: CanvasRenderingContext2D, rises: boolean, x: number, bottom: number, theme: Theme): void {
   const half = 4.5 * devicePixelRatio;
   const [tip, base] = rises ? [bottom - 2 * half, bottom] : [bottom, bottom - 2 * half];

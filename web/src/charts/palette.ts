@@ -1,5 +1,5 @@
-// Colours of series, for both themes. They can be told apart with common colour deficiencies: hues after Okabe and Ito,
-// which also differ in lightness. Percentiles are ordered: from cool to warm, as on a map of heights.
+// Colours of series, for both themes. Readers with common colour deficiencies can distinguish them: hues after Okabe and Ito, which also differ in
+// lightness. Percentiles are ordered from cool to warm.
 
 export type Theme = "light" | "dark";
 type ThemePair = readonly [light: string, dark: string];
@@ -43,7 +43,7 @@ export const PHASE_NAMES = ["queue", "dns", "connect", "tls", "wait", "body"] as
 
 /** Colour of a column; `index` is its position in its panel. */
 export function colour(columnId: string, index: number, theme: Theme): string {
-  // The other run of an overlay: one hue for all its lines, told apart by dashes and position.
+  // The other run of an overlay: one hue for all its lines, which differ by dashes and position.
   if (columnId.startsWith("other/")) return theme === "light" ? "#c8502f" : "#f08a6c";
   const pair = NAMED[columnId] ?? (CATEGORIES[index % CATEGORIES.length] as ThemePair);
   return pair[theme === "light" ? 0 : 1];

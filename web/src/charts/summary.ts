@@ -1,8 +1,8 @@
-// A chart in one sentence, for readers who cannot see it.
+// Describes a chart in one sentence, for readers who cannot see it.
 
 import { peak } from "../data/columns";
 import { clock, inUnit } from "../format/unit";
-import type { Panel, Timeline } from "../view";
+import type { Panel, Timeline } from "../generated/report";
 
 export function chartSummary(panel: Panel, timeline: Timeline): string {
   const end = timeline.seconds.at(-1) ?? 0;

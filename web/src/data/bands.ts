@@ -1,28 +1,29 @@
-// Which signals of an observer deserve a chart. An observer may read fifty, most of which say nothing about a given run. Read `sortBand` first.
+// Selects the signals of an observer that get a chart. An observer may read fifty, most of which contribute nothing to a given run. Read `sortBand`
+// first.
 
+import type { Band, Panel } from "../generated/report";
 import { speaksOf } from "./evidence";
-import type { Band, Panel } from "../view";
 
 export interface SortedBand {
-  /** Drawn right away, in the observer's order. */
+  /** Drawn at once, in the observer's order. */
   shown: Panel[];
   /** Drawn on request. */
   more: Panel[];
-  /** Did not change over the run, so their value says it all. */
+  /** Did not change during the run, so that one value describes them. */
   steady: { panel: Panel; value: number }[];
 }
 
-/** Lanes that a band shows before the reader asks for more. */
+/** Number of lanes that a band shows at first. */
 const SHOWN_MAX = 8;
 
-/** The value that a panel had throughout the run; `null` if it changed. */
+/** The constant value of a panel; `null` if it changed during the run. */
 export function constant(panel: Panel): number | null {
   const values = panel.columns.flatMap((column) => column.values.filter((value) => value !== null));
   const [first] = values;
   return first !== undefined && values.every((value) => value === first) ? first : null;
 }
 
-/** `isNamed`: a finding mentions the panel. Such a panel is always shown, and takes precedence. */
+/** `isNamed`: a finding names the panel. Such a panel is always shown, and is first. */
 export function sortBand(panels: readonly Panel[], isNamed: (panel: Panel) => boolean): SortedBand {
   const steady: SortedBand["steady"] = [];
   const lively: Panel[] = [];
@@ -43,7 +44,7 @@ export function metricOf(panel: Panel, observer: string): string {
   return name.startsWith(`${observer}/`) ? name.slice(observer.length + 1) : name;
 }
 
-/** Those that findings rest on come first, then what is closest to the system under test: its processes, its data stores, and the machine last. */
+/** Bands that findings rest on are first, then those closest to the system under test: its processes, its data stores, and finally the machine. */
 export function bandsInOrder(bands: readonly Band[], evidence: readonly string[]): Band[] {
   const isNamed = (band: Band) => band.panels.some((panel) => panel.columns.some((column) => evidence.some((name) => speaksOf(name, column.id))));
   const rank = (band: Band) => (isNamed(band) ? 0 : /^process\b/.test(band.observer) ? 1 : /^(host|generator)\b/.test(band.observer) ? 3 : 2);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChangeRow, ReportView } from "../view";
+import type { ChangeRow, ReportView } from "../generated/report";
 import { changeInWords, changeIsKnown, changesOf } from "./changes";
 
 const base = { at_seconds: 20, at_error_seconds: 1, until_seconds: null, samples_before: 2000, samples_after: 4000 };
@@ -15,7 +15,7 @@ const view = {
   timeline: { panels: [], bands: [{ observer: "process:8080", panels: [memory] }] },
 } as unknown as ReportView;
 
-test("a change reads as what it was before and after, in its own unit", () => {
+test("a change shows the values before and after, in the unit of its metric", () => {
   expect([list, failed, scenario, cpu, rss].map((change) => changeInWords(view, change))).toEqual([
     "List: p50 12.0 ms → 412 ms", "List: failed 0 % → 12.5 % until 1:10", "List: mean 500 ms → 200 ms", "process:8080/cpu: 20.0 % → 98.0 %",
     "process:8080/rss: 1.00 MB → 2.00 MB",
@@ -24,7 +24,7 @@ test("a change reads as what it was before and after, in its own unit", () => {
   expect(changeIsKnown(failed)).toBe("Known from 2,000 samples before and 4,000 after");
 });
 
-test("a picked request has only its own changes, in the order of time", () => {
+test("a selected request has only its own changes, in order of time", () => {
   expect(changesOf(view, "List")).toEqual([failed, list]);
   expect(changesOf(view, "Buy")).toEqual([]);
   expect(changesOf(view, null)).toEqual([failed, list, scenario, cpu]);

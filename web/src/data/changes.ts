@@ -1,11 +1,11 @@
-// What changed at an instant while the load stayed the same: which of it is drawn, and in which words.
+// Changes at an instant while the load was constant: which of them are drawn, and in which words.
 
 import { count, seconds, share } from "../format/number";
 import { clock, inUnit } from "../format/unit";
-import type { ChangeRow, ReportView } from "../view";
+import type { ChangeRow, ReportView } from "../generated/report";
 import { find } from "./columns";
 
-/** Those of one request, by its name; of everything where none is picked. In the order of time. */
+/** The changes of one request, by its name; all changes if none is selected. In order of time. */
 export function changesOf(view: ReportView, request: string | null): ChangeRow[] {
   const shown = view.summary.changes.filter((change) => request === null || (change.of === "request" && change.name === request));
   return shown.toSorted((a, b) => a.at_seconds - b.at_seconds);
@@ -30,7 +30,7 @@ function metric(view: ReportView, { metric, name }: ChangeRow): [what: string, w
   }
 }
 
-/** How well a change is known: `Known to ± 1.00 s, from 2,000 samples before and 4,000 after`. */
+/** The precision of a change: `Known to ± 1.00 s, from 2,000 samples before and 4,000 after`. */
 export function changeIsKnown({ at_error_seconds, samples_before, samples_after }: ChangeRow): string {
   const samples = `from ${count(samples_before)} samples before and ${count(samples_after)} after`;
   return at_error_seconds > 0 ? `Known to ± ${seconds(at_error_seconds)}, ${samples}` : `Known ${samples}`;

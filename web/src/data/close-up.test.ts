@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Panel, Timeline } from "../view";
+import type { Panel, Timeline } from "../generated/report";
 import { closeUpAt } from "./close-up";
 
 const panel = (values: number[]): Panel => ({ id: "rate", title: "", unit: "/s", stacked: false, columns: [{ id: "rate/requests", label: "", values }] });
@@ -8,7 +8,7 @@ const timeline: Timeline = {
   close_ups: [{ from_seconds: 0, panels: [panel([1, 1, 1])] }, { from_seconds: 200, panels: [panel([7, 8, 9, 10])] }],
 };
 
-test("an interval is drawn in seconds where all of them were kept", () => {
+test("an interval is drawn in seconds if all of them were stored", () => {
   const near = closeUpAt(timeline, 201, 204);
   expect([near?.seconds, near?.step_seconds, near?.panels[0]?.columns[0]?.values]).toEqual([[200, 201, 202, 203], 1, [7, 8, 9, 10]]);
   expect(closeUpAt(timeline, 0, 3)?.seconds).toEqual([0, 1, 2]);

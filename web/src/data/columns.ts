@@ -1,13 +1,13 @@
-// Questions about the columns of the timeline: which are empty, which hold an instant, which a finding names.
+// Questions about the columns of the timeline: which are empty, which contain an instant, which a finding names.
 
+import type { ChartColumn, Panel, Timeline } from "../generated/report";
 import { speaksOf } from "./evidence";
-import type { Column, Panel, Timeline } from "../view";
 
 export function isEmpty(panel: Panel): boolean {
   return panel.columns.every((column) => column.values.every((value) => value === null || value === 0));
 }
 
-/** Index of the step that holds an instant. */
+/** Index of the step that contains an instant. */
 export function stepAt(timeline: Timeline, at: number): number {
   const { seconds } = timeline;
   let [low, high] = [0, seconds.length - 1];
@@ -20,7 +20,7 @@ export function stepAt(timeline: Timeline, at: number): number {
 }
 
 export interface FoundColumn {
-  column: Column;
+  column: ChartColumn;
   panel: Panel;
   index: number;
 }
@@ -32,8 +32,8 @@ export function find(timeline: Timeline, names: readonly string[]): FoundColumn[
   return columns.filter(({ column }) => names.some((name) => speaksOf(name, column.id)));
 }
 
-/** The largest value between two instants and when it was. */
-export function peak(timeline: Timeline, column: Column, from: number, to: number): { value: number; at: number } | null {
+/** The largest value between two instants, and its time. */
+export function peak(timeline: Timeline, column: ChartColumn, from: number, to: number): { value: number; at: number } | null {
   let best: { value: number; at: number } | null = null;
   timeline.seconds.forEach((at, step) => {
     const value = column.values[step];
@@ -42,7 +42,7 @@ export function peak(timeline: Timeline, column: Column, from: number, to: numbe
   return best;
 }
 
-/** At most `points` values, each the largest of its stretch, so that no peak is lost. */
+/** At most `points` values. Each is the largest of its part, so that no peak is lost. */
 export function thin(values: readonly (number | null)[], points: number): (number | null)[] {
   const size = Math.max(1, Math.ceil(values.length / points));
   const out: (number | null)[] = [];

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import {
-  barOf, changeOf, type ComparedRow, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf,
-} from "./comparison";
+import type { ComparedRow } from "../generated/report";
+import { barOf, changeOf, intervalOf, metricName, placeOf, rowsWidth, shiftMarks, signed, valueOf, verdictOf, widthNames, widthOf } from "./comparison";
 
 const row = (change: Partial<ComparedRow>): ComparedRow => ({
-  metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, verdict: "worse", ...change,
+  metric: "p95", baseline: 0.02, candidate: 0.0224, change: 1.12, low: 1.083, high: 1.16, p: 0.001, verdict: "worse", ...change,
 });
 
 describe("a comparison", () => {
@@ -18,31 +17,31 @@ describe("a comparison", () => {
     expect(barOf(row({ metric: "failures" }), 1.5)).toBeNull();
   });
 
-  it("is as wide as what changed, and no wider for what cannot be told", () => {
+  it("is as wide as the changes, without the intervals of undetermined rows", () => {
     expect([1, 1.4, 1 / 1.9, 3, 0.11, 5000].map((ratio) => widthOf([1, ratio]))).toEqual([1.5, 1.5, 2, 4, 10, 100]);
     expect(rowsWidth([row({}), row({ change: 2.4, low: 2.1, high: 2.8 })])).toBe(4);
     expect(rowsWidth([row({ verdict: "cannot_tell", change: 1.1, low: 0.1, high: 9 }), row({ metric: "failures", change: 0.9 })])).toBe(1.5);
     expect(widthNames(2)).toEqual(["× ½", "× 2"]);
   });
 
-  it("writes what rounds to nothing without a sign", () => {
+  it("formats a change that rounds to 0 without a sign", () => {
     const tiny = row({ change: 1.000_01, low: 0.999_9, high: 1.000_2 });
     expect([signed(tiny, tiny.change), intervalOf(tiny)]).toEqual(["under 0.01 %", "within ±0.1 %"]);
   });
 
-  it("says changes as the terminal does", () => {
+  it("formats changes like the terminal", () => {
     expect([signed(row({}), 1.12), signed(row({}), 0.85), signed(row({ metric: "failures" }), 0.004)]).toEqual(["+12.0 %", "−15.0 %", "+0.4 points"]);
     expect(verdictOf(row({ verdict: "same" }), 0.03)).toBe("same (±3 %)");
     expect(verdictOf(row({ verdict: "cannot_tell", minutes_needed: 11.2 }), 0.03)).toBe("cannot tell (needs 12 min)");
   });
 
-  it("says that a number is a lower bound", () => {
+  it("marks a lower bound", () => {
     const hangs = row({ baseline: 0.2, candidate: 12, change: 60, low: 41, high: null, at_least: ["candidate"] });
     expect([valueOf(hangs, "baseline"), valueOf(hangs, "candidate"), changeOf(hangs)]).toEqual(["200 ms", "≥ 12.0 s", "≥ +5900 %"]);
     expect(changeOf({ ...hangs, change: 0.1, at_least: ["baseline"] })).toBe("≤ −90.0 %");
   });
 
-  it("shows metrics of the test's own in their units", () => {
+  it("shows custom metrics in their units", () => {
     const own = (metric: ComparedRow["metric"]) => row({ metric, unit: "EUR", verdict: "moved" });
     const shown = [
       valueOf({ ...own("value_p95"), baseline: 14 }, "baseline"),
@@ -54,7 +53,7 @@ describe("a comparison", () => {
     expect(barOf(own("share"), 1.5)).toBeNull();
   });
 
-  it("places quantiles side by side, longer times above", () => {
+  it("places quantiles next to each other, longer times above", () => {
     const marks = shiftMarks([
       { quantile: 0.5, baseline: 1, candidate: 1, low: 0.9, high: 1.1 },
       { quantile: 0.99, baseline: 1, candidate: 1.5, low: null, high: 1.8 },

@@ -1,66 +1,8 @@
-// A comparison of two runs as the server gives it (crates/analysis/src/comparison/model.rs, docs/compare.md), and where its intervals stand.
+// Formats a comparison of two runs (crates/analysis/src/comparison/model.rs, docs/compare.md), and places its intervals.
 
 import { NONE, count, number, rate, seconds, share } from "../format/number";
 import { inUnit } from "../format/unit";
-
-export type RowVerdict = "better" | "worse" | "same" | "moved" | "cannot_tell";
-
-export interface ComparedRow {
-  metric: "rate" | "failures" | "mean" | "p50" | "p90" | "p95" | "p99" | "p999" | "cpu_per_request" | "memory" | "value"
-    | "value_p50" | "value_p95" | "value_p99" | "added_rate" | "share";
-  unit?: string;
-  baseline: number | null;
-  candidate: number | null;
-  /** Whose number is only a lower bound. */
-  at_least?: ("baseline" | "candidate")[];
-  change: number | null;
-  low: number | null;
-  high: number | null;
-  verdict: RowVerdict;
-  minutes_needed?: number;
-  why?: string;
-}
-
-export interface ShiftPoint {
-  quantile: number;
-  baseline: number;
-  candidate: number;
-  low: number | null;
-  high: number | null;
-}
-
-export interface ComparedSubject {
-  kind: "all" | "request" | "group" | "scenario" | "flow" | "target" | "metric" | "signal";
-  name: string;
-  scenario?: string;
-  group?: string;
-  only_in?: "baseline" | "candidate";
-  rows: ComparedRow[];
-  shift?: ShiftPoint[];
-}
-
-export interface ComparedRun {
-  id: string;
-  test: string;
-  started: string;
-  tags: string[];
-  duration_seconds: number;
-  requests: number;
-  grade: string;
-}
-
-export interface RunComparison {
-  baseline: ComparedRun;
-  candidate: ComparedRun;
-  effect: number;
-  false_share: number;
-  verdict: "better" | "worse" | "mixed" | "same" | "cannot_tell" | "not_comparable";
-  headline: string;
-  differences: { what: string; baseline: string; candidate: string; forbids: boolean; meaning: string }[];
-  subjects: ComparedSubject[];
-  findings: { state: "new" | "gone" | "moved" | "same"; rule: string; baseline: string | null; candidate: string | null }[];
-  gates?: { gate: { label: string }; state: "held" | "failed" | "undecided"; detail: string }[];
-}
+import type { ComparedRow, ComparedRun, ComparedSubject, RunComparison, ShiftPoint } from "../generated/report";
 
 const NAMES: Record<string, string> = {
   rate: "throughput", p999: "p99.9", cpu_per_request: "CPU per request", value: "mean", value_p50: "p50", value_p95: "p95", value_p99: "p99",
@@ -70,7 +12,7 @@ const NAMES: Record<string, string> = {
 /** Shares: their change is a difference. */
 const isShare = (row: ComparedRow): boolean => row.metric === "failures" || row.metric === "share";
 
-/** With the word that a test calls its unit, too. */
+/** Includes the unit that a test declares. */
 function withUnit(value: number, unit: string): string {
   const text = inUnit(value, unit);
   return text === number(value) && unit !== "" && unit !== "1" ? `${text} ${unit}` : text;
@@ -78,7 +20,7 @@ function withUnit(value: number, unit: string): string {
 
 export const metricName = (row: ComparedRow): string => NAMES[row.metric] ?? row.metric;
 
-/** `≥ 12.0 s` where no more is known. */
+/** `≥ 12.0 s` if only a lower bound is known. */
 export function valueOf(row: ComparedRow, side: "baseline" | "candidate"): string {
   const value = row[side];
   if (value === null) return NONE;
@@ -94,7 +36,7 @@ function known(row: ComparedRow, value: number): string {
   return seconds(value);
 }
 
-/** `+5.12 %`, `−3.10 %`; of failures in percentage points. `≥ +512 %` and `≤ −31 %` where one side is a lower bound. */
+/** `+5.12 %`, `−3.10 %`; percentage points for failures. `≥ +512 %` and `≤ −31 %` if one side is a lower bound. */
 export function changeOf(row: ComparedRow): string {
   const bound = row.at_least === undefined || row.change === null ? "" : row.at_least.includes("candidate") ? "≥ " : "≤ ";
   return `${bound}${signed(row, row.change)}`;
@@ -105,7 +47,7 @@ export function signed(row: ComparedRow, change: number | null): string {
   const points = isShare(row);
   const part = points ? change : change - 1;
   const size = points ? `${share(Math.abs(part)).replace(" %", "")} points` : share(Math.abs(part));
-  // What is that small has no sign that anyone can read.
+  // A change below the smallest shown share has no readable sign.
   if (size.startsWith("<")) return size.replace("<", "under ");
   return part > 0 ? `+${size}` : part < 0 ? `−${size}` : size;
 }
@@ -116,48 +58,48 @@ export function verdictOf(row: ComparedRow, effect: number): string {
   return row.minutes_needed === undefined ? "cannot tell" : `cannot tell (needs ${seconds(60 * Math.ceil(row.minutes_needed))})`;
 }
 
-/** How far from 1 ratios are drawn, either way: the first that holds them all. */
+/** The axis of ratios extends this far from 1 to each side: the first width that contains them all. */
 const WIDTHS = [1.5, 2, 4, 10, 100] as const;
 
-/** The first width that holds all of these ratios; what is wider than the last stands at its edge. */
+/** The first width that contains all of these ratios. Larger ones are drawn at the edge. */
 export function widthOf(ratios: number[]): number {
   const far = Math.max(1, ...ratios.filter((ratio) => ratio > 0).map((ratio) => Math.max(ratio, 1 / ratio)));
   return WIDTHS.find((width) => far <= width) ?? WIDTHS[WIDTHS.length - 1]!;
 }
 
-/** Of a table: what every row is, and how sure those are that tell something. */
+/** Width for a table: every change, and the intervals of the decided rows. */
 export function rowsWidth(rows: ComparedRow[]): number {
   const drawn = rows.filter((row) => barOf(row, WIDTHS[0]) !== null);
   return widthOf(drawn.flatMap((row) => (row.verdict === "cannot_tell" ? [row.change] : [row.low, row.change, row.high])).filter((ratio) => ratio !== null));
 }
 
-/** The two ends of what is drawn: `× ½`, `× 2`. */
+/** The two ends of the axis: `× ½`, `× 2`. */
 export function widthNames(width: number): [string, string] {
   return [width === 1.5 ? "× ⅔" : width === 2 ? "× ½" : width === 4 ? "× ¼" : `× 1/${width}`, `× ${width}`];
 }
 
-/** On a logarithmic scale; what lies beyond stands at the edge. 0 to 1. */
+/** Position on a logarithmic scale, 0 to 1. A ratio beyond the axis is at the edge. */
 export function placeOf(ratio: number, width: number): number {
   return Math.min(1, Math.max(0, 0.5 + Math.log(ratio) / Math.log(width) / 2));
 }
 
-/** Where the interval of a ratio is drawn; `null`: it has none. An end that the samples do not carry reaches the edge. */
+/** Where the interval of a ratio is drawn; `null` if it has none. An end that the samples cannot determine reaches the edge. */
 export function barOf(row: ComparedRow, width: number): { from: number; to: number; at: number } | null {
   if (isShare(row) || row.change === null || (row.low === null && row.high === null)) return null;
   const place = (ratio: number) => placeOf(ratio, width);
   return { from: row.low === null ? 0 : place(row.low), to: row.high === null ? 1 : place(row.high), at: place(row.change) };
 }
 
-/** Those with rows, the ones with something better or worse first; what repeats the only request is left out. */
+/** Subjects with rows; those that became better or worse are first. Subjects that repeat the only request are left out. */
 export function shownSubjects(comparison: RunComparison): ComparedSubject[] {
   const single = comparison.subjects.filter((subject) => subject.kind === "request").length === 1;
   const repeats = (subject: ComparedSubject) => single && (subject.kind === "all" || subject.kind === "scenario");
   const shown = comparison.subjects.filter((subject) => subject.kind !== "signal" && subject.rows.length > 0 && !repeats(subject));
-  const tells = (subject: ComparedSubject) => subject.rows.some((row) => row.verdict === "better" || row.verdict === "worse");
-  return [...shown.filter(tells), ...shown.filter((subject) => !tells(subject))];
+  const differs = (subject: ComparedSubject) => subject.rows.some((row) => row.verdict === "better" || row.verdict === "worse");
+  return [...shown.filter(differs), ...shown.filter((subject) => !differs(subject))];
 }
 
-/** What stands beside two runs that lie over each other: of each request, group and flow a few rows, and only what both measured. */
+/** The rows next to two overlaid runs: a few rows of each request, group and flow, and only those that both runs measured. */
 export function overlaid(comparison: RunComparison): { subject: ComparedSubject; rows: ComparedRow[] }[] {
   const wanted = ["rate", "failures", "p50", "p95", "p99"];
   const rows = (subject: ComparedSubject) => subject.rows.filter((row) => wanted.includes(row.metric) && (row.baseline !== null || row.candidate !== null));
@@ -165,7 +107,7 @@ export function overlaid(comparison: RunComparison): { subject: ComparedSubject;
   return ordered.map((subject) => ({ subject, rows: rows(subject) })).filter((one) => one.rows.length > 0);
 }
 
-/** `+3.10 % to +7.20 %`; an end that the samples do not carry is open, and `within ±0.1 %` where both ends round to nothing. */
+/** `+3.10 % to +7.20 %`. An end that the samples cannot determine is open; `within ±0.1 %` if both ends round to 0. */
 export function intervalOf(row: ComparedRow): string {
   if (row.low === null && row.high === null) return NONE;
   const isNothing = (end: number | null) => end !== null && Math.abs(isShare(row) ? end : end - 1) < 0.0005;
@@ -193,7 +135,7 @@ export interface ShiftMark {
   label: string;
 }
 
-/** The picture of a shift function: quantiles side by side, each with its ratio and interval, in shares of width and height. */
+/** The picture of a shift function: the quantiles next to each other, each with its ratio and interval, as shares of width and height. */
 export function shiftMarks(points: readonly ShiftPoint[], width: number): ShiftMark[] {
   const place = (ratio: number) => placeOf(ratio, width);
   return points.map((point, index) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RequestRow, Timeline } from "../view";
+import type { RequestRow, Timeline } from "../generated/report";
 import { bandsInOrder, metricOf, sortBand } from "./bands";
 import { find, isEmpty, peak, stepAt, thin } from "./columns";
 import { speaksOf } from "./evidence";
@@ -12,7 +12,7 @@ function row(name: string, count: number, p95: number | null): TableRow {
   return { row: { kind: "request", scenario: "Buy", name, count, failed: 0, rate: count / 10, response: times } as unknown as RequestRow, spark: [] };
 }
 
-test("stacked columns end at their sum, whatever is hidden", () => {
+test("the top of stacked columns is the sum of the visible ones", () => {
   const columns = [[1, 2, null], [10, null, null], [100, 200, null]];
   expect(stack(columns, [false, false, false])).toEqual([[1, 2, null], [11, 2, null], [111, 202, null]]);
   expect(stack(columns, [false, true, false]).at(-1)).toEqual([101, 202, null]);
@@ -27,7 +27,7 @@ test("sorting puts rows without a value last in both directions", () => {
   expect(names("name", false)).toEqual(["a 9", "a 10", "b"]);
 });
 
-test("the filter wants every word, in name or scenario", () => {
+test("the filter requires every word, in name or scenario", () => {
   const rows = [row("Create ticket", 1, 1), row("List products", 1, 1)];
   expect(matching(rows, "buy TICKET").map(({ row }) => row.name)).toEqual(["Create ticket"]);
   expect(matching(rows, " ")).toHaveLength(2);
@@ -54,7 +54,7 @@ test("steps, peaks and names are found", () => {
   expect([isEmpty(timeline.panels[0]!), isEmpty(timeline.bands[0]!.panels[0]!)]).toEqual([false, true]);
 });
 
-test("evidence that rests on a validity check speaks of what the check looked at", () => {
+test("evidence from a validity check refers to the columns of the check", () => {
   expect(speaksOf("validity/worker-busy", "generator/busy/3")).toBe(true);
   expect(speaksOf("validity/worker-busy", "generator/run_queue")).toBe(false);
   expect(speaksOf("validity/unheard-of", "rate/asked")).toBe(false);
@@ -66,14 +66,14 @@ test("thinning keeps peaks", () => {
   expect(thin(values, 60).length).toBeLessThanOrEqual(60);
 });
 
-test("lowest and highest belong to their line, and only to a line that is there", () => {
+test("lowest and highest values belong to their line, and only if the line exists", () => {
   const column = (id: string) => ({ id, label: id, values: [] });
   const panel = { id: "p", title: "", unit: "1", stacked: false, columns: ["rate", "rate/min", "rate/max", "response/max"].map(column) };
   expect(ranges(panel)).toEqual([{ of: 0, min: 1, max: 2 }]);
   expect(listed(panel).map(({ id }) => id)).toEqual(["rate", "response/max"]);
 });
 
-test("a band shows what changed, findings' signals first, and says what did not", () => {
+test("a band shows changed signals, those of findings first, and lists constant ones", () => {
   const panel = (id: string, values: (number | null)[]) => ({ id, title: id, unit: "1", stacked: false, columns: [{ id, label: id, values }] });
   const panels = [panel("limit", [8, null, 8]), ...Array.from({ length: 12 }, (_, i) => panel(`p${i}`, [i, i + 1])), panel("empty", [null, null])];
   const sorted = sortBand(panels, ({ id }) => id === "p11");
@@ -83,7 +83,7 @@ test("a band shows what changed, findings' signals first, and says what did not"
   expect(metricOf(panel("signal/pg/commits", []), "pg")).toBe("commits");
 });
 
-test("bands that findings rest on come first, then processes; the machine is last", () => {
+test("bands that findings rest on are first, then processes; the machine is last", () => {
   const band = (observer: string) => ({
     observer,
     panels: [{ id: `signal/${observer}/x`, title: "x", unit: "1", stacked: false, columns: [{ id: `signal/${observer}/x`, label: "x", values: [] }] }],
@@ -93,7 +93,7 @@ test("bands that findings rest on come first, then processes; the machine is las
   expect(bandsInOrder(bands, ["redis/x"]).map((one) => one.observer)).toEqual(["redis", "process:8080", "postgres", "host"]);
 });
 
-test("a failure named by its outcome means every request that failed so", () => {
+test("a failure named by its outcome refers to every request with that outcome", () => {
   expect(speaksOf("failures/status", "failures/status/Search")).toBe(true);
   expect(speaksOf("failures/status", "failures/timeout/Search")).toBe(false);
 });

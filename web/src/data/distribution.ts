@@ -8,17 +8,15 @@ export interface CurvePoint {
   seconds: number;
 }
 
-/**
- * Response time at each bin's cumulative share. Ends where less than one sample would lie beyond: at the last bin the
- * quantile would be 1, and the curve would run to infinity.
- */
+/** Response time at each bin's cumulative share. It ends where less than one sample would be beyond: at the last bin the quantile would be
+ * 1, and the curve would reach infinity. */
 export function curve(bars: readonly DistributionBar[]): CurvePoint[] {
   const total = bars.reduce((sum, [, , count]) => sum + count, 0);
   const points: CurvePoint[] = [];
   let seen = 0;
   for (const [from, to, count] of bars) {
     if (count === 0) continue;
-    // Nothing is added up to here: over empty bins the curve goes straight up.
+    // No samples so far: over empty bins the curve is vertical.
     points.push({ x: total / Math.max(1, total - seen), seconds: from });
     seen += count;
     points.push({ x: total / Math.max(1, total - seen), seconds: to });

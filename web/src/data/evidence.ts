@@ -1,6 +1,6 @@
 // Maps the names in a finding's evidence to columns of the charts.
 
-/** Columns that each validity check is about, so that a finding based on the check can be shown. A `*` stands for anything. */
+/** Columns that each validity check is about, so that a finding based on the check can be shown. `*` matches any text. */
 const OF_CHECK: Record<string, string[]> = {
   "offered-rate": ["rate/asked", "rate/achieved"],
   "closed-users": ["users/asked", "users/active"],
@@ -16,10 +16,10 @@ const OF_CHECK: Record<string, string[]> = {
   steady: ["response/p50", "response/p95"],
 };
 
-/** Whether evidence that names `name` means this column. Signals are named as by their observer, without `signal/`. */
+/** Whether evidence named `name` refers to this column. Signals have the names of their observer, without `signal/`. */
 export function speaksOf(name: string, columnId: string): boolean {
   if (name === columnId || `signal/${name}` === columnId) return true;
-  // `failures/status` means every request that failed so.
+  // `failures/status` refers to every request that failed with a status.
   if (name.startsWith("failures/") && columnId.startsWith(`${name}/`)) return true;
   const check = name.startsWith("validity/") ? OF_CHECK[name.slice("validity/".length)] : undefined;
   const isOf = (column: string) => column === columnId || columnId.startsWith(`${column}/`);

@@ -1,22 +1,22 @@
 // Two runs on one time axis, both from their own second 0.
 
-import type { Column, Panel, ReportView } from "../view";
+import type { ChartColumn, Panel, ReportView } from "../generated/report";
 import { stepAt } from "./columns";
 
-/** The lines of another run that help to compare; all of them would be too many. */
+/** The lines of another run that help to compare. All lines would be too many. */
 const COMPARED = new Set(["rate/requests", "response/p50", "response/p95", "response/p99", "users/active"]);
 
 /** Prefix of the other run's column ids. */
 export const OTHER = "other/";
 
-/** The view with the other run's lines laid over its own. The axis becomes as long as the longer of the two. */
+/** The view with the lines of the other run over its own. The axis is as long as the longer run. */
 export function overlay(view: ReportView, other: ReportView): ReportView {
   const { timeline } = view;
   const seconds = [...timeline.seconds];
   const end = (other.timeline.seconds.at(-1) ?? 0) + other.timeline.step_seconds;
   for (let next = seconds.length * timeline.step_seconds; next < end; next += timeline.step_seconds) seconds.push(next);
 
-  const theirs = (at: number, column: Column) => (at < end ? (column.values[stepAt(other.timeline, at)] ?? null) : null);
+  const theirs = (at: number, column: ChartColumn) => (at < end ? (column.values[stepAt(other.timeline, at)] ?? null) : null);
   const laid = (panel: Panel): Panel => {
     const match = other.timeline.panels.find((candidate) => candidate.id === panel.id);
     const added = (match?.columns ?? [])
@@ -32,7 +32,7 @@ export function overlay(view: ReportView, other: ReportView): ReportView {
       seconds,
       panels: timeline.panels.map(laid),
       bands: timeline.bands.map((band) => ({ ...band, panels: band.panels.map(laid) })),
-      // They know nothing of the other run.
+      // Charts by request have no lines of the other run.
       close_ups: [],
     },
   };

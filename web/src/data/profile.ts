@@ -1,22 +1,22 @@
-// CPU time by function: as the tree that a flame graph draws, and as the rows of its table.
+// CPU time by function: as the tree of a flame graph, and as the rows of its table.
 
 import { digitsOf } from "../format/number";
-import type { RuntimeProfile, ProfiledStack } from "../view";
+import type { ProfiledStack, RuntimeProfile } from "../generated/report";
 
-/** A function below those that called it. Seconds per request. */
+/** A function below its callers. Seconds per request. */
 export interface Flame {
   name: string;
-  /** Its own, without what it calls; while work waited, where that is compared. */
+  /** Its own time, without callees. If the profile is compared, the time while work waited. */
   value: number;
-  /** What of it is more than while nothing waited. */
+  /** The increase compared with the time while nothing waited. */
   delta: number;
   children: Flame[];
 }
 
-/** One function, wherever it stands. Seconds per request, without what it calls. */
+/** One function, over all of its positions. Seconds per request, without callees. */
 export interface ProfileRow {
   name: string;
-  /** The function that called it where it takes most. */
+  /** The caller under which it takes the most time. */
   under: string;
   seconds: number;
   free: number | null;
@@ -30,7 +30,7 @@ export function isCompared(profile: RuntimeProfile): boolean {
 const shown = (stack: ProfiledStack) => stack.held_seconds ?? stack.seconds;
 const grown = (stack: ProfiledStack) => (stack.held_seconds ?? 0) - (stack.free_seconds ?? 0);
 
-/** Digits of a time per request, of so many samples for each second of it; those of any number where these are not known. */
+/** Significant digits of a time per request, from the number of samples per second of it; 3 if that number is unknown. */
 export function digits(seconds: number | null, samplesEach: number | undefined): number {
   return samplesEach ? digitsOf(Math.abs(seconds ?? 0) * samplesEach) : 3;
 }
@@ -64,7 +64,7 @@ export function total(profile: RuntimeProfile): { seconds: number; free: number 
   };
 }
 
-/** Those that grew most first; those that take most where a request takes no more while work waits, or nothing is compared. */
+/** Functions that grew most are first. If a request takes no more while work waits, or nothing is compared, those that take most are first. */
 export function functions(profile: RuntimeProfile): ProfileRow[] {
   const rows = new Map<string, ProfileRow & { most: number }>();
   const compared = isCompared(profile);

@@ -1,6 +1,6 @@
-// Lines with a lowest and a highest value per step, which a long run's downsampling adds: `x`, `x/min`, `x/max`.
+// Lines with a lowest and a highest value per step, from the downsampling of a long run: `x`, `x/min`, `x/max`.
 
-import type { Panel } from "../view";
+import type { Panel } from "../generated/report";
 
 export interface ColumnRange {
   /** Indices of the three columns in the panel. */
@@ -9,7 +9,7 @@ export interface ColumnRange {
   max: number;
 }
 
-/** `response/max` is not part of a range: there is no line `response` for it to belong to. */
+/** `response/max` is not part of a range, because there is no line `response`. */
 export function ranges(panel: Panel): ColumnRange[] {
   const place = new Map(panel.columns.map((column, index) => [column.id, index]));
   return panel.columns.flatMap((column, of) => {

@@ -1,8 +1,8 @@
-// The charts of a single request, brought onto the page's time axis.
+// The charts of a single request, aligned to the page's time axis.
 
-import type { Panel, RequestCharts, Timeline } from "../view";
+import type { Panel, RequestCharts, Timeline } from "../generated/report";
 
-/** Each value is repeated over, or taken from, as many steps of the timeline as its own step covers. */
+/** Each value is repeated over, or sampled from, the steps of the timeline that its own step covers. */
 export function onAxis(charts: RequestCharts, timeline: Timeline): Panel[] {
   const at = timeline.seconds.map((second) => Math.floor(second / charts.step_seconds));
   return charts.panels.map((panel) => ({

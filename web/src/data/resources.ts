@@ -1,11 +1,11 @@
-// The table of resources in words: the same as crates/report/src/words.rs and its terminal.
+// The table of resources in words. crates/report/src/words.rs has the same words for the terminal.
 
 import { number, seconds, share } from "../format/number";
 import { tied } from "../format/prose";
 import { inUnit } from "../format/unit";
-import type { ResourceKind, ResourceRow, ResourceUse } from "../view";
+import type { ResourceKind, ResourceRow, ResourceUse } from "../generated/report";
 
-/** What of a resource was looked at, beside its name. */
+/** The kind of use, next to the name of the resource. */
 const KINDS: Record<ResourceKind, string> = {
   load: "",
   process: "CPU",
@@ -23,14 +23,14 @@ const KINDS: Record<ResourceKind, string> = {
   network: "network",
 };
 
-/** From this share on, a resource has hardly a place left. */
+/** From this share on, a resource is almost full. */
 const NEARLY_FULL = 0.9;
 
 export function isObserved(row: ResourceRow): boolean {
   return row.high !== undefined;
 }
 
-/** Empty for what was not observed: its name says what it would be. */
+/** Empty if the resource was not observed: its name is enough then. */
 export function kindOf(row: ResourceRow): string {
   return isObserved(row) ? (KINDS[row.kind] ?? row.kind) : "";
 }
@@ -40,7 +40,7 @@ export function limitOf(row: ResourceRow): string {
   return row.unit === "bytes" ? inUnit(row.limit, row.unit) : `${number(row.limit)} ${row.limit === 1 ? row.unit.replace(/s$/, "") : row.unit}`.trim();
 }
 
-/** How much was in use: `1.95 (98 %)`; empty where that was not measured. */
+/** How much was in use: `1.95 (98 %)`. Empty if it was not measured. */
 export function inUse(row: ResourceRow, use: ResourceUse | undefined): string {
   if (use?.used === undefined) return use?.utilisation === undefined ? "" : tied(share(use.utilisation));
   const amount = row.kind === "event_loop" ? `${seconds(use.used)} late` : inUnit(use.used, row.unit);

@@ -1,7 +1,7 @@
-// Sorting and filtering the table of requests.
+// Sorts and filters the table of requests.
 
 import { find } from "../format/time";
-import type { RequestRow, TimeStats } from "../view";
+import type { RequestRow, TimeStats } from "../generated/report";
 
 export interface TableRow {
   row: RequestRow;
@@ -36,7 +36,7 @@ function valueOf(row: RequestRow, key: Exclude<SortKey, "name">): number | null 
   }
 }
 
-/** Rows without a value come last in both directions; equal rows keep their order. */
+/** Rows without a value are last in both directions; equal rows keep their order. */
 export function sorted(rows: readonly TableRow[], sort: TableSort): TableRow[] {
   const sign = sort.descending ? -1 : 1;
   const { key } = sort;

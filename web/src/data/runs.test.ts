@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import type { Parameter, RunRow } from "../feed/history";
-import type { ReportView } from "../view";
+import type { ReportView, RunRow } from "../generated/report";
+import type { ParameterField } from "../generated/ui";
 import { overlay } from "./overlay";
 import { chosen, differingParameters, missing, search, sourceOf, tagsOf } from "./runs";
 
@@ -16,22 +16,22 @@ test("search finds words anywhere and tags exactly", () => {
   expect(tagsOf(runs)).toEqual(["main", "Main", "nightly"]);
 });
 
-test("a form sends only what differs from the default, and never a secret nobody typed", () => {
-  const parameter = (name: string, usual: string | null, secret = false): Parameter => ({ name, kind: "string", help: null, default: usual, secret });
+test("a form sends only what differs from the default, and never a secret that nobody entered", () => {
+  const parameter = (name: string, usual: string | null, secret = false): ParameterField => ({ name, kind: "string", help: null, default: usual, secret });
   const parameters = [parameter("rate", "4"), parameter("target", null), parameter("key", "•••", true)];
   expect(chosen(parameters, { rate: "4", target: "http://x", key: "" })).toEqual({ target: "http://x" });
   expect(chosen(parameters, { rate: "5", target: "", key: "k" })).toEqual({ rate: "5", key: "k" });
 });
 
-test("a value is missing where there is no default, or where it was cleared", () => {
-  const parameter = (name: string, usual: string | null, secret = false): Parameter => ({ name, kind: "string", help: null, default: usual, secret });
+test("a value is missing if there is no default, or if it was cleared", () => {
+  const parameter = (name: string, usual: string | null, secret = false): ParameterField => ({ name, kind: "string", help: null, default: usual, secret });
   const plain = [parameter("target", null), parameter("rate", "4"), parameter("note", "")];
   const parameters = [...plain, parameter("key", "•••", true), parameter("word", null, true)];
   expect(missing(parameters, { target: "", rate: "", note: "", key: "", word: "" })).toEqual(["target", "rate", "word"]);
   expect(missing(parameters, { target: "http://x", rate: "4", note: "", key: "", word: "w" })).toEqual([]);
 });
 
-test("an overlay keeps both runs on one axis, whatever their steps", () => {
+test("an overlay puts both runs on one axis, for any steps", () => {
   const view = (seconds: number[], step: number, values: number[]) => {
     const columns = [{ id: "rate/requests", label: "requests", values }, { id: "rate/failures", label: "failed", values }];
     const panels = [{ id: "rate", title: "", unit: "/s", stacked: false, columns }];
@@ -51,7 +51,7 @@ test("an overlay keeps both runs on one axis, whatever their steps", () => {
 describe("a list of runs", () => {
   const run = (id: string, parameters: [string, string][], more = {}) => ({ id, test: "Shop", tags: [], parameters, ...more }) as unknown as RunRow;
 
-  it("has columns for the parameters in which its runs differ", () => {
+  it("has columns for the parameters that differ", () => {
     const runs = [run("a", [["rate", "10"], ["target", "x"]]), run("b", [["rate", "20"], ["target", "x"]]), run("c", [])];
     expect(differingParameters(runs)).toEqual(["rate"]);
     expect(differingParameters(runs.slice(1))).toEqual([]);

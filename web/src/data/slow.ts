@@ -1,15 +1,13 @@
-// Where the time of a single slow request went.
+// Where a single slow request spent its time.
 
-import type { SlowSample } from "../view";
+import type { SlowSample } from "../generated/report";
 
 export interface PhaseTime {
   name: string;
   seconds: number;
 }
 
-/**
- * The phases that happened, in order, after what no phase covers: waiting for a late generator, and sending.
- */
+/** The phases that occurred, in order. The first part is the time that no phase covers: waiting for a late generator, and sending. */
 export function parts(sample: SlowSample): PhaseTime[] {
   const phases: PhaseTime[] = [
     { name: "queue", seconds: (sample.queue_ns ?? 0) / 1e9 },

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
+import type { KeptTrace, RequestSpans, SpanRow } from "../generated/report";
 import { rows, shareOf, waterfall } from "./spans";
-import type { KeptTrace, RequestSpans, SpanRow } from "../view";
 
 const span = (depth: number, name: string, path_seconds: number): SpanRow => ({
   depth, service: "shop", name, kind: "internal", calls: 1, errors: 0, mean_seconds: 1, p95_seconds: 1, own_seconds: 1, path_seconds, before_seconds: 0,
 });
 
-test("a span without a share stays where something below it has one", () => {
+test("a span without a share is shown if a descendant has one", () => {
   const request: RequestSpans = {
     scenario: "Shop", name: "List", traces: 10, seconds: 1,
     spans: [span(0, "entry", 0), span(1, "idle", 0), span(1, "call", 0), span(2, "query", 0.9), span(1, "last", 0.1)],
@@ -15,7 +15,7 @@ test("a span without a share stays where something below it has one", () => {
   expect(shareOf(request, request.spans[3]!)).toBe(0.9);
 });
 
-test("a trace is drawn as a tree, each bar where its time lies", () => {
+test("a trace is drawn as a tree, each bar at its time", () => {
   const kept = (parent: number | undefined, name: string, start: number, took: number) =>
     ({ parent, service: "shop", name, kind: "internal" as const, start_ns: start, duration_ns: took, own_ns: took });
   const trace: KeptTrace = {

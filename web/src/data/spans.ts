@@ -1,22 +1,22 @@
-// Spans of requests: what the table shows of them, and a trace as bars.
+// Spans of requests: the rows of the table, and a trace as bars.
 
-import type { KeptTrace, RequestSpans, SpanRow } from "../view";
+import type { KeptTrace, RequestSpans, SpanRow } from "../generated/report";
 
-/** Spans that the request spends so little time in are left out, unless something is below them. */
+/** Spans with a smaller share of the request's time are left out, unless a shown span is below them. */
 const SHARE_MIN = 0.005;
 
-/** Part of the request's time within the system that is the span's own. */
+/** Share of the request's time that is the span's own time. */
 export function shareOf(request: RequestSpans, span: SpanRow): number {
   return request.seconds > 0 ? Math.min(1, span.path_seconds / request.seconds) : 0;
 }
 
-/** Whether it takes clearly longer at high load, and by enough that the request is longer for it. */
+/** Whether it takes clearly longer at high load, and enough to make the request longer. */
 export function hasGrown(request: RequestSpans, span: SpanRow): boolean {
   const [low, high] = [span.low_path_seconds ?? 0, span.high_path_seconds ?? 0];
   return high > 1.5 * low && high - low > 0.05 * request.seconds;
 }
 
-/** What is worth a line, with all that stands above it. */
+/** The spans worth showing, with all of their ancestors. */
 export function rows(request: RequestSpans): SpanRow[] {
   const shown = new Set<number>();
   request.spans.forEach((span, place) => {
@@ -45,16 +45,16 @@ export interface Bar {
   service: string;
   depth: number;
   failed: boolean;
-  /** Seconds since the trace began, from start to end, and without a child under way. */
+  /** Seconds since the trace began, total duration, and duration without an active child. */
   start: number;
   took: number;
   own: number;
-  /** Shares of the width of all. */
+  /** Shares of the total width. */
   left: number;
   width: number;
 }
 
-/** The spans of a trace from top to bottom: each behind the one that it stands below. */
+/** The spans of a trace from top to bottom: each follows its parent. */
 export function waterfall(trace: KeptTrace): Bar[] {
   const whole = Math.max(trace.total_ns, ...trace.spans.map((span) => span.start_ns + span.duration_ns), 1);
   const bars: Bar[] = [];

@@ -2,10 +2,8 @@
 
 type ColumnValues = readonly (number | null)[];
 
-/**
- * Running sums over the columns, bottom first. A hidden column adds nothing. A step without any value stays a gap; where only
- * some columns have a value, the others count as zero.
- */
+/** Running sums over the columns, bottom first. A hidden column adds nothing. A step without any value remains a gap. If only some columns have a
+ * value, the others count as zero. */
 export function stack(columns: readonly ColumnValues[], hidden: readonly boolean[]): (number | null)[][] {
   const length = columns[0]?.length ?? 0;
   const sums: number[] = new Array(length).fill(0);

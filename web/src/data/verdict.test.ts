@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ReportView } from "../view";
+import type { ReportView } from "../generated/report";
 import { answers } from "./verdict";
 
 const view = (doubts: string | undefined, grade: string): ReportView => ({
@@ -8,8 +8,8 @@ const view = (doubts: string | undefined, grade: string): ReportView => ({
   summary: { verdict: { validity: { grade, checks: [{ title: "Stalls", grade }] }, thresholds: [], findings: { findings: [], remark: { kind: "nothing", text: "", summary: "" } } } },
 } as unknown as ReportView);
 
-it("the headline of a valid run names the numbers in doubt", () => {
+it("the headline of a valid run names the uncertain numbers", () => {
   expect(answers(view(undefined, "valid"))[0]!.summary).toBe("All 1 check passed");
-  expect(answers(view('in doubt: p99 of "Buy"', "valid"))[0]!.summary).toBe('All 1 check passed · in doubt: p99 of "Buy"');
-  expect(answers(view('in doubt: p99 of "Buy"', "suspect"))[0]!.summary).toBe("Stalls");
+  expect(answers(view('uncertain: p99 of "Buy"', "valid"))[0]!.summary).toBe('All 1 check passed · uncertain: p99 of "Buy"');
+  expect(answers(view('uncertain: p99 of "Buy"', "suspect"))[0]!.summary).toBe("Stalls");
 });

@@ -2,8 +2,8 @@
 
 import { counted } from "../format/number";
 import { sentence } from "../format/prose";
-import { grade as gradeWord, type Tone } from "../format/words";
-import type { Grade, ReportView, ThresholdResult, ThresholdState, ValidityCheck } from "../view";
+import { grade as gradeWord } from "../format/words";
+import type { Grade, ReportView, ThresholdResult, ThresholdState, Tone, ValidityCheck } from "../generated/report";
 
 export interface VerdictAnswer {
   id: "validity" | "thresholds" | "findings";
@@ -64,7 +64,7 @@ function findings(view: ReportView): VerdictAnswer {
 
 const ORDER: Record<Grade, number> = { invalid: 0, suspect: 1, valid: 2 };
 
-/** Worst first; checks that could not be judged last. */
+/** Worst first; checks without a grade are last. */
 export function worstFirst(checks: readonly ValidityCheck[]): ValidityCheck[] {
   const rank = (check: ValidityCheck) => (check.grade === null ? 3 : ORDER[check.grade]);
   return checks.toSorted((a, b) => rank(a) - rank(b));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ReportView } from "../view";
+import type { ReportView } from "../generated/report";
 import { joined } from "./delta";
 
 const column = (id: string, values: (number | null)[]) => ({ id, label: id, values });
@@ -14,7 +14,7 @@ const view = (seconds: number[], values: (number | null)[], extra: object = {}) 
     },
   }) as unknown as ReportView;
 
-test("steps that stand are kept, those after them replaced, everything else is the newer", () => {
+test("unchanged steps are kept, later steps replaced, and everything else is from the newer view", () => {
   const before = view([0, 1, 2], [10, 11, 12], { requests: 3 });
   const delta = { kept: 2, kept_charts: [2], view: view([2, 3], [20, null], { requests: 5 }) };
   expect(joined(before, delta)).toEqual(view([0, 1, 2, 3], [10, 11, 20, null], { requests: 5 }));

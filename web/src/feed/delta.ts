@@ -1,15 +1,7 @@
-// The next view of a run in progress, joined from the previous one and what a second added. Its other half is crates/report/src/live/delta.rs.
+// Joins the next view of a run in progress from the previous view and the difference that a second adds. crates/report/src/live/delta.rs is the
+// sender.
 
-import type { Panel, ReportView } from "../view";
-
-export interface Delta {
-  /** Leading steps of the previous view that are unchanged. */
-  kept: number;
-  /** The same for the charts of each request. */
-  kept_charts: number[];
-  /** Everything that varies over time begins at step `kept`. */
-  view: ReportView;
-}
+import type { Delta, Panel, ReportView } from "../generated/report";
 
 export function joined({ timeline: before, request_charts: charts }: ReportView, { kept, kept_charts, view }: Delta): ReportView {
   const { timeline } = view;

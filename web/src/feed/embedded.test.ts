@@ -8,12 +8,12 @@ test("a seed keeps all its digits", () => {
   expect(readJson('{"seed":42,"note":"a \\"seed\\":11400714819323198485"}')).toEqual({ seed: 42, note: 'a "seed":11400714819323198485' });
 });
 
-test("what is not a view, or a view of another version, is refused with what to do", () => {
+test("invalid data, or a view of another version, is rejected with a remedy", () => {
   expect(() => feedOf("__LOADSTONE_VIEW__")).toThrow(UnreadableView);
   expect(() => feedOf('{"version":2}')).toThrow(/version 2/);
 });
 
-test("an embedded view arrives once, and cannot be steered", () => {
+test("an embedded view arrives once, and has no controls", () => {
   const feed = feedOf('{"version":1}') as Feed;
   const seen: unknown[] = [];
   feed.start((view) => seen.push(view), () => {}, () => {});

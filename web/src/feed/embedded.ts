@@ -1,13 +1,12 @@
-// What the server put into the page: one view, or a description of where views come from. Read `feedOf` first.
+// The data that the server inserts into the page: one view, or a description of the source of views. Read `feedOf` first.
 
-import type { AnswerSource } from "../answers/views";
-import type { ReportView } from "../view";
+import type { AnswerSource } from "../answers/source";
+import type { HistorySource, LiveSource, ReportView } from "../generated/report";
 import type { Feed } from "./feed";
-import type { HistorySource } from "./history";
-import { liveFeed, type LiveSource } from "./live";
+import { liveFeed } from "./live";
 import { checked, readJson, UnreadableView } from "./read";
 
-/** What the page's embedded JSON asks for: one run to draw, an answer that rests on several, or a history to choose from. */
+/** What the embedded JSON requests: one run to draw, an answer that rests on several runs, or a history to choose from. */
 export function feedOf(text: string): Feed | HistorySource | AnswerSource {
   const embedded = parse(text);
   if ("feed" in embedded) return embedded.feed === "live" ? liveFeed(embedded) : embedded;

@@ -1,15 +1,9 @@
-// Where views come from, as the page sees it: a finished report gets one view, a run in progress one a second. The page draws whatever arrives.
-// Read `Feed` first. Deliberately absent: how a view gets here (`embedded.ts`, `live.ts`) and how it is read (`read.ts`).
+// The source of views: a finished report receives one view, a run in progress one per second. The page draws each of them. Read `Feed` first.
+// Deliberately absent: transport (`embedded.ts`, `live.ts`) and parsing (`read.ts`).
 
-import type { ReportView } from "../view";
+import type { ReportView, Steering } from "../generated/report";
 
 export type Connection = "open" | "lost" | "ended";
-
-/** The run as its controls left it; `scale` multiplies the planned load while the run is not paused. */
-export interface Steering {
-  paused: boolean;
-  scale: number;
-}
 
 export interface Controls {
   send(action: "pause" | "resume" | "stop" | "scale", value?: number): Promise<void>;
@@ -18,7 +12,7 @@ export interface Controls {
 export interface Feed {
   /** Calls `onView` once or many times, and `onConnection` only if there is a connection to lose. Returns a function that stops it. */
   start(onView: (view: ReportView) => void, onConnection: (connection: Connection) => void, onSteering: (steering: Steering) => void): () => void;
-  /** `null` unless the run is in progress and this page may steer it. */
+  /** `null` unless the run is in progress and this page may control it. */
   controls: Controls | null;
   /** Address of the list of all runs, if this one is part of a history. */
   home: string | null;

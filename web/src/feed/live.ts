@@ -1,22 +1,10 @@
-// A run in progress, as server-sent events: first a whole view, then what changes of it. The browser reconnects by itself, and the first view
-// after a gap is whole again, so nothing has to be caught up.
+// A run in progress, as server-sent events: first a complete view, then differences. The browser reconnects by itself. The first view after a gap is
+// complete again, so that nothing has to be resent.
 
-import type { ReportView } from "../view";
-import { type Delta, joined } from "./delta";
-import type { Feed, Steering } from "./feed";
+import type { Delta, LiveSource, ReportView, Steering } from "../generated/report";
+import { joined } from "./delta";
+import type { Feed } from "./feed";
 import { checked, readJson } from "./read";
-
-/** What the server puts into the page instead of a view, to say that views arrive over the wire. */
-export interface LiveSource {
-  feed: "live";
-  /** Paths on the page's own origin. */
-  events: string;
-  control: string;
-  /** Shows the server that whoever steers the run was given its address; empty if not. */
-  token: string;
-  /** Address of the list of all runs, if this one is part of a history. */
-  home?: string;
-}
 
 export function liveFeed(source: LiveSource): Feed {
   return {
@@ -41,7 +29,7 @@ export function liveFeed(source: LiveSource): Feed {
       listen<Steering>("steering", onSteering);
       return () => events.close();
     },
-    // Without the token from the terminal's address, this page may only watch.
+    // Without the token from the terminal's address, this page can only watch.
     controls: source.token === "" ? null : {
       async send(action, value) {
         const response = await fetch(source.control, {

@@ -1,7 +1,7 @@
-// How numbers are written: the same rules as crates/units/src/format.rs, digit for digit, so that the page, the terminal
-// and the JUnit file never disagree. crates/units/cases.json holds both to one table of examples.
+// Formats numbers by the same rules as crates/units/src/format.rs, digit for digit, so that the page, the terminal and the JUnit file never disagree.
+// crates/units/cases.json contains the examples that test both.
 
-/** Stands where there is no value. */
+/** Shown if there is no value. */
 export const NONE = "—";
 
 /** A length of time in seconds: `850 µs`, `38.2 ms`, `1.20 s`, `2 min 5 s`, `1 h 2 min`. */
@@ -47,7 +47,7 @@ export function number(value: number | null | undefined): string {
   return threeDigits(value);
 }
 
-/** A share from 0 to 1 in percent: `0 %`, `<0.01 %`, `1.25 %`. Rounding never reaches 0 % or 100 % from inside. */
+/** A share from 0 to 1 in percent: `0 %`, `<0.01 %`, `1.25 %`. Rounding never yields 0 % or 100 % for a share between them. */
 export function share(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return NONE;
   const percent = value * 100;
@@ -97,17 +97,17 @@ function scale(value: number): [string, string] {
   return [amount < 999.5 ? threeDigits(amount) : thousands(Math.floor(amount)), "T"];
 }
 
-/** Significant digits that so many samples carry: what they count is off by 1/√n of it. */
+/** Significant digits for a number of samples: a count of n is uncertain by 1/√n of itself. */
 export function digitsOf(samples: number): number {
   return samples < 100 ? 1 : samples < 10_000 ? 2 : 3;
 }
 
-/** `seconds` with no more than so many significant digits: `10 ms`, `1.2 s`. */
+/** `seconds` with at most this many significant digits: `10 ms`, `1.2 s`. */
 export function secondsTo(value: number | null | undefined, digits: number): string {
   return withoutZeros(seconds(value == null ? value : rounded(value, digits)), digits);
 }
 
-/** `share` with no more than so many significant digits: `60 %`. */
+/** `share` with at most this many significant digits: `60 %`. */
 export function shareTo(value: number, digits: number): string {
   return withoutZeros(share(rounded(value, digits)), digits);
 }
@@ -118,7 +118,7 @@ function rounded(value: number, digits: number): number {
   return Math.round(value * scale) / scale;
 }
 
-/** Zeros behind the point are digits, too. */
+/** Zeros after the decimal point are digits, too. */
 function withoutZeros(text: string, digits: number): string {
   const [number, ...unit] = text.split(" ");
   if (digits >= 3 || unit.length === 0 || !number!.includes(".")) return text;

@@ -13,7 +13,7 @@ test("names in backticks are set as code", () => {
   expect(pieces("raise `pool.max` now")).toEqual([{ text: "Raise ", code: false }, { text: "pool.max", code: true }, { text: " now", code: false }]);
 });
 
-test("a word is not said twice", () => {
+test("a word is not repeated", () => {
   expect(beyond("Cannot tell", "cannot tell: the runs are too short")).toBe("the runs are too short");
   expect(beyond("Worse", "p95 is longer: see below")).toBe("p95 is longer: see below");
 });

@@ -1,4 +1,4 @@
-// Sentences written by the tool, as the page typesets them: a capital first, numbers kept with their units, `names` as code.
+// Typesets sentences of the tool: a capital first, numbers kept with their units, `names` as code.
 
 export interface ProsePiece {
   text: string;
@@ -13,15 +13,15 @@ export function tied(text: string): string {
   return text.replace(NUMBER_AND_UNIT, "$1\u00a0");
 }
 
-/** `p99 was …` begins with a name and stays as it is. */
+/** `p99 was …` begins with a name and is unchanged. */
 export function sentence(text: string): string {
   return /^[a-z]+(?=[\s,;:.]|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
-/** What follows a verdict's word, without the same word once more: “Cannot tell. The runs are too short.” */
+/** The sentence without the verdict's word at its start, which precedes it: “Cannot tell. The runs are too short.” */
 export function beyond(word: string, headline: string): string {
-  const said = `${word}: `;
-  return headline.toLowerCase().startsWith(said.toLowerCase()) ? headline.slice(said.length) : headline;
+  const start = `${word}: `;
+  return headline.toLowerCase().startsWith(start.toLowerCase()) ? headline.slice(start.length) : headline;
 }
 
 export function pieces(text: string): ProsePiece[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { TimeStats } from "../view";
+import type { TimeStats } from "../generated/report";
 import { behind, behindLongest, longest, marked, percentile } from "./time";
 
 const times: TimeStats = {
@@ -12,7 +12,7 @@ const times: TimeStats = {
   ],
 };
 
-test("a time is marked where the load generator may have added to it", () => {
+test("a time is marked if the load generator may have added to it", () => {
   expect([0.5, 0.95, 0.99, 0.999, 0.75].map((q) => percentile(times, q))).toEqual(["20.0 ms", "~41.0 ms", "≥ 3.20 s", "—", "—"]);
   expect([marked(0.02, undefined), marked(0.02, 0.001), marked(null, 0.001)]).toEqual(["20.0 ms", "~20.0 ms", "—"]);
 });
@@ -22,7 +22,7 @@ test("a longest wait that was cut off is a bound", () => {
   expect([times, whole, { ...times, max: null }].map(longest)).toEqual(["≥ ~10.0 s", "10.0 s", "—"]);
 });
 
-test("behind a number stand its interval, its samples and its doubt", () => {
+test("the basis of a number is its interval, its samples and its uncertainty", () => {
   expect(behind(times, 0.95)).toBe("95 % interval 40.0 ms – 42.0 ms; 50 samples beyond; up to 9.00 ms of it may be the load generator's");
   expect(behind(times, 0.999)).toBe("Too few samples for p99.9: 1,000 in total");
   expect(behindLongest(times)).toContain("the true maximum is this or more; up to 40.0 ms of it may be");

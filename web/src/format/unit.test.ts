@@ -15,7 +15,7 @@ test("places on the time axis", () => {
   expect([0, 42, 725, 3750].map(clock)).toEqual(["0:00", "0:42", "12:05", "1:02:30"]);
 });
 
-test("a value is written in its panel's unit", () => {
+test("a value is formatted in its panel's unit", () => {
   const written = [inUnit(0.0382, "s"), inUnit(1204, "/s"), inUnit(0.5, "share"), inUnit(12, "users"), inUnit(null, "s")];
   expect(written).toEqual(["38.2 ms", "1,204/s", "50.0 %", "12", "—"]);
 });

@@ -1,9 +1,8 @@
-// How a value of a panel is written, by the panel's unit.
+// Formats the value of a panel by the panel's unit.
 
-import type { Unit } from "../view";
 import { bytes, number, rate, seconds, share } from "./number";
 
-export function inUnit(value: number | null | undefined, unit: Unit): string {
+export function inUnit(value: number | null | undefined, unit: string): string {
   switch (unit) {
     case "s":
     case "seconds": return seconds(value);
@@ -18,7 +17,7 @@ export function inUnit(value: number | null | undefined, unit: Unit): string {
 }
 
 /** Ticks of an axis, all in one unit and as short as their step allows. */
-export function ticksInUnit(ticks: number[], unit: Unit): string[] {
+export function ticksInUnit(ticks: number[], unit: string): string[] {
   const largest = Math.max(...ticks.map(Math.abs), 0);
   const step = ticks.length > 1 ? Math.abs((ticks[1] as number) - (ticks[0] as number)) : largest;
   switch (unit) {
@@ -44,7 +43,7 @@ function short(value: number, step: number): string {
   return Math.abs(value) >= 1e7 ? number(value) : plain(value, step);
 }
 
-/** As many decimals as the step between ticks needs. */
+/** As many decimals as the step between ticks requires. */
 function plain(value: number, step: number): string {
   let decimals = 0;
   while (decimals < 6 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6 * step * 10 ** decimals) decimals++;

@@ -1,9 +1,6 @@
-// Words for the identifiers of the view: outcomes, grades, states. One place, so that a kind of failure has the same name
-// everywhere.
+// Words for the identifiers of the view: outcomes, grades, states. One place, so that a kind of failure has the same name everywhere.
 
-import type { Confidence, Grade, Outcome, RunState, ThresholdState } from "../view";
-
-export type Tone = "good" | "warn" | "bad" | "none";
+import type { Confidence, Grade, Outcome, RunState, ThresholdState, Tone } from "../generated/report";
 
 const OUTCOMES: Record<Outcome, string> = {
   passed: "passed",

@@ -1,13 +1,13 @@
-// Addresses within the history: `#/`, `#/runs/ID`, `#/runs/ID/with/ID`, and those of answers, which are the paths of the server's own:
-// `#/answers/ID`, `#/answers/ID/runs/RUN`, `#/trends/TEST`, `#/comparisons/ID/ID`, `#/ramps/ID`.
+// Addresses within the history: `#/`, `#/runs/ID`, `#/runs/ID/with/ID`, and those of answers, which equal the paths of the server: `#/answers/ID`,
+// `#/answers/ID/runs/RUN`, `#/trends/TEST`, `#/comparisons/ID/ID`, `#/ramps/ID`.
 
-import type { Links } from "../answers/views";
+import type { Links } from "../answers/source";
 
 export type HistoryAddress =
   | { page: "home" }
-  /** A run, the one laid over it, and the answer for which it was made. */
+  /** A run, the run overlaid on it, and the answer to which it belongs. */
   | { page: "run"; run: string; other: string | null; within: string | null }
-  /** `path`: what is asked of the server. */
+  /** `path`: the path of the request to the server. */
   | { page: "answer"; path: string };
 
 const part = (text: string | undefined) => (text ? decodeURIComponent(text) : null);
@@ -31,7 +31,7 @@ export const rampHash = (run: string): string => `#/ramps/${encodeURIComponent(r
 export const comparisonHash = (baseline: string, candidate: string): string =>
   `#/comparisons/${encodeURIComponent(baseline)}/${encodeURIComponent(candidate)}`;
 
-/** Where the runs of an answer are. */
+/** The address of an answer's runs. */
 export function linksOf(path: string): Links {
   return {
     run: (id) => (path.startsWith("answers/") ? `#/${path}/runs/${encodeURIComponent(id)}` : hashOf(id)),

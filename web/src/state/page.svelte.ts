@@ -1,11 +1,11 @@
-// What the parts of the page share: the view itself, the visible interval, the cursor, the highlight.
-// Deliberately absent: anything computed from the view; that is in data/.
+// The state that the parts of the page share: the view, the visible interval, the cursor, the highlight. Deliberately absent: anything computed from
+// the view, which is in data/.
 
 import { getContext, setContext } from "svelte";
 import { changeInWords, changesOf } from "../data/changes";
 import { closeUpAt } from "../data/close-up";
 import { speaksOf } from "../data/evidence";
-import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey, Timeline } from "../view";
+import type { ChangeRow, Evidence, MarkView, ReportView, SeriesKey, Timeline } from "../generated/report";
 
 export type Interval = readonly [from: number, to: number];
 
@@ -22,50 +22,50 @@ export interface ChartMark {
   at_seconds: number;
   kind: MarkView["kind"] | "finding" | "change";
   text: string;
-  /** Stands at its top; empty for most. */
+  /** Text at the top of the line; empty for most. */
   label: string;
-  /** Of a change: whether it was more from then on. */
+  /** For a change: whether the value increased. */
   rises?: boolean;
 }
 
 export class Page {
   view: ReportView = $state.raw(undefined as unknown as ReportView);
-  /** Visible interval of all charts, seconds; `null`: the whole run. */
+  /** Visible interval of all charts, seconds; `null` for the whole run. */
   zoom: Interval | null = $state.raw(null);
   /** Position of the pointer on the time axis, seconds. */
   cursor: number | null = $state(null);
   pinned: Highlight | null = $state.raw(null);
   pointed: Highlight | null = $state.raw(null);
 
-  /** The request whose charts are shown instead of those of all, as `rowKey` has it. */
+  /** The request whose charts are shown instead of those of all requests, as a key from `rowKey`. */
   picked: string | null = $state(null);
 
   highlight = $derived(this.pointed ?? this.pinned);
-  /** What changed: of the picked request alone, if one is picked. */
+  /** The changes; only those of the selected request, if there is one. */
   changes: ChangeRow[] = $derived.by(() => {
     const row = this.picked === null ? undefined : this.view.summary.requests.find((row) => rowKey(row) === this.picked);
     return changesOf(this.view, row?.name ?? null);
   });
-  /** What happened, what changed and what was found, at its instant. */
+  /** Events, changes and findings, each at its instant. */
   marks: ChartMark[] = $derived.by(() => [
     ...this.view.timeline.marks.map((mark) => ({ ...mark, label: "" })),
     ...this.changes.map((change) => changeMark(this.view, change)),
     ...findingMarks(this.view),
   ]);
-  /** The whole time axis: up to the end of the last step. */
+  /** The whole time axis, to the end of the last step. */
   whole: Interval = $derived.by(() => {
     const { seconds, step_seconds } = this.view.timeline;
     return [0, Math.max((seconds.at(-1) ?? 0) + step_seconds, 1)];
   });
   visible: Interval = $derived(this.zoom ?? this.whole);
-  /** The seconds of the interval that is zoomed to, where the timeline is coarser and they were kept. */
+  /** The visible interval in seconds, if the timeline is coarser and these seconds were stored. */
   closeUp: Timeline | null = $derived(this.zoom && closeUpAt(this.view.timeline, ...this.zoom));
 
   constructor(view: ReportView) {
     this.view = view;
   }
 
-  /** Shows an interval on all charts, kept within the run and never shorter than two steps. */
+  /** Shows an interval on all charts. It is within the run and at least two steps long. */
   show(from: number, to: number): void {
     const [start, end] = this.whole;
     const { timeline } = this.view;
@@ -89,7 +89,7 @@ function changeMark(view: ReportView, change: ChangeRow): ChartMark {
   return { at_seconds: change.at_seconds, kind: "change", text: changeInWords(view, change), label: "", rises: change.after > change.before };
 }
 
-/** Those of findings are numbered like the findings; one that holds from the start has no instant of its own. */
+/** Marks of findings have the numbers of the findings. A finding that applies from the start has no mark. */
 function findingMarks(view: ReportView): ChartMark[] {
   return view.summary.verdict.findings.findings.flatMap((finding, index) => {
     const at_seconds = finding.evidence[0]?.from_seconds ?? 0;
@@ -97,7 +97,7 @@ function findingMarks(view: ReportView): ChartMark[] {
   });
 }
 
-/** Names one row of the table of requests. */
+/** Identifies one row of the table of requests. */
 export function rowKey(row: SeriesKey): string {
   return `${row.kind}/${row.scenario}/${row.group ?? ""}/${row.name}`;
 }
@@ -106,7 +106,7 @@ export function highlightOf(evidence: Evidence, label: string): Highlight {
   return { label, series: evidence.series, from: evidence.from_seconds, to: evidence.to_seconds };
 }
 
-/** All the evidence of a finding at once. */
+/** All evidence of a finding at once. */
 export function highlightOfAll(evidence: Evidence[], label: string): Highlight {
   return {
     label,

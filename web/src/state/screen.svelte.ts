@@ -1,5 +1,5 @@
-// The document around the page: its theme, whether it is being printed, whether its font has loaded.
-// There is one per document, so it is a single value and not a context.
+// The document around the page: its theme, whether it is being printed, whether its font has loaded. There is one per document, so it is a single
+// value and not a context.
 
 import { flushSync } from "svelte";
 
@@ -11,7 +11,7 @@ class Screen {
   choice: ThemeChoice = $state("auto");
   systemDark = $state(false);
   printing = $state(false);
-  /** Words and numbers are on screen; charts may take their time now. */
+  /** Words and numbers are visible; charts may take their time now. */
   painted = $state(false);
   /** Canvases use the page's font only once it has loaded. */
   fontReady = $state(false);
@@ -23,7 +23,7 @@ class Screen {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     this.systemDark = dark.matches;
     dark.addEventListener("change", () => (this.systemDark = dark.matches));
-    // The browser captures the page right after the event: what must be on paper has to be there at once.
+    // The browser captures the page right after the event, so everything for the paper must be drawn at once.
     addEventListener("beforeprint", () => flushSync(() => (this.printing = true)));
     addEventListener("afterprint", () => (this.printing = false));
     this.choice = remembered();
@@ -39,7 +39,7 @@ class Screen {
   }
 }
 
-// A page opened from disk may be denied storage; the choice then lasts as long as the page.
+// A page opened from disk may have no storage. The choice then lasts as long as the page.
 function remembered(): ThemeChoice {
   try {
     const choice = localStorage.getItem(KEY);

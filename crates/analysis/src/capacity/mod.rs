@@ -1,8 +1,9 @@
-//! How much a system can take: the highest load at which it holds its objectives, as a number with an interval.
+//! The capacity of a system: the highest load at which it meets its objectives, as a number with an interval.
 //!
-//! Read [`next_step`] first: the search is a function from the probes so far to what to do next, so that it resumes wherever it stopped. [`ProbeReading`]
-//! is what one probe, an ordinary run, says of each objective and of its backlog; `belief` turns the readings into a probability of where the capacity
-//! lies; [`Capacity`] is what any surface shows. Deliberately absent: making load, waiting, files; those are the command's.
+//! Read [`next_step`] first: the search is a function from the probes so far to the next step, so that an interrupted search can be
+//! resumed. [`ProbeReading`] has the result of one probe (an ordinary run) for each objective and for its backlog. `belief` turns the
+//! readings into a probability distribution of the capacity. [`Capacity`] is the data that any surface shows. Deliberately absent: load
+//! generation, waiting and files, which belong to the command.
 
 mod belief;
 mod bootstrap;

@@ -1,10 +1,10 @@
-//! A capacity as data. This is also the schema of `capacity.json`, which docs/capacity.md describes.
+//! A capacity as data. It is also the schema of `capacity.json`, which docs/capacity.md describes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Grade;
 
-/// What a level of load counts.
+/// The unit of a load level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadUnit {
@@ -12,61 +12,62 @@ pub enum LoadUnit {
     Arrivals,
     /// Users of all scenarios together.
     Users,
-    /// Times the load of the test: it has arrivals and users.
+    /// Multiple of the test's load, for a test with arrivals and users.
     Times,
 }
 
-/// What one probe says of one objective.
+/// The result of one probe for one objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectiveReading {
-    /// As it was written.
+    /// The objective as the user wrote it.
     pub objective: String,
-    /// In the metric's base unit, as are the next three.
+    /// In the metric's base unit, as are the next three fields.
     pub bound: f64,
     /// `None`: nothing was measured.
     pub measured: Option<f64>,
-    /// Ends of the 95 % interval, where they can be given.
+    /// Ends of the 95 % interval, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     pub holds: bool,
-    /// A time, which grows smoothly with the load; of anything else only the side counts.
+    /// The metric is a time, which grows smoothly with the load. For other metrics only the side counts.
     pub is_time: bool,
 }
 
-/// Which way a probe points.
+/// The direction of the evidence of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeLean {
-    /// Every objective held, and the system kept up.
+    /// Every objective held, and the system kept up with the load.
     Holds,
     Fails,
-    /// The measurement is invalid: it says nothing about the system.
+    /// The measurement is invalid: it is no evidence about the system.
     Unusable,
 }
 
-/// What one probe says.
+/// The result of one probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReading {
     pub objectives: Vec<ObjectiveReading>,
-    /// More arrived than left, beyond chance: the load is not sustained, whatever was measured until then.
+    /// Significantly more arrived than left: the load is not sustainable, even if the objectives held.
     pub backlog_grows: bool,
-    /// Arrived and not yet ended when the load ended, and ended per second: how long the system needs to drain.
+    /// `backlog`: arrivals that had not ended when the load ended. `throughput`: requests ended per second. Their ratio is the time that
+    /// the system needs to drain.
     pub backlog: f64,
     pub throughput: f64,
-    /// What arrived per second; 0 where users ask again by themselves. Random arrivals are never quite as many as were asked for.
+    /// Arrivals per second; 0 for closed load. The number of random arrivals differs from the requested number.
     #[serde(default)]
     pub arrivals: f64,
     pub grade: Grade,
-    /// The measurement is invalid, and the system is not why.
+    /// The measurement is invalid, and the system is not the cause.
     pub is_unusable: bool,
-    /// What kept the generator from its work.
+    /// Disturbances of the generator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<ProbeDisturbance>,
 }
 
-/// What kept the generator from its work during a probe, as the check of the validity that noticed it says.
+/// A disturbance of the generator during a probe, as reported by a validity check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeDisturbance {
     pub what: String,
@@ -77,24 +78,24 @@ pub struct ProbeDisturbance {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapacityProbe {
     pub load: f64,
-    /// How long the load lasted, warm-up included.
+    /// Length of the load, including the warm-up.
     pub seconds: f64,
-    /// Time that it cost, with what came before and after.
+    /// Total time of the probe, including the time before and after the load.
     pub cost_seconds: f64,
-    /// The run directory, beside `capacity.json`.
+    /// The run directory, next to `capacity.json`.
     pub run: String,
     pub lean: ProbeLean,
-    /// What was found in it, the most important first.
+    /// The findings, the most important first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
-    /// What would limit next, if it was found.
+    /// The next limit, if it was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_limit: Option<String>,
     #[serde(flatten)]
     pub reading: ProbeReading,
 }
 
-/// Where the capacity lies: a median and the ends of the 95 % interval, in the unit of the load.
+/// The capacity: a median and the ends of the 95 % interval, in the unit of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CapacityInterval {
     pub value: f64,
@@ -105,19 +106,19 @@ pub struct CapacityInterval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapacityVerdict {
-    /// As precisely as was asked for, and confirmed below and above.
+    /// With the requested precision, and confirmed below and above.
     Found,
-    /// The time was up, or it was interrupted: the interval is wider, or it is not confirmed.
+    /// The time budget was used up, or the search was interrupted: the interval is wider, or unconfirmed.
     Rough,
-    /// The highest load that was tried holds.
+    /// The highest tested load holds.
     AtLeast,
-    /// The lowest load that was tried fails.
+    /// The lowest tested load fails.
     Below,
-    /// Nothing usable was measured.
+    /// No probe was usable.
     CannotTell,
 }
 
-/// How much a system can take.
+/// The capacity of a system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     /// Version of this schema: 1.
@@ -126,29 +127,29 @@ pub struct Capacity {
     pub unit: LoadUnit,
     pub objectives: Vec<String>,
     pub verdict: CapacityVerdict,
-    /// The verdict in a sentence.
+    /// The verdict in one sentence.
     pub headline: String,
-    /// Where the load was bracketed.
+    /// Present if the capacity was bracketed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityInterval>,
-    /// The highest load that held, and the lowest that failed.
+    /// The highest load that held, and the lowest load that failed.
     pub highest_held: Option<f64>,
     pub lowest_failed: Option<f64>,
-    /// The objective that gives way first; `None`: the system did not keep up, or nothing failed.
+    /// The objective that fails first; `None`: the system did not keep up, or nothing failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<String>,
-    /// What was found in the nearest probe above, and which run that is.
+    /// The first finding of the nearest probe above the capacity. `limit_run` is the run of that probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_limit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_run: Option<String>,
-    /// What kept the answer from being precise, or its limit from being found, where it is so.
+    /// The reason why the answer is imprecise or its limit is unknown, where this is the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed_by: Option<String>,
     pub cost_seconds: f64,
-    /// In the order in which they were made.
+    /// In the order in which they ran.
     pub probes: Vec<CapacityProbe>,
 }
 
@@ -169,12 +170,12 @@ impl LoadUnit {
         }
     }
 
-    /// The nearest level that can be asked for.
+    /// The nearest level that can be requested.
     pub fn rounded(self, load: f64) -> f64 {
         match self {
             LoadUnit::Users => load.round().max(1.0),
             LoadUnit::Arrivals | LoadUnit::Times if load > 0.0 => {
-                // Three digits: what is asked for is what is shown.
+                // Three digits, so that the requested load equals the displayed load.
                 let scale = 10f64.powf(2.0 - load.log10().floor());
                 (load * scale).round() / scale
             }

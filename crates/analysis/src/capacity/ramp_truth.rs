@@ -1,5 +1,5 @@
-//! How near the ceilings of a single ramp come to those that are known: simulated stations in a row, each with servers of its own, under random arrivals whose
-//! rate rises. The table in docs/capacity.md comes from [`the_whole_table`].
+//! Compares the ceilings of a single ramp with known ones: simulated stations in series, each with its own servers, under random arrivals
+//! with a rising rate. The table in docs/capacity.md comes from [`the_whole_table`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,20 +11,20 @@ use loadstone_plan::{LoadProfile, TestPlan};
 use loadstone_run_directory::{Run, RunInfo, SignalSeries};
 
 use super::{CapacityInterval, RampEstimate};
-use crate::draws::Draws;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::{nearest_of_sorted, share_in_words};
 use crate::{Grade, Validity};
 
-/// Stations in a row: each request needs them all, one after the other.
+/// Stations in series: each request needs all of them, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stations {
     pub(super) name: &'static str,
-    /// Servers, and mean service in seconds.
+    /// Number of servers, and mean service time in seconds.
     pub(super) each: &'static [(usize, f64)],
-    /// Services are exponential, or else all alike.
+    /// Service times are exponential; otherwise constant.
     pub(super) is_random: bool,
     pub(super) seconds: usize,
-    /// The load begins with a tenth of what they can take, and ends with so many times of it.
+    /// The load begins at a tenth of the capacity, and ends at this multiple of it.
     pub(super) most: f64,
 }
 
@@ -105,7 +105,7 @@ impl Stations {
         self.estimate_without(seed, None)
     }
 
-    /// One station may be observed by nobody.
+    /// One station may be unobserved.
     pub(super) fn estimate_without(self, seed: u64, unobserved: Option<usize>) -> RampEstimate {
         let mut run = self.run(seed);
         run.signals.retain(|series| unobserved.is_none_or(|station| series.signal.observer != format!("process:{station}")));
@@ -113,7 +113,7 @@ impl Stations {
     }
 }
 
-/// Adds the time from one instant to another to the seconds in which it lies.
+/// Adds the time between two instants to the seconds that contain it.
 fn spread(seconds: &mut [f64], from: f64, to: f64) {
     for (index, second) in seconds.iter_mut().enumerate().skip(from as usize) {
         let (begin, end) = (index as f64, index as f64 + 1.0);
@@ -147,17 +147,17 @@ fn slice(index: u32, due: u64, ended: u64, inside: f64) -> Snapshot {
     }
 }
 
-/// Of the ramps over one system, what was said of one of its stations.
+/// The results for one station of a system, over its ramps.
 #[derive(Debug, Default)]
 struct Hits {
-    told: u64,
-    held: u64,
+    reported: u64,
+    covered: u64,
     errors: Vec<f64>,
     halves: Vec<f64>,
 }
 
 impl Hits {
-    /// Of the ceiling of one station.
+    /// The results for the ceiling of one station.
     fn of(ramp: Stations, station: usize, estimates: &[RampEstimate]) -> Self {
         let (servers, service) = ramp.each[station];
         let ceiling = |estimate: &RampEstimate| {
@@ -167,11 +167,11 @@ impl Hits {
         Self::counted(servers as f64 / service, estimates.iter().map(ceiling))
     }
 
-    fn counted(truth: f64, told: impl Iterator<Item = Option<CapacityInterval>>) -> Self {
+    fn counted(truth: f64, reported: impl Iterator<Item = Option<CapacityInterval>>) -> Self {
         let mut hits = Self::default();
-        for of in told.flatten() {
-            hits.told += 1;
-            hits.held += u64::from(of.low <= truth && truth <= of.high);
+        for of in reported.flatten() {
+            hits.reported += 1;
+            hits.covered += u64::from(of.low <= truth && truth <= of.high);
             hits.errors.push((of.value / truth - 1.0).abs());
             hits.halves.push(of.precision());
         }
@@ -181,23 +181,20 @@ impl Hits {
     }
 }
 
-pub(super) fn quantile(values: &[f64], share: f64) -> f64 {
-    values.get((share * (values.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::INFINITY)
+/// The number of ramps per system, and the first seed.
+pub(super) fn requested() -> (u64, u64) {
+    let requested = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    (requested("LOADSTONE_RAMPS").unwrap_or(30), requested("LOADSTONE_RAMP_SEED").unwrap_or(1))
 }
 
-/// How many ramps over each system, and the seed of the first.
-pub(super) fn asked() -> (u64, u64) {
-    let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    (asked("LOADSTONE_RAMPS").unwrap_or(30), asked("LOADSTONE_RAMP_SEED").unwrap_or(1))
-}
-
-/// `LOADSTONE_RAMPS`: ramps per system; `LOADSTONE_RAMP_SEED`: of the first. These are the figures of docs/capacity.md:
-/// `LOADSTONE_RAMPS=200 LOADSTONE_RAMP_SEED=1001 cargo test -p loadstone-analysis --lib capacity::ramp_truth -- --nocapture`.
+/// `LOADSTONE_RAMPS`: ramps per system; `LOADSTONE_RAMP_SEED`: the first seed. The figures of docs/capacity.md: `LOADSTONE_RAMPS=200
+/// LOADSTONE_RAMP_SEED=1001 cargo test -p loadstone-analysis --lib capacity::ramp_truth -- --nocapture`.
 #[test]
 fn the_whole_table() {
-    let (ramps, seeds) = asked();
+    let (ramps, seeds) = requested();
     println!(
-        "| ramp up to 1.5 times what is carried, in 120 s | station | full at | told | interval holds it | 95 % of the errors within | ± half |"
+        "| ramp up to 1.5 times the capacity, in 120 s | station | full at | reported | interval covers it | 95 % of the errors within | ± \
+         half |"
     );
     println!("|---|---|--:|--:|--:|--:|--:|");
     let mut problems = Vec::new();
@@ -207,10 +204,10 @@ fn the_whole_table() {
             "| {} | {which} | {} | {} of {ramps} | {} | {} | {} |",
             ramp.name,
             loadstone_units::rate(truth),
-            hits.told,
-            share_in_words(hits.held, hits.told),
-            percent(quantile(&hits.errors, 0.95)),
-            percent(quantile(&hits.halves, 0.5)),
+            hits.reported,
+            share_in_words(hits.covered, hits.reported),
+            percent(nearest_of_sorted(&hits.errors, 0.95)),
+            percent(nearest_of_sorted(&hits.halves, 0.5)),
         );
     };
     for ramp in RAMPS {
@@ -222,10 +219,10 @@ fn the_whole_table() {
             let truth = *servers as f64 / service;
             let which = if (truth / ramp.capacity() - 1.0).abs() < 1e-9 { "first" } else { "next" };
             row(ramp, which, truth, &hits);
-            // What limits is never missed. Of 93 % held, fewer than 23 of 30 are one in two thousand.
-            let is_missed = which == "first" && hits.told * 20 < ramps * 19;
-            if is_missed || hits.held * 30 < hits.told * 23 {
-                problems.push(format!("{}, {which}: {} told, {} held", ramp.name, hits.told, hits.held));
+            // The limiting resource is always found. With a coverage of 93 %, fewer than 23 of 30 occur once in two thousand.
+            let is_missed = which == "first" && hits.reported * 20 < ramps * 19;
+            if is_missed || hits.covered * 30 < hits.reported * 23 {
+                problems.push(format!("{}, {which}: {} reported, {} covered", ramp.name, hits.reported, hits.covered));
             }
         }
     }

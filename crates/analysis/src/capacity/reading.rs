@@ -1,46 +1,45 @@
-//! What one probe says: each objective with its interval, and whether the system kept up.
+//! The result of one probe: each objective with its interval, and whether the system kept up.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 use loadstone_plan::{Aggregate, Comparison, Metric, Threshold, Window};
 use loadstone_run_directory::Run;
 
 use super::model::{ObjectiveReading, ProbeDisturbance, ProbeLean, ProbeReading};
-use crate::interval::mean_of_batches;
-use crate::robust::share_interval;
+use crate::statistics::{mean, mean_of_batches, trend, wilson_interval};
 use crate::thresholds::{interval_of, samples};
 use crate::validity::generator_evidence;
-use crate::{Grade, ThresholdResult, ThresholdState, Validity, ValidityCheck, trend};
+use crate::{Grade, ThresholdResult, ThresholdState, Validity, ValidityCheck};
 
-/// Chance that a backlog without a trend shows one as clear.
-const BY_CHANCE: f64 = 0.01;
-/// How much more must be in the system in the last third of a probe than in the first. At a utilisation of 1 the backlog grows with the root of the time,
-/// which makes it 1.7 times as much after a short warm-up; a straight line would look for more and miss it.
-const GROWN: f64 = 1.4;
-const GROWN_BY: f64 = 3.0;
-/// Part of the arrivals that may not have ended, beyond what was in the system before, in a probe that is sustained.
+/// Maximum p-value of a trend of the backlog.
+const TREND_P_MAX: f64 = 0.01;
+/// Minimum ratio of the requests in the system between the last and the first third of a probe. At a utilisation of 1 the backlog grows
+/// with the square root of the time, so it is 1.7 times as large after a short warm-up. A linear criterion would expect more and miss it.
+const BACKLOG_RATIO_MIN: f64 = 1.4;
+const BACKLOG_GROWTH_MIN: f64 = 3.0;
+/// Minimum share of the arrivals by which the backlog grows in a probe that is not sustained.
 const DEFICIT_MIN: f64 = 0.03;
-/// Checks of validity that fail because of what the system did, not of what the generator did.
-const OF_THE_SYSTEM: [&str; 5] = ["requests", "steady", "samples", "users-max", "connecting"];
+/// Validity checks that fail because of the system, not because of the generator.
+const CHECKS_OF_THE_SYSTEM: [&str; 5] = ["requests", "steady", "samples", "users-max", "connecting"];
 
 /// Why a threshold cannot be an objective of a search; `None`: it can.
 pub fn objective_problem(threshold: &Threshold) -> Option<&'static str> {
     if !matches!(threshold.bound.comparison, Comparison::Below | Comparison::AtMost | Comparison::Equals) {
-        return Some("an objective must be one that more load makes harder to hold: give an upper bound");
+        return Some("more load must make an objective harder to meet: give an upper bound");
     }
     match (&threshold.metric, threshold.aggregate) {
         (Metric::Requests | Metric::Iterations, _) => Some("the number of requests is the load itself: give a bound on times or failures"),
         (metric, Aggregate::Rate) if !metric.rate_is_share() => Some("a rate is the load itself: give a bound on times or failures"),
-        (metric, Aggregate::Count) if metric.rate_is_share() => Some("a count grows with the load anyway: give a bound on the share"),
+        (metric, Aggregate::Count) if metric.rate_is_share() => Some("a count always grows with the load: give a bound on the share"),
         _ => None,
     }
 }
 
 impl ProbeReading {
-    /// Of a run whose thresholds are the objectives, each from behind the warm-up on, and what was concluded from it.
+    /// Reads a run and its conclusions. Its thresholds are the objectives, each measured after the warm-up.
     pub fn of(run: &Run, results: &[ThresholdResult], validity: &Validity) -> Self {
         let objectives: Vec<ObjectiveReading> = results.iter().map(|result| objective(run, result)).collect();
         let measured: Vec<&Snapshot> = measured_slices(run);
-        let failed = objectives.iter().any(|objective| objective.surely_fails());
+        let failed = objectives.iter().any(|objective| objective.certainly_fails());
         let flow = Flow::of(&measured);
         Self {
             backlog_grows: flow.grows(),
@@ -48,13 +47,13 @@ impl ProbeReading {
             throughput: flow.throughput,
             arrivals: flow.arrived / flow.seconds,
             grade: validity.grade,
-            is_unusable: spoilt_by(validity).is_some() && !(failed && flow.grows()),
+            is_unusable: invalidated_by(validity).is_some() && !(failed && flow.grows()),
             disturbances: disturbances(validity),
             objectives,
         }
     }
 
-    /// Which way it points.
+    /// The direction of the evidence.
     pub fn lean(&self) -> ProbeLean {
         if self.is_unusable {
             ProbeLean::Unusable
@@ -66,24 +65,24 @@ impl ProbeReading {
     }
 }
 
-/// What makes the measurement invalid, where that is not what the system did.
-pub(super) fn spoilt_by(validity: &Validity) -> Option<&ValidityCheck> {
-    validity.checks.iter().find(|check| check.grade == Some(Grade::Invalid) && !OF_THE_SYSTEM.contains(&check.id.as_str()))
+/// The check that makes the measurement invalid, if the system is not the cause.
+pub(super) fn invalidated_by(validity: &Validity) -> Option<&ValidityCheck> {
+    validity.checks.iter().find(|check| check.grade == Some(Grade::Invalid) && !CHECKS_OF_THE_SYSTEM.contains(&check.id.as_str()))
 }
 
-/// Why the generator was late, as it recorded of itself.
+/// Why the generator was late, as it recorded about itself.
 fn disturbances(validity: &Validity) -> Vec<ProbeDisturbance> {
     let of = |check: &ValidityCheck| ProbeDisturbance { what: check.title.clone(), evidence: check.evidence.clone() };
     generator_evidence(validity).map(of).collect()
 }
 
 impl ObjectiveReading {
-    fn surely_fails(&self) -> bool {
+    fn certainly_fails(&self) -> bool {
         !self.holds && (self.low.is_some_and(|low| low > self.bound) || self.measured.is_none())
     }
 }
 
-/// The seconds of load behind the warm-up.
+/// The seconds of load after the warm-up.
 fn measured_slices(run: &Run) -> Vec<&Snapshot> {
     let from = run.plan.thresholds.iter().map(|threshold| threshold.after_seconds).max().unwrap_or(0);
     let asks = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
@@ -111,7 +110,7 @@ fn objective(run: &Run, result: &ThresholdResult) -> ObjectiveReading {
         holds: match result.state {
             ThresholdState::Passed => true,
             ThresholdState::Failed | ThresholdState::NoData => false,
-            // The generator may be why, or too few samples: what was measured leans one way all the same.
+            // The generator may be the cause, or too few samples, but the measured value still gives a side.
             ThresholdState::Undecided | ThresholdState::Pending => result.measured.is_some_and(|measured| threshold.bound.holds(measured)),
         },
         is_time,
@@ -138,13 +137,13 @@ fn failure_interval(run: &Run, threshold: &Threshold) -> Option<Ends> {
     let series = measured_slices(run).into_iter().flat_map(|slice| &slice.series);
     let selected = series.filter(|series| samples::selects(threshold, &series.key));
     let (failed, count) = selected.fold((0, 0), |(failed, count), series| (failed + series.failed, count + series.count));
-    let (low, high) = share_interval(failed, count);
+    let (low, high) = wilson_interval(failed, count);
     (count > 0).then_some((Some(low), Some(high)))
 }
 
-/// What arrived, what left, and what stayed.
+/// Arrivals, completions and backlog.
 struct Flow {
-    /// In the system at the end of each second, of open load.
+    /// Number of requests in the system at the end of each second, of open load.
     levels: Vec<f64>,
     arrived: f64,
     left: f64,
@@ -172,21 +171,20 @@ impl Flow {
         }
     }
 
-    /// Closed load asks for no more than it gets: only open load can outgrow a system.
+    /// The demand of closed load adapts to the system: only open load can exceed it.
     fn grows(&self) -> bool {
         let third = self.levels.len() / 3;
         if self.arrived == 0.0 || third == 0 {
             return false;
         }
-        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
         let (first, last) = (mean(&self.levels[..third]), mean(&self.levels[self.levels.len() - third..]));
         let grown = last - first;
-        // The thirds lie two thirds of the time apart.
+        // The two thirds are two thirds of the time apart.
         let deficit = grown / (self.arrived * 2.0 / 3.0);
         if deficit >= DEFICIT_MIN && grown >= 4.0 * (self.arrived / 3.0).sqrt() {
             return true;
         }
-        let is_trend = || trend::find(&self.levels).is_some_and(|trend| trend.slope > 0.0 && trend.p_value < BY_CHANCE);
-        last >= GROWN * first && grown >= GROWN_BY && is_trend()
+        let is_trend = || trend::find(&self.levels).is_some_and(|trend| trend.slope > 0.0 && trend.p_value < TREND_P_MAX);
+        last >= BACKLOG_RATIO_MIN * first && grown >= BACKLOG_GROWTH_MIN && is_trend()
     }
 }

@@ -1,28 +1,28 @@
-//! What a search comes to.
+//! The result of a search.
 
 use super::model::{Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, LoadUnit, ProbeLean};
-use super::search::{CapacityEnd, CapacitySettings, SearchStanding};
+use super::search::{CapacityEnd, CapacitySettings, SearchState};
 
-/// How far above one that failed a load must have held before probes are said to contradict each other: less is what chance does.
-const CONTRADICTION: f64 = 0.1;
+/// Probes contradict each other if a load that held is higher than one that failed by more than this share. Less is chance.
+const CONTRADICTION_SHARE_MIN: f64 = 0.1;
 
 impl Capacity {
     pub const SCHEMA: u32 = 1;
 
-    /// What these probes say. `end`: why the search ended; `None`: it was interrupted.
+    /// The result of these probes. `end`: why the search ended; `None`: it was interrupted.
     pub fn of(test: &str, settings: &CapacitySettings, objectives: &[String], probes: &[CapacityProbe], end: Option<CapacityEnd>) -> Self {
         let unit = settings.unit;
-        let standing = SearchStanding::of(unit, probes);
-        let capacity = standing.found.map(|(interval, _)| shown(unit, interval));
-        let verdict = match (&standing, end) {
-            (SearchStanding { found: Some(_), .. }, Some(CapacityEnd::Precise)) => CapacityVerdict::Found,
-            (SearchStanding { found: Some(_), .. }, _) => CapacityVerdict::Rough,
-            (SearchStanding { highest_held: Some(_), .. }, _) => CapacityVerdict::AtLeast,
-            (SearchStanding { lowest_failed: Some(_), .. }, _) => CapacityVerdict::Below,
+        let state = SearchState::of(unit, probes);
+        let capacity = state.found.map(|(interval, _)| shown(unit, interval));
+        let verdict = match (&state, end) {
+            (SearchState { found: Some(_), .. }, Some(CapacityEnd::Precise)) => CapacityVerdict::Found,
+            (SearchState { found: Some(_), .. }, _) => CapacityVerdict::Rough,
+            (SearchState { highest_held: Some(_), .. }, _) => CapacityVerdict::AtLeast,
+            (SearchState { lowest_failed: Some(_), .. }, _) => CapacityVerdict::Below,
             _ => CapacityVerdict::CannotTell,
         };
         let above = capacity.map_or_else(|| nearest_failed(probes, 0.0), |capacity| nearest_failed(probes, capacity.value));
-        let binding = above.and_then(|probe| binding(probe, standing.found.map(|(_, which)| which)));
+        let binding = above.and_then(|probe| binding(probe, state.found.map(|(_, which)| which)));
         let is_unexplained = verdict != CapacityVerdict::Found || above.is_some_and(|probe| probe.findings.is_empty());
         let mut result = Self {
             schema: Self::SCHEMA,
@@ -32,8 +32,8 @@ impl Capacity {
             verdict,
             headline: String::new(),
             capacity,
-            highest_held: standing.highest_held,
-            lowest_failed: standing.lowest_failed,
+            highest_held: state.highest_held,
+            lowest_failed: state.lowest_failed,
             binding,
             limited_by: above.and_then(|probe| probe.findings.first().cloned()),
             next_limit: above.and_then(|probe| probe.next_limit.clone()),
@@ -50,24 +50,24 @@ impl Capacity {
         let words = |load: f64| self.unit.words(load);
         let within = |of: CapacityInterval| format!("{} (95 % interval {} to {})", words(of.value), words(of.low), words(of.high));
         let why = match end {
-            Some(CapacityEnd::Budget) => "the time was up",
-            Some(CapacityEnd::Generator) => "the load generator could not make more",
+            Some(CapacityEnd::Budget) => "the time budget was used up",
+            Some(CapacityEnd::Generator) => "the load generator could not generate more",
             Some(_) => "",
-            None => "it was stopped",
+            None => "the search was stopped",
         };
         match (self.verdict, self.capacity) {
-            (CapacityVerdict::Found, Some(of)) => format!("it takes {}", within(of)),
+            (CapacityVerdict::Found, Some(of)) => format!("the capacity is {}", within(of)),
             (_, Some(of)) => {
                 let why = if why.is_empty() { "it is not confirmed" } else { why };
-                format!("it takes about {}; {why}", within(of))
+                format!("the capacity is about {}; {why}", within(of))
             }
             (CapacityVerdict::AtLeast, _) => {
                 let held = words(self.highest_held.unwrap_or(0.0));
-                let why = if why.is_empty() { "no more was to be asked for" } else { why };
-                format!("it takes at least {held}: {why}")
+                let why = if why.is_empty() { "this is the highest load that the search may use" } else { why };
+                format!("the capacity is at least {held}: {why}")
             }
             (CapacityVerdict::Below, _) => {
-                format!("it takes less than {}: the lowest load that was tried fails", words(self.lowest_failed.unwrap_or(0.0)))
+                format!("the capacity is less than {}: the lowest tested load fails", words(self.lowest_failed.unwrap_or(0.0)))
             }
             _ if why.is_empty() => "cannot tell: no measurement was usable".to_owned(),
             _ => format!("cannot tell: {why} before a measurement was usable"),
@@ -75,7 +75,7 @@ impl Capacity {
     }
 }
 
-/// Users are whole, and a number that may be too high is none to plan with: the lower one.
+/// The number of users is whole, and rounded down, since too high a number is useless for planning.
 fn shown(unit: LoadUnit, interval: CapacityInterval) -> CapacityInterval {
     if unit != LoadUnit::Users {
         return interval;
@@ -84,7 +84,8 @@ fn shown(unit: LoadUnit, interval: CapacityInterval) -> CapacityInterval {
     CapacityInterval { value: value.floor().max(1.0), low: low.floor().max(1.0), high: high.floor().max(1.0) }
 }
 
-/// The lowest failed load at or above, of those in which a cause was found; failing that, any of them, and the lowest of all.
+/// The lowest failed load at or above `from` that has a finding; otherwise the lowest failed load at or above it, otherwise the lowest
+/// failed load.
 fn nearest_failed(probes: &[CapacityProbe], from: f64) -> Option<&CapacityProbe> {
     let failed = || probes.iter().filter(|probe| probe.lean == ProbeLean::Fails);
     let above = || failed().filter(|probe| probe.load >= from);
@@ -93,23 +94,23 @@ fn nearest_failed(probes: &[CapacityProbe], from: f64) -> Option<&CapacityProbe>
     explained.or_else(|| above().min_by(lowest)).or_else(|| failed().min_by(lowest))
 }
 
-/// What kept the generator from its work in most probes; failing that, that probes contradict each other.
+/// The disturbance of the generator in most probes; otherwise a contradiction between probes.
 fn disturbed_by(unit: LoadUnit, probes: &[CapacityProbe]) -> Option<String> {
     let all = || probes.iter().flat_map(|probe| &probe.reading.disturbances);
     let count = |what: &str| all().filter(|of| of.what == what).count();
     if let Some(most) = all().max_by_key(|of| count(&of.what)) {
-        // The loudest example is the last: it was made where the answer lies.
+        // The last example is closest to the answer.
         let example = all().rfind(|of| of.what == most.what).map_or("", |of| of.evidence.as_str());
         let (times, of) = (count(&most.what), loadstone_units::counted(probes.len() as u64, "probe"));
-        return Some(format!("the machine of the generator, in {times} of {of}: {} ({example})", most.what.to_lowercase()));
+        return Some(format!("the generator's machine, in {times} of {of}: {} ({example})", most.what.to_lowercase()));
     }
     let of = |lean: ProbeLean| probes.iter().filter(move |probe| probe.lean == lean).map(|probe| probe.load);
     let (held, failed) = (of(ProbeLean::Holds).reduce(f64::max)?, of(ProbeLean::Fails).reduce(f64::min)?);
-    let apart = held > failed * (1.0 + CONTRADICTION);
-    apart.then(|| format!("what the system takes differs from probe to probe: {} held, {} did not", unit.words(held), unit.words(failed)))
+    let apart = held > failed * (1.0 + CONTRADICTION_SHARE_MIN);
+    apart.then(|| format!("the probes contradict each other: {} held, {} failed", unit.words(held), unit.words(failed)))
 }
 
-/// The objective that failed there; of several, the one whose capacity is the lowest.
+/// The objective that failed in the probe; of several, the one with the lowest capacity.
 fn binding(probe: &CapacityProbe, least: Option<usize>) -> Option<String> {
     let failed = |which: usize| probe.reading.objectives.get(which).filter(|objective| !objective.holds);
     let first = || probe.reading.objectives.iter().find(|objective| !objective.holds);

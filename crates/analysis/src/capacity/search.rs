@@ -1,69 +1,70 @@
-//! What to do next: a ladder until one load holds and one fails, then probes where the capacity probably lies, then just below and above it.
+//! The next step of a search: a ladder until one load holds and one fails, then probes at the probable capacity, then just below and above
+//! it.
 
 use serde::{Deserialize, Serialize};
 
 use super::belief::Belief;
 use super::model::{CapacityInterval, CapacityProbe, LoadUnit, ProbeLean};
 
-/// Step of the ladder.
-const STEP: f64 = 2.0;
-/// Halvings of the first load after which it is given up.
+/// Ratio between the loads of the ladder.
+const LADDER_RATIO: f64 = 2.0;
+/// The search stops after this many halvings of the first load.
 const HALVINGS_MAX: i32 = 8;
-/// How far the grid reaches beyond what held and what failed: either may have been chance.
-const BEYOND: f64 = 1.6;
-/// Precision from which on probes are made on both sides of the answer: they confirm it, and tell how steep the curve is.
-const AROUND_FROM: f64 = 0.12;
-/// Where these are made, relative to it, and how far off a probe still confirms.
-const BESIDE: f64 = 0.05;
-const BESIDE_MAX: f64 = 0.1;
-/// Ratio of both ends of an interval from which on a probe says little, and how much longer those after it take then: near saturation a queue needs long to
-/// show what it does.
-const RESTLESS: f64 = 3.3;
-const LONGER: f64 = 2.0;
-/// Probes after which a search ends, whatever the time.
+/// Ratio by which the grid extends beyond the loads that held and failed: either may have been chance.
+const GRID_MARGIN: f64 = 1.6;
+/// Below this precision, probes run on both sides of the answer: they confirm it, and determine the steepness of the curve.
+const BOTH_SIDES_PRECISION_MAX: f64 = 0.12;
+/// Relative distance of these probes from the answer, and the maximum distance at which a probe confirms it.
+const CONFIRM_DISTANCE: f64 = 0.05;
+const CONFIRM_DISTANCE_MAX: f64 = 0.1;
+/// An interval with a larger ratio between its ends has little information. Later probes are then longer by this factor: near saturation, a
+/// queue needs long to show its behaviour.
+const WIDE_INTERVAL_RATIO_MIN: f64 = 3.3;
+const LONG_PROBE_FACTOR: f64 = 2.0;
+/// A search ends after this many probes, regardless of the time.
 const PROBES_MAX: usize = 60;
 
-/// What is asked of a search.
+/// The settings of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapacitySettings {
     pub unit: LoadUnit,
-    /// Where the ladder begins, and the highest load that may be asked for.
+    /// The first load of the ladder, and the highest load that the search may use.
     pub first: f64,
     pub most: f64,
-    /// Half of the interval's width, relative, at which it is precise enough.
+    /// The search ends when half of the interval's width, relative to the value, is at most this.
     pub precision: f64,
-    /// Length of a probe of the ladder and of one after it, warm-up included.
+    /// Length of a probe of the ladder and of a later probe, including the warm-up.
     pub ladder_seconds: f64,
     pub probe_seconds: f64,
-    /// Arrivals without which a probe says little of a high percentile: at low rates probes take longer.
+    /// Minimum number of arrivals for a high percentile: at low rates probes take longer.
     pub arrivals_needed: f64,
     /// Time between two probes.
     pub pause_seconds: f64,
-    /// All that it may cost, pauses included.
+    /// Time budget of the search, including pauses.
     pub budget_seconds: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeReason {
-    /// Looking for a load that fails, or one that holds.
+    /// To find a load that fails, or one that holds.
     Ladder,
-    /// Where the capacity probably lies.
+    /// At the probable capacity.
     Narrow,
-    /// Just below or above it.
+    /// Just below or above the capacity.
     Confirm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapacityEnd {
     Precise,
-    /// The next probe would not fit.
+    /// The next probe would exceed the time budget.
     Budget,
-    /// All up to the highest load that may be asked for hold.
+    /// Even the highest load that the search may use holds.
     Highest,
-    /// The generator could not make more.
+    /// The generator could not generate more load.
     Generator,
-    /// Even the lowest fails.
+    /// Even the lowest load fails.
     Lowest,
 }
 
@@ -73,17 +74,17 @@ pub enum CapacityStep {
     End(CapacityEnd),
 }
 
-/// What the probes so far say.
-pub(super) struct SearchStanding {
+/// The state of the search after the probes so far.
+pub(super) struct SearchState {
     pub(super) highest_held: Option<f64>,
     pub(super) lowest_failed: Option<f64>,
-    /// The lowest load at which the measurement was not usable.
+    /// The lowest load with an unusable measurement.
     pub(super) unusable: Option<f64>,
-    /// Once one load held and one failed, with the objective that gives way first.
+    /// Present if one load held and one failed; with the index of the objective that fails first.
     pub(super) found: Option<(CapacityInterval, usize)>,
 }
 
-impl SearchStanding {
+impl SearchState {
     pub(super) fn of(unit: LoadUnit, probes: &[CapacityProbe]) -> Self {
         let loads = |lean: ProbeLean| probes.iter().filter(move |probe| probe.lean == lean).map(|probe| probe.load);
         let highest_held = loads(ProbeLean::Holds).reduce(f64::max);
@@ -93,10 +94,10 @@ impl SearchStanding {
     }
 }
 
-/// The lowest of the capacities with each objective alone, and which one that is.
+/// The lowest of the capacities for the single objectives, and the index of that objective.
 fn locate(unit: LoadUnit, (held, failed): (f64, f64), probes: &[CapacityProbe]) -> (CapacityInterval, usize) {
     let usable: Vec<&CapacityProbe> = probes.iter().filter(|probe| probe.lean != ProbeLean::Unusable).collect();
-    let span = (held.min(failed) / BEYOND, held.max(failed) * BEYOND);
+    let span = (held.min(failed) / GRID_MARGIN, held.max(failed) * GRID_MARGIN);
     let objectives = usable.first().map_or(0, |probe| probe.reading.objectives.len()).max(1);
     let of: Vec<CapacityInterval> = (0..objectives).map(|which| Belief::of(unit, span, &usable, which).interval()).collect();
     let least = (0..objectives).min_by(|a, b| of[*a].value.total_cmp(&of[*b].value)).unwrap_or(0);
@@ -105,7 +106,7 @@ fn locate(unit: LoadUnit, (held, failed): (f64, f64), probes: &[CapacityProbe]) 
     (CapacityInterval { value: of[least].value, low, high: high.max(of[least].value) }, least)
 }
 
-/// What to do after these probes. The same probes always give the same answer.
+/// The step after these probes. The same probes always give the same answer.
 pub fn next_step(settings: &CapacitySettings, probes: &[CapacityProbe]) -> CapacityStep {
     let spent: f64 = probes.iter().map(|probe| probe.cost_seconds).sum();
     let unit = settings.unit;
@@ -115,29 +116,30 @@ pub fn next_step(settings: &CapacitySettings, probes: &[CapacityProbe]) -> Capac
         if fits { CapacityStep::Probe { load, seconds, reason } } else { CapacityStep::End(CapacityEnd::Budget) }
     };
     let ladder = |load: f64| affordable(unit.rounded(load), settings.ladder_seconds, ProbeReason::Ladder);
-    let standing = SearchStanding::of(unit, probes);
-    match (standing.highest_held, standing.lowest_failed) {
-        (None, None) if standing.unusable.is_some_and(|load| load < settings.first / STEP.powi(HALVINGS_MAX)) => {
+    let state = SearchState::of(unit, probes);
+    match (state.highest_held, state.lowest_failed) {
+        (None, None) if state.unusable.is_some_and(|load| load < settings.first / LADDER_RATIO.powi(HALVINGS_MAX)) => {
             CapacityStep::End(CapacityEnd::Generator)
         }
-        (None, None) => ladder(standing.unusable.map_or(settings.first, |load| load / STEP)),
+        (None, None) => ladder(state.unusable.map_or(settings.first, |load| load / LADDER_RATIO)),
         (Some(held), None) if held >= settings.most => CapacityStep::End(CapacityEnd::Highest),
-        (Some(held), None) => match standing.unusable {
+        (Some(held), None) => match state.unusable {
             Some(unusable)
-                if unusable <= held * (1.0 + BESIDE_MAX) || probes.last().is_some_and(|last| last.lean == ProbeLean::Unusable) =>
+                if unusable <= held * (1.0 + CONFIRM_DISTANCE_MAX)
+                    || probes.last().is_some_and(|last| last.lean == ProbeLean::Unusable) =>
             {
                 CapacityStep::End(CapacityEnd::Generator)
             }
-            _ => ladder((held * STEP).min(settings.most)),
+            _ => ladder((held * LADDER_RATIO).min(settings.most)),
         },
         (None, Some(failed)) => {
-            let next = unit.rounded(failed / STEP);
-            let is_least = next >= failed || next < settings.first / STEP.powi(HALVINGS_MAX);
+            let next = unit.rounded(failed / LADDER_RATIO);
+            let is_least = next >= failed || next < settings.first / LADDER_RATIO.powi(HALVINGS_MAX);
             if is_least { CapacityStep::End(CapacityEnd::Lowest) } else { ladder(next) }
         }
-        (Some(_), Some(_)) => match narrowed(settings, &standing, probes) {
+        (Some(_), Some(_)) => match narrowed(settings, &state, probes) {
             Some((load, reason)) => {
-                let seconds = settings.probe_seconds * if is_restless(settings, probes) { LONGER } else { 1.0 };
+                let seconds = settings.probe_seconds * if intervals_are_wide(settings, probes) { LONG_PROBE_FACTOR } else { 1.0 };
                 affordable(unit.rounded(load).min(settings.most), seconds, reason)
             }
             None => CapacityStep::End(CapacityEnd::Precise),
@@ -145,61 +147,63 @@ pub fn next_step(settings: &CapacitySettings, probes: &[CapacityProbe]) -> Capac
     }
 }
 
-/// Most of the longer probes near a bound have intervals that say little.
-fn is_restless(settings: &CapacitySettings, probes: &[CapacityProbe]) -> bool {
+/// Most of the longer probes near a bound have wide intervals.
+fn intervals_are_wide(settings: &CapacitySettings, probes: &[CapacityProbe]) -> bool {
     let long = probes.iter().filter(|probe| probe.seconds >= settings.probe_seconds && probe.lean != ProbeLean::Unusable);
     let times = long.flat_map(|probe| &probe.reading.objectives).filter(|objective| objective.is_time);
-    let near = times.filter(|of| of.measured.is_some_and(|measured| measured < of.bound * RESTLESS && measured * RESTLESS > of.bound));
+    let near = times.filter(|of| {
+        of.measured.is_some_and(|measured| measured < of.bound * WIDE_INTERVAL_RATIO_MIN && measured * WIDE_INTERVAL_RATIO_MIN > of.bound)
+    });
     let (count, wide) = near.fold((0, 0), |(count, wide), of| {
         let ratio = of.low.zip(of.high).map_or(f64::INFINITY, |(low, high)| high / low.max(1e-12));
-        (count + 1, wide + u32::from(ratio > RESTLESS))
+        (count + 1, wide + u32::from(ratio > WIDE_INTERVAL_RATIO_MIN))
     });
     count >= 2 && wide * 2 > count
 }
 
-/// Where to measure next, once the capacity is bracketed; `None`: it is known precisely enough, and confirmed.
-fn narrowed(settings: &CapacitySettings, standing: &SearchStanding, probes: &[CapacityProbe]) -> Option<(f64, ProbeReason)> {
-    let (interval, _) = standing.found?;
+/// The next load after the capacity is bracketed; `None`: it is precise enough, and confirmed.
+fn narrowed(settings: &CapacitySettings, state: &SearchState, probes: &[CapacityProbe]) -> Option<(f64, ProbeReason)> {
+    let (interval, _) = state.found?;
     let is_whole = settings.unit == LoadUnit::Users && interval.high - interval.low <= 1.0;
     let long = || probes.iter().filter(|probe| probe.seconds >= settings.probe_seconds);
-    let beside = |side: f64| {
-        let from = interval.value * (1.0 + side * BESIDE_MAX);
-        // Users are whole: the next number counts as beside it.
+    let on_side = |side: f64| {
+        let from = interval.value * (1.0 + side * CONFIRM_DISTANCE_MAX);
+        // The number of users is whole: the next number counts as close.
         let from = if settings.unit == LoadUnit::Users { interval.value + side * (from - interval.value).abs().max(1.0) } else { from };
         long().filter(move |probe| (probe.load - interval.value) * side >= 0.0 && (probe.load - from) * side <= 0.0)
     };
-    let confirmed = |side: f64, lean: ProbeLean| beside(side).any(|probe| probe.lean == lean);
+    let confirmed = |side: f64, lean: ProbeLean| on_side(side).any(|probe| probe.lean == lean);
     let (below, above) = (confirmed(-1.0, ProbeLean::Holds), confirmed(1.0, ProbeLean::Fails));
     let is_precise = interval.precision() <= settings.precision || is_whole;
     if is_precise && below && above {
         return None;
     }
-    if !is_precise && interval.precision() > AROUND_FROM {
+    if !is_precise && interval.precision() > BOTH_SIDES_PRECISION_MAX {
         return Some((interval.value, ProbeReason::Narrow));
     }
-    let (made_below, made_above) = (beside(-1.0).count(), beside(1.0).count());
+    let (probes_below, probes_above) = (on_side(-1.0).count(), on_side(1.0).count());
     let side = match (below, above) {
         (false, true) => -1.0,
         (true, false) => 1.0,
-        _ if made_below <= made_above => -1.0,
+        _ if probes_below <= probes_above => -1.0,
         _ => 1.0,
     };
     let reason = if is_precise { ProbeReason::Confirm } else { ProbeReason::Narrow };
-    // No further away than half of what is not known: where a side is all that a probe tells, this halves it.
-    let by = interval.value * BESIDE.min(interval.precision() / 2.0);
+    // At most half of the uncertainty away: where a probe only gives its side, this halves the uncertainty.
+    let by = interval.value * CONFIRM_DISTANCE.min(interval.precision() / 2.0);
     let by = if settings.unit == LoadUnit::Users { by.max(1.0) } else { by };
     Some((interval.value + side * by, reason))
 }
 
 impl CapacitySettings {
-    /// Length of a probe at this load, if it would be so long at a high one.
+    /// Length of a probe at this load. `seconds`: its length at a high load.
     fn long_enough(&self, load: f64, seconds: f64) -> f64 {
         let share = seconds / self.probe_seconds;
         let needed = if self.unit == LoadUnit::Arrivals { self.arrivals_needed * share / load } else { 0.0 };
         seconds.max(needed.min(self.budget_seconds / 6.0)).ceil()
     }
 
-    /// What a search usually costs: three probes of the ladder and eight more, but no more than it may. Seconds.
+    /// The usual time of a search: three probes of the ladder and eight more, but at most its budget. Seconds.
     pub fn usual_seconds(&self) -> f64 {
         let of = |count: f64, seconds: f64| count * (seconds + self.pause_seconds);
         (of(3.0, self.ladder_seconds) + of(8.0, self.probe_seconds)).min(self.budget_seconds)

@@ -1,4 +1,5 @@
-//! How near a search comes to capacities that are known, on simulated systems. The table in docs/capacity.md comes from [`the_whole_table`].
+//! Compares the results of a search with known capacities, on simulated systems. The table in docs/capacity.md comes from
+//! [`the_whole_table`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,9 +11,9 @@ use loadstone_run_directory::{Run, RunInfo};
 use super::{
     Capacity, CapacityEnd, CapacityProbe, CapacitySettings, CapacityStep, CapacityVerdict, LoadUnit, ProbeLean, ProbeReading, next_step,
 };
-use crate::draws::Draws;
-use crate::interval::coverage::Queue;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::interval::coverage::Queue;
+use crate::statistics::{nearest_of_sorted, share_in_words};
 use crate::{Grade, Validity, thresholds};
 
 /// A system whose capacity is known.
@@ -20,12 +21,12 @@ use crate::{Grade, Validity, thresholds};
 struct System {
     name: &'static str,
     servers: usize,
-    /// Mean service. Seconds.
+    /// Mean service time. Seconds.
     service: f64,
     service_is_random: bool,
     unit: LoadUnit,
     arrivals_are_random: bool,
-    /// Of the 99th percentile. Seconds.
+    /// Bound of the 99th percentile. Seconds.
     bound: f64,
 }
 
@@ -73,7 +74,7 @@ impl System {
     fn capacity(self) -> f64 {
         let p99 = |load: f64| match (self.unit, self.service_is_random) {
             (LoadUnit::Users, _) => users_p99(self, load as usize),
-            // Even arrivals find a free server for as long as there are fewer than the servers can take.
+            // Evenly spaced arrivals find a free server as long as the rate is within the servers' capacity.
             (_, false) => {
                 if load <= self.rate() {
                     self.service
@@ -100,13 +101,13 @@ impl System {
         if self.service_is_random { draws.exponential(self.service) } else { self.service }
     }
 
-    /// A run from an empty system on.
+    /// A run that starts with an empty system.
     fn probe(self, load: f64, seconds: f64, seed: u64) -> Run {
         let mut draws = Draws::new(seed);
-        let mut log = Log::new(seconds as usize, self.unit, load);
+        let mut run_log = RunLog::new(seconds as usize, self.unit, load);
         let nanos = |at: f64| Reverse((at * 1e9) as u64);
         let mut free: BinaryHeap<Reverse<u64>> = (0..self.servers).map(|_| Reverse(0)).collect();
-        // When each user asks again; of arrivals, one that stands for all.
+        // When each user sends its next request; for arrivals, a single entry.
         let mut due: BinaryHeap<Reverse<u64>> = match self.unit {
             LoadUnit::Users => (0..load as usize).map(|_| Reverse(0)).collect(),
             _ => [nanos(if self.arrivals_are_random { draws.exponential(1.0 / load) } else { 1.0 / load })].into(),
@@ -118,23 +119,24 @@ impl System {
             }
             let end = at.max(server as f64 / 1e9) + self.service(&mut draws);
             free.push(nanos(end));
-            log.request(at, end);
+            run_log.request(at, end);
             due.push(nanos(match self.unit {
                 LoadUnit::Users => end,
                 _ if self.arrivals_are_random => at + draws.exponential(1.0 / load),
                 _ => at + 1.0 / load,
             }));
         }
-        log.into_run(self.bound)
+        run_log.into_run(self.bound)
     }
 }
 
-/// Of M/M/k without think time: everybody is always there, so a request takes its service and, but for the first, waits for as many departures as are
-/// before it: a sum of exponential times, by its distribution function on a grid of normal tails (Wilson and Hilferty 1931 for the gamma part).
+/// The p99 of M/M/k without think time. All users are always in the system. A request takes its service time and, except for the first
+/// requests, waits for the departure of the requests before it. The wait is a sum of exponential times, computed by its distribution
+/// function on a grid of normal tails (Wilson and Hilferty 1931 for the gamma part).
 fn users_p99(system: System, users: usize) -> f64 {
     let (k, service) = (system.servers as f64, system.service);
     let before = users.saturating_sub(system.servers) as f64;
-    // The wait is gamma with `before` stages of service / k, the service exponential.
+    // The wait is gamma with `before` stages of service / k; the service time is exponential.
     let tail = |t: f64| {
         let steps = 400;
         let step = t / f64::from(steps);
@@ -155,7 +157,8 @@ fn users_p99(system: System, users: usize) -> f64 {
     high
 }
 
-/// P(X > x) of a gamma variable with a whole number of stages of mean 1: that fewer than so many events of a Poisson process come by x.
+/// P(X > x) of a gamma variable with a whole number of stages of mean 1: the probability of fewer than that many events of a Poisson
+/// process by x.
 fn gamma_tail(stages: f64, x: f64) -> f64 {
     let mut term = (-x).exp();
     let mut sum = term;
@@ -166,8 +169,8 @@ fn gamma_tail(stages: f64, x: f64) -> f64 {
     sum.min(1.0)
 }
 
-/// What a run writes down, second by second.
-struct Log {
+/// The record of a run, second by second.
+struct RunLog {
     seconds: Vec<SeriesSlice>,
     due: Vec<u64>,
     ended: Vec<u64>,
@@ -175,7 +178,7 @@ struct Log {
     load: f64,
 }
 
-impl Log {
+impl RunLog {
     fn new(seconds: usize, unit: LoadUnit, load: f64) -> Self {
         let key = SeriesKey::new(SeriesKind::Request, "Buy", "Buy");
         let seconds: Vec<SeriesSlice> = (0..seconds).map(|_| SeriesSlice::new(key.clone())).collect();
@@ -247,9 +250,9 @@ fn settings(unit: LoadUnit, first: f64) -> CapacitySettings {
     }
 }
 
-/// The whole search.
+/// A complete search.
 fn search(system: System, seed: u64) -> Capacity {
-    // Whoever asks does not know the answer: anything from a hundredth to twice of it.
+    // The first load is a guess: anything from a hundredth to twice the capacity.
     let mut draws = Draws::new(seed);
     let first = system.unit.rounded(system.capacity() * 2.0 * (-(draws.exponential(1.0) / 0.5).min(4.6)).exp()).max(1.0);
     let settings = settings(system.unit, first);
@@ -286,7 +289,7 @@ struct Hits {
 }
 
 impl Hits {
-    /// `seeds`: where the first of so many searches begins.
+    /// `seeds`: the first seed.
     fn of(system: System, seeds: u64, searches: u64) -> Self {
         let truth = system.capacity();
         let mut hits = Self::default();
@@ -303,27 +306,23 @@ impl Hits {
         hits.widths.sort_by(f64::total_cmp);
         hits
     }
-
-    fn quantile(values: &[f64], share: f64) -> f64 {
-        values.get((share * (values.len().max(1) - 1) as f64).round() as usize).copied().unwrap_or(f64::INFINITY)
-    }
 }
 
-/// `LOADSTONE_CAPACITIES`: searches per system; `LOADSTONE_CAPACITY_SEED`: of the first. With 200, which takes minutes, these are the figures of
-/// docs/capacity.md:
+/// `LOADSTONE_CAPACITIES`: searches per system; `LOADSTONE_CAPACITY_SEED`: the first seed. The figures of docs/capacity.md use 200
+/// searches, which take minutes:
 /// `LOADSTONE_CAPACITIES=200 LOADSTONE_CAPACITY_SEED=1001 cargo test --release -p loadstone-analysis --lib capacity::truth -- --nocapture`.
 #[test]
 fn the_whole_table() {
     let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (searches, seeds) = (asked("LOADSTONE_CAPACITIES").unwrap_or(6), asked("LOADSTONE_CAPACITY_SEED").unwrap_or(1));
-    println!("| system | capacity | median error | 95 % of the errors within | interval holds it | ± half the interval | minutes |");
+    println!("| system | capacity | median error | 95 % of the errors within | interval covers it | ± half the interval | minutes |");
     println!("|---|--:|--:|--:|--:|--:|--:|");
     std::thread::scope(|scope| {
         let rows: Vec<_> = SYSTEMS.map(|system| (system, scope.spawn(move || Hits::of(system, seeds, searches)))).into_iter().collect();
         for (system, row) in rows {
             let hits = row.join().unwrap();
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-            let (median, most) = (Hits::quantile(&hits.errors, 0.5), Hits::quantile(&hits.errors, 0.95));
+            let (median, most) = (nearest_of_sorted(&hits.errors, 0.5), nearest_of_sorted(&hits.errors, 0.95));
             println!(
                 "| {} | {} | {} | {} | {} | {} | {:.1} |",
                 system.name,
@@ -331,10 +330,10 @@ fn the_whole_table() {
                 percent(median),
                 percent(most),
                 share_in_words(hits.covered, searches),
-                percent(Hits::quantile(&hits.widths, 0.5)),
+                percent(nearest_of_sorted(&hits.widths, 0.5)),
                 hits.minutes,
             );
-            // Of 93 % held, fewer than three of six are one in five thousand.
+            // With a coverage of 93 %, fewer than three of six occur once in five thousand.
             assert!(hits.covered * 2 >= searches, "{}: {hits:?}", system.name);
             assert!(median <= 0.03 && hits.minutes <= 20.0, "{}: {hits:?}", system.name);
         }
@@ -342,19 +341,19 @@ fn the_whole_table() {
 }
 
 #[test]
-fn the_truths_are_those_of_queueing_theory() {
+fn the_known_capacities_match_queueing_theory() {
     // One server: the time in the system is exponential with rate μ − λ.
     let one = SYSTEMS[2];
     assert!((one.capacity() - (200.0 - 100f64.ln() / 0.1)).abs() < 1e-6, "{}", one.capacity());
-    // One server and n users without think time: a sum of n exponential services. The tables of χ² have 0.99 at 23.209 for ten degrees of freedom, so
-    // five services of 5 ms take up to 58.0 ms.
+    // One server and n users without think time: a sum of n exponential service times. The tables of χ² have 0.99 at 23.209 for ten degrees
+    // of freedom, so five service times of 5 ms take up to 58.0 ms.
     let users = System { unit: LoadUnit::Users, ..QUEUE };
     assert!((users_p99(users, 5) / (23.209 / 2.0 * 0.005) - 1.0).abs() < 2e-3, "{}", users_p99(users, 5));
 }
 
-/// On a machine that others use, a rough answer says so; on a quiet one, probes that contradict each other do.
+/// A rough answer reports that the machine is shared; on an unshared machine, it reports probes that contradict each other.
 #[test]
-fn a_rough_answer_names_what_disturbed_it() {
+fn a_rough_answer_names_its_disturbance() {
     let result = search(SYSTEMS[2], 1);
     let probes = |change: &dyn Fn(usize, &mut CapacityProbe)| -> Option<String> {
         let mut probes = result.probes.clone();
@@ -366,17 +365,17 @@ fn a_rough_answer_names_what_disturbed_it() {
         let evidence = "runnable but without a core for 12.0 % of the time".to_owned();
         probe.reading.disturbances = vec![super::ProbeDisturbance { what: "Waiting for a core".to_owned(), evidence }];
     };
-    let told = probes(&late).unwrap();
-    assert!(told.contains("waiting for a core (runnable but without a core for 12.0 %"), "{told}");
+    let disturbance = probes(&late).unwrap();
+    assert!(disturbance.contains("waiting for a core (runnable but without a core for 12.0 %"), "{disturbance}");
     let apart = |index: usize, probe: &mut CapacityProbe| {
         (probe.load, probe.lean) = if index.is_multiple_of(2) { (100.0, ProbeLean::Fails) } else { (150.0, ProbeLean::Holds) };
     };
-    assert!(probes(&apart).unwrap().contains("150/s held, 100/s did not"));
+    assert!(probes(&apart).unwrap().contains("150/s held, 100/s failed"));
 }
 
-/// A system at a utilisation of 1 holds for a while; its backlog tells.
+/// A system at a utilisation of 1 meets its objectives for a while; its backlog shows that the load is not sustainable.
 #[test]
-fn a_load_that_is_not_sustained_does_not_hold() {
+fn a_load_with_a_growing_backlog_does_not_hold() {
     let system = System { bound: 10.0, ..QUEUE };
     let valid = Validity { grade: Grade::Valid, checks: Vec::new() };
     let lean = |load: f64, seed: u64| {
@@ -388,12 +387,12 @@ fn a_load_that_is_not_sustained_does_not_hold() {
     let failing = |load: f64| (1..=40).filter(|seed| lean(load, *seed) == ProbeLean::Fails).count();
     assert!(failing(120.0) == 0 && failing(160.0) <= 2, "{} {}", failing(120.0), failing(160.0));
     assert!(failing(210.0) == 40, "{}", failing(210.0));
-    // At exactly 1 it may as well shrink for a while: more often than not it is seen.
+    // At exactly 1 the backlog may also shrink for a while, so it is not always detected.
     assert!(failing(200.0) >= 12, "{}", failing(200.0));
 }
 
 #[test]
-fn a_search_ends_where_there_is_nothing_to_bracket() {
+fn a_search_ends_if_nothing_can_be_bracketed() {
     let system = SYSTEMS[1];
     let unit = system.unit;
     let probe = |load: f64, seconds: f64, lean: ProbeLean| {

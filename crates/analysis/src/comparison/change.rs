@@ -1,25 +1,26 @@
-//! By how much a number changed, with the interval of that.
+//! The change of a number, with its interval.
 //!
-//! The interval of a difference is made of the intervals of both sides (MOVER; Zou and Donner, "Construction of confidence limits about effect measures: a
-//! general approach", Statistics in Medicine 2008): each end uses the ends that work towards it. It needs no symmetry, so the intervals of percentiles,
-//! which respect that neighbouring requests depend on each other, carry over to their ratio. A ratio is a difference of logarithms.
+//! The interval of a difference is computed from the intervals of both sides (MOVER; Zou and Donner, "Construction of confidence limits
+//! about effect measures: a general approach", Statistics in Medicine 2008): each end uses the ends that move it in its direction. The
+//! method needs no symmetry, so it applies to the intervals of percentiles, which allow for the dependence between neighbouring requests,
+//! and to their ratio. A ratio is a difference of logarithms.
 
-use crate::interval::{batches_of, student_t, t_two_sided};
+use crate::statistics::{batches_of, student_t, t_two_sided, welch_freedom};
 
-/// Degrees of freedom of an interval that is made from twenty batches.
+/// Degrees of freedom of an interval from twenty batches.
 const FREEDOM: f64 = 19.0;
 
-/// A number with its 95 % interval; an end that the samples do not carry is `None`.
+/// A number with its 95 % interval. An end that the samples do not determine is `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Estimate {
     pub(super) value: f64,
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
-    /// By how much at most the generator can have added to it.
+    /// The maximum that the generator can have added to it.
     pub(super) doubt: f64,
     /// Degrees of freedom of the interval.
     pub(super) freedom: f64,
-    /// The value is a lower bound: the percentile lies among what had not ended.
+    /// The value is a lower bound: the percentile lies among requests that had not ended.
     pub(super) is_bound: bool,
 }
 
@@ -28,37 +29,37 @@ impl Estimate {
         Self { value, low, high, doubt: 0.0, freedom: FREEDOM, is_bound: false }
     }
 
-    /// A percentile with the interval that so many seconds gave it, which its rounding may have left on one side.
+    /// A percentile with the interval computed from this many seconds. Rounding may have put the value outside its interval.
     pub(super) fn percentile(value: f64, (low, high): (Option<f64>, Option<f64>), seconds: usize) -> Self {
         let freedom = (batches_of(seconds) as f64 - 1.0).max(1.0);
         Self { freedom, ..Self::new(value, low.map(|low| low.min(value)), high.map(|high| high.max(value))) }
     }
 
-    /// A percentile that lies among what had not ended, of which no more than a lower bound is known. `low` is the lower end of that of all that ended:
-    /// what had not ranks behind these, so that it holds of both.
+    /// A percentile that lies among requests that had not ended, so that only a lower bound is known. `low` is the lower end of the
+    /// percentile of all that ended. The others rank behind these, so the end is valid for both.
     pub(super) fn at_least(bound: f64, low: Option<f64>, seconds: usize) -> Self {
         Self { is_bound: true, ..Self::percentile(bound, (low, None), seconds) }
     }
 
-    /// A number without error bounds.
+    /// A number without an interval.
     pub(super) fn bare(value: f64) -> Self {
         Self::new(value, None, None)
     }
 
-    /// From a standard error with so many degrees of freedom.
+    /// From a standard error with this many degrees of freedom.
     pub(super) fn with_error(value: f64, error: f64, freedom: f64) -> Self {
         let half = student_t(freedom) * error;
         Self { freedom, ..Self::new(value, Some(value - half), Some(value + half)) }
     }
 
-    /// As sure of another value as it is of its own, relative to it.
+    /// Moves the estimate to another value, with the same relative uncertainty.
     pub(super) fn scaled_to(self, value: f64) -> Self {
         let scaled = |end: Option<f64>| end.map(|end| end * value / self.value);
         Self { value, low: scaled(self.low), high: scaled(self.high), ..self }
     }
 }
 
-/// A difference with its 95 % interval, and how often chance alone makes one as large.
+/// A difference with its 95 % interval, and the probability that chance alone causes one this large.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NumberChange {
     pub(super) value: f64,
@@ -67,14 +68,14 @@ pub(super) struct NumberChange {
     pub(super) p: f64,
 }
 
-/// `candidate` less `baseline`; `paired`: how far that may be off, where it is not made of how far each side may be.
+/// `candidate` minus `baseline`. `paired`: the error of the difference, if it is not computed from the errors of the two sides.
 pub(super) fn difference(baseline: Estimate, candidate: Estimate, paired: Option<ChangeErrors>) -> NumberChange {
     let value = candidate.value - baseline.value;
     let ChangeErrors { below, above } = paired.unwrap_or_else(|| ChangeErrors::of_sides(baseline, candidate));
     let (towards_zero, doubt) = if value > 0.0 { (below, candidate.doubt) } else { (above, baseline.doubt) };
     let p = match towards_zero {
         _ if value == 0.0 => 1.0,
-        // What the generator may have added is no chance: it counts as a part of the interval.
+        // The time that the generator may have added is not random: it extends the interval.
         Some(side) => t_two_sided(student_t(side.freedom) * value.abs() / (side.half() + doubt), side.freedom),
         None => 1.0,
     };
@@ -83,7 +84,7 @@ pub(super) fn difference(baseline: Estimate, candidate: Estimate, paired: Option
     NumberChange { value, low, high, p }
 }
 
-/// How far a change may be off, downwards and upwards; `None`: the samples do not say.
+/// The error of a change, downwards and upwards; `None`: the samples do not determine it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ChangeErrors {
     pub(super) below: Option<SideError>,
@@ -101,20 +102,20 @@ impl ChangeErrors {
         }
     }
 
-    /// From a standard error with so many degrees of freedom.
+    /// From a standard error with this many degrees of freedom.
     pub(super) fn even(error: f64, freedom: f64) -> Self {
         let side = Some(SideError { error, freedom });
         Self { below: side, above: side }
     }
 
-    /// At each end the wider of the two.
+    /// The wider of the two at each end.
     pub(super) fn or_wider(self, other: Self) -> Self {
         let wider = |a: Option<SideError>, b: Option<SideError>| a.zip(b).map(|(a, b)| if b.half() > a.half() { b } else { a });
         Self { below: wider(self.below, other.below), above: wider(self.above, other.above) }
     }
 }
 
-/// How far a number may be off in one direction: a standard error, and how well that is known.
+/// The error of a number in one direction: a standard error and its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SideError {
     error: f64,
@@ -122,18 +123,16 @@ pub(super) struct SideError {
 }
 
 impl SideError {
-    /// From the distance of an end of a 95 % interval.
+    /// From the distance between the value and an end of its 95 % interval.
     pub(super) fn of(distance: f64, freedom: f64) -> Self {
         Self { error: distance.abs() / student_t(freedom), freedom }
     }
 
-    /// Of a difference; its degrees of freedom are those of Welch ("The generalization of Student's problem when several different population variances are
-    /// involved", 1947).
+    /// The error of a difference, with the degrees of freedom of Welch ("The generalization of Student's problem when several different
+    /// population variances are involved", 1947).
     fn both(a: Self, b: Self) -> Self {
-        let (squares, error) = (a.error.powi(2) + b.error.powi(2), a.error.hypot(b.error));
-        let least = a.freedom.min(b.freedom);
-        let freedom = squares.powi(2) / (a.error.powi(4) / a.freedom + b.error.powi(4) / b.freedom);
-        Self { error, freedom: if freedom.is_finite() { freedom } else { least } }
+        let freedom = welch_freedom((a.error.powi(2), a.freedom), (b.error.powi(2), b.freedom));
+        Self { error: a.error.hypot(b.error), freedom: if freedom.is_finite() { freedom } else { a.freedom.min(b.freedom) } }
     }
 
     pub(super) fn half(self) -> f64 {
@@ -141,7 +140,7 @@ impl SideError {
     }
 }
 
-/// The logarithm of `candidate` / `baseline`; `None` where either is not positive. `paired` as of [`difference`], of the logarithm.
+/// The logarithm of `candidate` / `baseline`; `None` where either is not positive. `paired` as in [`difference`], for the logarithm.
 pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate, paired: Option<ChangeErrors>) -> Option<NumberChange> {
     let log = |estimate: Estimate| {
         let positive = |end: Option<f64>| end.filter(|end| *end > 0.0).map(f64::ln);
@@ -166,40 +165,40 @@ mod tests {
     }
 
     #[test]
-    fn of_symmetric_sides_it_is_the_ordinary_interval() {
+    fn symmetric_sides_give_the_ordinary_interval() {
         let change = difference(estimate(10.0, 3.0), estimate(15.0, 4.0), None);
         // The 97.5 % point of t is 2.093 with 19 degrees of freedom, as each side has, and 2.030 with 19 · 25² / (3⁴ + 4⁴) = 35.2, as both have by Welch.
         let half = 5.0 * 2.030 / 2.093;
         assert!((change.low.unwrap() - (5.0 - half)).abs() < 0.01 && (change.high.unwrap() - (5.0 + half)).abs() < 0.01, "{change:?}");
         // Of 35.2, 2.093 leaves 4.36 %.
         assert!((change.p - 0.0436).abs() < 3e-4, "{}", change.p);
-        // The other way round it is as unlikely.
+        // The reverse comparison has the same probability.
         assert!((difference(estimate(15.0, 4.0), estimate(10.0, 3.0), None).p - change.p).abs() < 1e-12);
     }
 
     #[test]
-    fn each_end_is_made_of_the_ends_that_work_towards_it() {
+    fn each_end_uses_the_ends_in_its_direction() {
         let baseline = Estimate::new(10.0, Some(9.0), None);
         let change = difference(baseline, estimate(20.0, 1.0), None);
-        // The baseline may be anything above: no lower end, and no conclusion.
+        // The baseline has no upper end, so the change has no lower end, and there is no conclusion.
         assert_eq!((change.low, change.p), (None, 1.0));
         assert!((change.high.unwrap() - (10.0 + 2.0_f64.sqrt() * 2.024 / 2.093)).abs() < 0.01, "{change:?}");
-        // That the candidate may be larger still does not stand in the way.
+        // A candidate without an upper end does not prevent a conclusion.
         let change = difference(estimate(10.0, 1.0), Estimate::new(20.0, Some(19.0), None), None);
         assert!(change.p < 1e-6 && change.high.is_none());
     }
 
     #[test]
-    fn a_ratio_turns_over_with_its_sides() {
+    fn swapping_the_sides_inverts_the_ratio() {
         let (a, b) = (estimate(10.0, 1.0), estimate(12.0, 0.5));
-        let (there, back) = (log_ratio(a, b, None).unwrap(), log_ratio(b, a, None).unwrap());
-        assert!((there.value - 1.2_f64.ln()).abs() < 1e-12 && (there.value + back.value).abs() < 1e-12);
-        assert!((there.low.unwrap() + back.high.unwrap()).abs() < 1e-12);
+        let (forward, reverse) = (log_ratio(a, b, None).unwrap(), log_ratio(b, a, None).unwrap());
+        assert!((forward.value - 1.2_f64.ln()).abs() < 1e-12 && (forward.value + reverse.value).abs() < 1e-12);
+        assert!((forward.low.unwrap() + reverse.high.unwrap()).abs() < 1e-12);
         assert_eq!(log_ratio(Estimate::bare(0.0), b, None), None);
     }
 
     #[test]
-    fn what_the_generator_can_have_added_is_no_difference() {
+    fn time_that_the_generator_may_have_added_is_no_difference() {
         let (a, b) = (estimate(10.0, 0.01), Estimate { doubt: 3.0, ..estimate(12.0, 0.01) });
         let change = difference(a, b, None);
         assert!(change.low.unwrap() < 0.0 && change.high.unwrap() < 2.1 && change.p > 0.05);

@@ -1,4 +1,4 @@
-//! What a team allows to become worse: `p99 worse by 5%`.
+//! Limits that a team sets for changes for the worse: `p99 worse by 5%`.
 
 use super::headline::row_in_words;
 use super::model::{
@@ -6,7 +6,7 @@ use super::model::{
 };
 
 impl ComparisonGate {
-    /// Fails where a number is surely worse, and by so much as was seen; held where it is surely not that much worse.
+    /// The gate fails if a number is significantly worse by at least the limit, and holds if it is certainly not that much worse.
     pub fn judge(&self, comparison: &RunComparison) -> GateResult {
         let result = |state, detail: String| GateResult { gate: self.clone(), state, detail };
         if comparison.verdict == ComparisonVerdict::NotComparable {
@@ -14,7 +14,7 @@ impl ComparisonGate {
         }
         let rows: Vec<_> = comparison.rows().filter(|(subject, row)| self.is_about(subject, row)).collect();
         if rows.is_empty() {
-            return result(GateState::Undecided, "both runs together have nothing that it judges".to_owned());
+            return result(GateState::Undecided, "neither run has a number that this gate judges".to_owned());
         }
         let states: Vec<GateState> = rows.iter().map(|(_, row)| self.state(row)).collect();
         let of = |wanted: GateState| rows.iter().zip(&states).find(|(_, state)| **state == wanted).map(|(row, _)| *row);
@@ -24,22 +24,25 @@ impl ComparisonGate {
         if let Some((subject, row)) = of(GateState::Undecided).filter(|_| self.metric.is_some()) {
             return result(GateState::Undecided, format!("{}: {}", row_in_words(subject, row), why(row)));
         }
-        let told =
-            if rows.len() == 1 { row_in_words(rows[0].0, rows[0].1) } else { "none of what it judges is that much worse".to_owned() };
-        result(GateState::Held, told)
+        let detail = if rows.len() == 1 {
+            row_in_words(rows[0].0, rows[0].1)
+        } else {
+            "no number that this gate judges is worse by that much".to_owned()
+        };
+        result(GateState::Held, detail)
     }
 
     fn is_about(&self, subject: &ComparedSubject, row: &ComparedRow) -> bool {
-        let Some(metric) = self.metric else { return subject.kind.has_a_better_way() };
+        let Some(metric) = self.metric else { return subject.kind.has_known_direction() };
         let named = match &self.name {
             Some(name) => subject.name == *name,
             None => matches!(subject.kind, SubjectKind::All | SubjectKind::Target),
         };
-        row.metric == metric && named && subject.kind.has_a_better_way()
+        row.metric == metric && named && subject.kind.has_known_direction()
     }
 
     fn state(&self, row: &ComparedRow) -> GateState {
-        // By how much it is worse, upwards; and the most that it can be.
+        // How much worse the number is (positive), and the maximum.
         let upwards = |change: f64| match (row.metric.is_difference(), row.metric.more_is_better()) {
             (true, _) => change,
             (false, Some(true)) => 1.0 / change - 1.0,
@@ -59,7 +62,7 @@ impl ComparisonGate {
 fn why(row: &ComparedRow) -> String {
     match row.minutes_needed {
         Some(minutes) => format!("needs runs of about {}", loadstone_units::seconds(60.0 * minutes.ceil())),
-        None if row.why.is_empty() => "too close to tell".to_owned(),
+        None if row.why.is_empty() => "too close to the limit to decide".to_owned(),
         None => row.why.clone(),
     }
 }

@@ -1,11 +1,11 @@
-//! The verdict on the whole, and its sentence.
+//! The overall verdict, and its sentence.
 
 use super::model::{ComparedMetric, ComparedRow, ComparedSubject, ComparisonVerdict, RowVerdict, RunDifference, SubjectKind};
 use super::row::FAILURES_EFFECT;
 
-/// Over all rows but the signals, of which nobody knows which way is better.
+/// The verdict over all rows except signals, whose better direction is unknown.
 pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference]) -> ComparisonVerdict {
-    let judged = || subjects.iter().filter(|subject| subject.kind.has_a_better_way()).flat_map(|subject| &subject.rows);
+    let judged = || subjects.iter().filter(|subject| subject.kind.has_known_direction()).flat_map(|subject| &subject.rows);
     let any = |verdict| judged().any(|row: &ComparedRow| row.verdict == verdict);
     if differences.iter().any(|difference| difference.forbids) {
         return ComparisonVerdict::NotComparable;
@@ -15,95 +15,95 @@ pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference
         (true, false) => ComparisonVerdict::Worse,
         (false, true) if more_failures(subjects).is_some() => ComparisonVerdict::CannotTell,
         (false, true) => ComparisonVerdict::Better,
-        // That rates are as asked for says nothing of how the system coped.
+        // Equal rates only show that both runs had the same load, so they do not count.
         (false, false) => match judged().any(|row| row.verdict == RowVerdict::Same && row.metric > ComparedMetric::Failures) {
-            true if UntoldMedians::of(subjects).are_most() => ComparisonVerdict::CannotTell,
+            true if UndecidedMedians::of(subjects).are_most() => ComparisonVerdict::CannotTell,
             true => ComparisonVerdict::Same,
             false => ComparisonVerdict::CannotTell,
         },
     }
 }
 
-/// All requests, where more of them failed than before and it cannot be told whether that is chance. What fails is often faster than what does not, so
-/// that times say nothing of the whole then.
+/// The row of all requests, if more of them failed than before and chance may explain the difference. Failed requests are often faster than
+/// successful ones, so response times are then no evidence for the whole.
 fn more_failures(subjects: &[ComparedSubject]) -> Option<(&ComparedSubject, &ComparedRow)> {
     let all = subjects.iter().find(|subject| subject.kind == SubjectKind::All)?;
-    let untold = |row: &&ComparedRow| row.metric == ComparedMetric::Failures && row.verdict == RowVerdict::CannotTell;
+    let undecided = |row: &&ComparedRow| row.metric == ComparedMetric::Failures && row.verdict == RowVerdict::CannotTell;
     let rises = |row: &&ComparedRow| row.candidate.zip(row.baseline).is_some_and(|(new, old)| new - old >= FAILURES_EFFECT);
-    all.rows.iter().find(untold).filter(rises).map(|row| (all, row))
+    all.rows.iter().find(undecided).filter(rises).map(|row| (all, row))
 }
 
-/// The medians of which it cannot be told whether they changed. They are what is known best of any series: where most of them cannot be told, that one
-/// number or another is the same says nothing of the whole.
-struct UntoldMedians<'a> {
-    untold: Vec<&'a ComparedRow>,
-    told: usize,
+/// The medians whose change is undecided. The median is the most precise number of a series. If most medians are undecided, the result
+/// cannot be "same", even if some numbers are the same.
+struct UndecidedMedians<'a> {
+    undecided: Vec<&'a ComparedRow>,
+    decided: usize,
 }
 
-impl<'a> UntoldMedians<'a> {
+impl<'a> UndecidedMedians<'a> {
     fn of(subjects: &'a [ComparedSubject]) -> Self {
-        let judged = subjects.iter().filter(|subject| subject.kind.has_a_better_way()).flat_map(|subject| &subject.rows);
-        let (untold, told): (Vec<_>, Vec<_>) =
+        let judged = subjects.iter().filter(|subject| subject.kind.has_known_direction()).flat_map(|subject| &subject.rows);
+        let (undecided, decided): (Vec<_>, Vec<_>) =
             judged.filter(|row| row.metric == ComparedMetric::P50).partition(|row| row.verdict == RowVerdict::CannotTell);
-        Self { untold, told: told.len() }
+        Self { undecided, decided: decided.len() }
     }
 
     fn are_most(&self) -> bool {
-        self.untold.len() > self.told
+        self.undecided.len() > self.decided
     }
 
-    /// How long the runs must be until no more than half are untold; `None`: time alone does not help.
+    /// The required length of the runs, so that at most half of the medians are undecided; `None`: longer runs alone do not help.
     fn minutes_needed(&self) -> Option<f64> {
-        let mut needed: Vec<f64> = self.untold.iter().filter_map(|row| row.minutes_needed).collect();
+        let mut needed: Vec<f64> = self.undecided.iter().filter_map(|row| row.minutes_needed).collect();
         needed.sort_by(f64::total_cmp);
-        // Without any that was told, the first one says how long it takes to be told anything.
-        let missing = (self.untold.len() - self.told.min(self.untold.len())).div_ceil(2).max(1);
+        // If no median is decided, the first one determines the required length.
+        let missing = (self.undecided.len() - self.decided.min(self.undecided.len())).div_ceil(2).max(1);
         needed.get(missing - 1).copied()
     }
 
-    /// What stands in the way of the first.
+    /// The reason of the first undecided median.
     fn why(&self) -> &str {
-        self.untold.iter().map(|row| row.why.as_str()).find(|why| !why.is_empty()).unwrap_or("too little was measured")
+        self.undecided.iter().map(|row| row.why.as_str()).find(|why| !why.is_empty()).unwrap_or("too little was measured")
     }
 }
 
 pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject], differences: &[RunDifference], effect: f64) -> String {
     let judged: Vec<(&ComparedSubject, &ComparedRow)> = subjects
         .iter()
-        .filter(|subject| subject.kind.has_a_better_way())
+        .filter(|subject| subject.kind.has_known_direction())
         .flat_map(|subject| subject.rows.iter().map(move |row| (subject, row)))
         .collect();
-    let told = |wanted: RowVerdict| -> String {
+    let describe = |wanted: RowVerdict| -> String {
         let mut found: Vec<_> = judged.iter().filter(|(_, row)| row.verdict == wanted).collect();
         found.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
-        // All requests together say less than the one that moved.
+        // A single request is more specific than all requests together.
         found.sort_by_key(|(subject, _)| subject.kind == SubjectKind::All);
         let first = found.first().map_or_else(String::new, |(subject, row)| row_in_words(subject, row));
         if found.len() > 1 { format!("{first}, and {} more", found.len() - 1) } else { first }
     };
-    let untold = judged.iter().filter(|(_, row)| row.verdict == RowVerdict::CannotTell).count();
-    let rest = if untold == 0 { String::new() } else { format!("; of {} of {} numbers it cannot be told", untold, judged.len()) };
+    let undecided = judged.iter().filter(|(_, row)| row.verdict == RowVerdict::CannotTell).count();
+    let rest = if undecided == 0 { String::new() } else { format!("; {} of {} numbers are undecided", undecided, judged.len()) };
     match verdict {
         ComparisonVerdict::NotComparable => {
             let why: Vec<&str> =
                 differences.iter().filter(|difference| difference.forbids).map(|difference| difference.what.as_str()).collect();
-            format!("the two cannot be compared: {}", why.join(", "))
+            format!("the runs cannot be compared: {}", why.join(", "))
         }
-        ComparisonVerdict::Worse => format!("worse: {}", told(RowVerdict::Worse)),
-        ComparisonVerdict::Better => format!("better: {}", told(RowVerdict::Better)),
-        ComparisonVerdict::Mixed => format!("worse: {}; better: {}", told(RowVerdict::Worse), told(RowVerdict::Better)),
+        ComparisonVerdict::Worse => format!("worse: {}", describe(RowVerdict::Worse)),
+        ComparisonVerdict::Better => format!("better: {}", describe(RowVerdict::Better)),
+        ComparisonVerdict::Mixed => format!("worse: {}; better: {}", describe(RowVerdict::Worse), describe(RowVerdict::Better)),
         ComparisonVerdict::Same => format!("no change of {} or more was found{rest}", round(effect)),
         ComparisonVerdict::CannotTell if judged.iter().any(|(_, row)| row.verdict == RowVerdict::Better) => {
             let failures =
                 more_failures(subjects).map_or_else(String::new, |(all, row)| format!("{}, which may be chance; ", row_in_words(all, row)));
-            format!("cannot tell: {failures}better: {}", told(RowVerdict::Better))
+            format!("cannot tell: {failures}better: {}", describe(RowVerdict::Better))
         }
         ComparisonVerdict::CannotTell => {
-            let medians = UntoldMedians::of(subjects);
+            let medians = UndecidedMedians::of(subjects);
             match medians.minutes_needed() {
                 Some(minutes) => {
                     let each = loadstone_units::seconds(60.0 * minutes.ceil());
-                    format!("cannot tell: the runs are too short; medians need about {each} each{rest}")
+                    format!("cannot tell: the runs are too short; medians need runs of about {each} each{rest}")
                 }
                 None => format!("cannot tell: {}{rest}", medians.why()),
             }
@@ -111,7 +111,7 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
     }
 }
 
-/// A round share, as somebody set it: `3 %`.
+/// A share that a user set, rounded: `3 %`.
 fn round(share: f64) -> String {
     format!("{} %", loadstone_units::number((share * 1e6).round() / 1e4))
 }
@@ -134,12 +134,12 @@ pub(super) fn row_in_words(subject: &ComparedSubject, row: &ComparedRow) -> Stri
         let (old, new) = (row.baseline.unwrap_or(0.0), row.candidate.unwrap_or(0.0));
         return format!("{name} of {of} went from {} to {}", percent(old), percent(new));
     }
-    let way = if change >= 1.0 { "higher" } else { "lower" };
+    let direction = if change >= 1.0 { "higher" } else { "lower" };
     let least = if row.at_least.is_empty() { "" } else { "at least " };
-    // With the signs of the table, which stands beside it.
+    // The signs are those of the table in the same report.
     let interval = row.low.zip(row.high);
     let interval = interval.map_or_else(String::new, |(from, to)| format!(" ({} to {})", percent(from - 1.0), percent(to - 1.0)));
-    format!("{name} of {of} is {least}{} {way}{interval}", percent((change - 1.0).abs()))
+    format!("{name} of {of} is {least}{} {direction}{interval}", percent((change - 1.0).abs()))
 }
 
 #[cfg(test)]
@@ -176,57 +176,57 @@ mod tests {
         }
     }
 
-    fn told(subjects: &[ComparedSubject]) -> (ComparisonVerdict, String) {
+    fn judged_sentence(subjects: &[ComparedSubject]) -> (ComparisonVerdict, String) {
         let verdict = verdict(subjects, &[]);
         (verdict, sentence(verdict, subjects, &[], 0.03))
     }
 
     #[test]
-    fn one_number_that_is_the_same_is_not_the_whole() {
+    fn one_number_that_is_the_same_does_not_decide_the_verdict() {
         let (same, open) = (|| request(RowVerdict::Same, None), |minutes| request(RowVerdict::CannotTell, Some(minutes)));
-        let (verdict, sentence) = told(&[same(), open(4.0), open(30.0), open(9.0)]);
+        let (verdict, sentence) = judged_sentence(&[same(), open(4.0), open(30.0), open(9.0)]);
         assert_eq!(verdict, ComparisonVerdict::CannotTell);
-        // Two of four are told once the quickest of the three is.
-        assert_eq!(sentence, "cannot tell: the runs are too short; medians need about 4 min each; of 3 of 8 numbers it cannot be told");
-        let (verdict, sentence) = told(&[same(), same(), open(4.0), open(30.0)]);
+        // Two of four are decided as soon as the fastest of the three is.
+        assert_eq!(sentence, "cannot tell: the runs are too short; medians need runs of about 4 min each; 3 of 8 numbers are undecided");
+        let (verdict, sentence) = judged_sentence(&[same(), same(), open(4.0), open(30.0)]);
         assert_eq!(
             (verdict, sentence.as_str()),
-            (ComparisonVerdict::Same, "no change of 3 % or more was found; of 2 of 8 numbers it cannot be told")
+            (ComparisonVerdict::Same, "no change of 3 % or more was found; 2 of 8 numbers are undecided")
         );
-        // Something that surely changed is told, however little else can be.
-        assert_eq!(told(&[request(RowVerdict::Worse, None), open(4.0), open(4.0)]).0, ComparisonVerdict::Worse);
+        // A significant change is reported even if most numbers are undecided.
+        assert_eq!(judged_sentence(&[request(RowVerdict::Worse, None), open(4.0), open(4.0)]).0, ComparisonVerdict::Worse);
     }
 
     #[test]
-    fn quicker_is_not_better_where_more_may_fail() {
+    fn faster_is_not_better_if_more_requests_may_fail() {
         let all = |candidate: f64, verdict| {
             let change = Some(candidate);
             let failures =
                 ComparedRow { baseline: Some(0.0), candidate: Some(candidate), change, ..row(ComparedMetric::Failures, verdict, None) };
             ComparedSubject { kind: SubjectKind::All, rows: vec![failures], ..request(RowVerdict::Same, None) }
         };
-        let (verdict, sentence) = told(&[all(0.0374, RowVerdict::CannotTell), request(RowVerdict::Better, None)]);
+        let (verdict, sentence) = judged_sentence(&[all(0.0374, RowVerdict::CannotTell), request(RowVerdict::Better, None)]);
         assert_eq!(verdict, ComparisonVerdict::CannotTell);
-        let said = "cannot tell: failures of all requests went from 0 % to 3.74 %, which may be chance; better: p50 of \"Buy\"";
-        assert!(sentence.starts_with(said), "{sentence}");
-        // No more than matters, or surely no more.
+        let expected = "cannot tell: failures of all requests went from 0 % to 3.74 %, which may be chance; better: p50 of \"Buy\"";
+        assert!(sentence.starts_with(expected), "{sentence}");
+        // The difference is too small to matter, or certainly not larger.
         for all in [all(0.0005, RowVerdict::CannotTell), all(0.0374, RowVerdict::Same)] {
-            assert_eq!(told(&[all, request(RowVerdict::Better, None)]).0, ComparisonVerdict::Better);
+            assert_eq!(judged_sentence(&[all, request(RowVerdict::Better, None)]).0, ComparisonVerdict::Better);
         }
     }
 
     #[test]
-    fn it_says_why_where_time_does_not_help() {
+    fn the_sentence_has_the_reason_if_longer_runs_do_not_help() {
         let mut late = request(RowVerdict::CannotTell, None);
-        late.rows[1].why = "the generator was late: it may have made the difference".to_owned();
-        let (verdict, sentence) = told(&[late, request(RowVerdict::Same, None), request(RowVerdict::CannotTell, None)]);
+        late.rows[1].why = "the generator was late and may have caused the difference".to_owned();
+        let (verdict, sentence) = judged_sentence(&[late, request(RowVerdict::Same, None), request(RowVerdict::CannotTell, None)]);
         assert_eq!(verdict, ComparisonVerdict::CannotTell);
         assert!(sentence.starts_with("cannot tell: the generator was late"), "{sentence}");
     }
 
     #[test]
     fn intervals_have_the_signs_of_the_table() {
-        let told = |change: f64, low: f64, high: f64| {
+        let words = |change: f64, low: f64, high: f64| {
             let row = ComparedRow {
                 change: Some(change),
                 low: Some(low),
@@ -235,8 +235,8 @@ mod tests {
             };
             row_in_words(&request(RowVerdict::Worse, None), &row)
         };
-        assert_eq!(told(0.88, 0.84, 0.92), "rate of \"Buy\" is 12.0 % lower (−16.0 % to −8.00 %)");
-        assert_eq!(told(0.98, 0.95, 1.01), "rate of \"Buy\" is 2.00 % lower (−5.00 % to 1.00 %)");
-        assert_eq!(told(1.12, 1.08, 1.16), "rate of \"Buy\" is 12.0 % higher (8.00 % to 16.0 %)");
+        assert_eq!(words(0.88, 0.84, 0.92), "rate of \"Buy\" is 12.0 % lower (−16.0 % to −8.00 %)");
+        assert_eq!(words(0.98, 0.95, 1.01), "rate of \"Buy\" is 2.00 % lower (−5.00 % to 1.00 %)");
+        assert_eq!(words(1.12, 1.08, 1.16), "rate of \"Buy\" is 12.0 % higher (8.00 % to 16.0 %)");
     }
 }

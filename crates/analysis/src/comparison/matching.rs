@@ -1,4 +1,4 @@
-//! What should be the same in both runs, and is not. It is told before any number.
+//! Conditions that should be the same in both runs, and are not. Reports show them before any number.
 
 use loadstone_plan::{Load, LoadProfile, OpenStage, TestPlan};
 use loadstone_run_directory::RunEnd;
@@ -8,7 +8,7 @@ use super::model::RunDifference;
 use super::side::ComparedInput;
 use crate::Grade;
 
-/// Those that forbid a comparison come first.
+/// The differences, those that forbid a comparison first.
 pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>) -> Vec<RunDifference> {
     let (old, new) = (baseline.run, candidate.run);
     let mut found = Found(Vec::new());
@@ -16,21 +16,15 @@ pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<
     if grade(baseline).max(grade(candidate)) > Grade::Valid {
         let invalid = grade(baseline).max(grade(candidate)) == Grade::Invalid;
         let meaning =
-            if invalid { "an invalid measurement says nothing about the system" } else { "some numbers rest on a doubtful measurement" };
+            if invalid { "an invalid measurement is no evidence about the system" } else { "some numbers come from a suspect measurement" };
         found.add("validity", word(grade(baseline)).to_owned(), word(grade(candidate)).to_owned(), invalid, meaning);
     }
     let (ended, ends) = (end(old.end.as_ref()), end(new.end.as_ref()));
     if ended != COMPLETED || ends != COMPLETED {
-        found.add("end", ended.to_owned(), ends.to_owned(), false, "a run that was cut short has other proportions of its load");
+        found.add("end", ended.to_owned(), ends.to_owned(), false, "a run that was cut short has a different mix of load");
     }
     if old.plan.name != new.plan.name {
-        found.add(
-            "test",
-            old.plan.name.clone(),
-            new.plan.name.clone(),
-            false,
-            "these are two tests: equal names may mean different requests",
-        );
+        found.add("test", old.plan.name.clone(), new.plan.name.clone(), false, "the tests differ: equal names may mean different requests");
     }
     load(baseline, candidate, &mut found);
     let scripts = |input: ComparedInput<'_>| input.run.info.script.as_deref().unwrap_or("").chars().take(12).collect::<String>();
@@ -40,21 +34,21 @@ pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<
             scripts(baseline),
             scripts(candidate),
             false,
-            "the test was edited between the two: equal names may mean different requests",
+            "the test script changed between the runs: equal names may mean different requests",
         );
     }
     parameters(&old.plan, &new.plan, &mut found);
     let target = |plan: &TestPlan| plan.target.clone().unwrap_or_default();
-    found.compare("target", target(&old.plan), target(&new.plan), false, "two addresses: what lies between may differ, too");
+    found.compare("target", target(&old.plan), target(&new.plan), false, "different target addresses: the network may differ, too");
     machine(baseline, candidate, &mut found);
     found.compare(
         "workers",
         old.info.workers.to_string(),
         new.info.workers.to_string(),
         false,
-        "the generator had another number of threads",
+        "the generator had a different number of workers",
     );
-    found.compare("Loadstone", old.info.loadstone.clone(), new.info.loadstone.clone(), false, "two versions of the generator");
+    found.compare("Loadstone", old.info.loadstone.clone(), new.info.loadstone.clone(), false, "the generator versions differ");
     found.0.sort_by_key(|difference| !difference.forbids);
     found.0
 }
@@ -97,9 +91,9 @@ fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut F
     let (old, new) = (&baseline.run.plan, &candidate.run.plan);
     let words = |input: ComparedInput<'_>| input.load.join("; ");
     if LoadShape::of(old) != LoadShape::of(new) {
-        found.add("load", words(baseline), words(candidate), true, "another load gives other response times, whatever the system");
+        found.add("load", words(baseline), words(candidate), true, "a different load leads to different response times");
     } else if old.load != new.load {
-        found.add("duration", words(baseline), words(candidate), false, "the same load for another time");
+        found.add("duration", words(baseline), words(candidate), false, "the same load with a different duration");
     }
     let scaled = |input: ComparedInput<'_>| {
         let leaves = input.run.slices.iter().flat_map(|slice| &slice.leaves);
@@ -108,11 +102,11 @@ fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut F
     if scaled(baseline) > 0 || scaled(candidate) > 0 {
         let times =
             |count: usize| format!("changed {} while it ran", if count == 1 { "once".to_owned() } else { format!("{count} times") });
-        found.add("load", times(scaled(baseline)), times(scaled(candidate)), true, "somebody paused or scaled the load");
+        found.add("load", times(scaled(baseline)), times(scaled(candidate)), true, "a user paused or scaled the load during the run");
     }
 }
 
-/// What a test asks for, for however long: equal of two tests that ask for the same.
+/// The load that a test asks for, regardless of its duration. Two tests that ask for the same load have equal shapes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadShape {
     load: Load,
@@ -125,7 +119,7 @@ impl LoadShape {
     }
 }
 
-/// The load without how long it lasts, where that makes no difference: a constant load is the same one for longer.
+/// The load without its duration, where the duration makes no difference: a longer constant load is the same load.
 fn shape(load: &Load) -> Load {
     match load {
         Load::Sequence(parts) => Load::Sequence(parts.iter().map(shape).collect()),
@@ -155,7 +149,7 @@ fn shape(load: &Load) -> Load {
 }
 
 fn parameters(old: &TestPlan, new: &TestPlan, found: &mut Found) {
-    const MEANING: &str = "what differs may be its doing";
+    const MEANING: &str = "the parameter may have caused the differences";
     for parameter in &old.parameters {
         match new.parameters.iter().find(|other| other.name == parameter.name) {
             Some(other) => {
@@ -175,10 +169,10 @@ fn machine(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mu
     let words = |host: &loadstone_run_directory::HostFacts| {
         format!("{}, {}, {}, {}", host.hostname, host.cpu, loadstone_units::counted(u64::from(host.cores), "core"), host.kernel)
     };
-    const MEANING: &str = "the load came from another machine";
+    const MEANING: &str = "the load came from a different machine";
     if (&old.hostname, &old.cpu, old.cores) != (&new.hostname, &new.cpu, new.cores) {
         found.add("machine", words(old), words(new), false, MEANING);
     } else {
-        found.compare("kernel", old.kernel.clone(), new.kernel.clone(), false, "the generator's machine was updated");
+        found.compare("kernel", old.kernel.clone(), new.kernel.clone(), false, "the kernel of the generator's machine changed");
     }
 }

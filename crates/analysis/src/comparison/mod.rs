@@ -1,9 +1,9 @@
-//! Two runs of one test: is it better? Definitions, and how often it is right: docs/compare.md.
+//! Compares two runs of one test. docs/compare.md has the definitions and the measured error rates.
 //!
-//! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` tells what should be the same and is not; `times`, `target` and `own` make the
-//! rows; `change` has the interval of a ratio, `discovery` says which of many rows stand out, `row` what may be said of one; `gate` holds a comparison
-//! against what a team allows. Deliberately absent: what differs from run to run without any change (another placement in memory, a noisy neighbour). Two
-//! runs tell of these two.
+//! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` lists what should be the same in both runs and is not. `times`,
+//! `target` and `own` create the rows. `change` computes the interval of a ratio, `discovery` selects the significant rows among many, and
+//! `row` decides the verdict of one row. `gate` compares the result with the limits that a team sets. Deliberately absent: variation from
+//! run to run without any change (another memory layout, a noisy neighbour). Two runs only measure these two runs.
 
 mod blocks;
 mod change;
@@ -40,10 +40,10 @@ pub use side::ComparedInput;
 use same_load::SameLoad;
 use side::RunSide;
 
-/// Relative change below which nobody cares, unless somebody says otherwise.
+/// Default for the smallest relative change that matters.
 pub const EFFECT: f64 = 0.03;
 
-/// What became of `baseline` in `candidate`. `effect`: relative change below which nobody cares, 0.03 for 3 %.
+/// Compares `candidate` with `baseline`. `effect`: the smallest relative change that matters, 0.03 for 3 %.
 pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect: f64) -> RunComparison {
     let (old, new) = (RunSide::of(baseline), RunSide::of(candidate));
     let load = SameLoad::of(baseline.run, candidate.run);
@@ -54,7 +54,7 @@ pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect
     let mut own = own::subjects(&old, &new, effect);
     judge(&mut own, effect);
     subjects.extend(own);
-    // A family of their own: hundreds of signals must not make it harder to see a slower request.
+    // Signals are a separate family of tests, so that hundreds of signals do not hide a slower request.
     let mut signals = target::signals(&old, &new, load, effect);
     judge(&mut signals, effect);
     target::list(&mut signals);

@@ -1,34 +1,36 @@
-//! A comparison as data. This is also the schema of `comparison.json`, which docs/compare.md describes.
+//! A comparison as data. It is also the schema of `comparison.json`, which docs/compare.md describes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Grade, RuleId, Subject};
 
-/// Two runs of a test as one model: what differs between them beforehand, what came out, and whether it is better.
+/// Two runs of a test as one model: the differences between their conditions, the results, and whether the candidate is better.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunComparison {
     /// Version of this schema: 1.
     pub schema: u32,
     pub baseline: ComparedRun,
     pub candidate: ComparedRun,
-    /// Relative change below which nobody cares: 0.03 for 3 %.
+    /// Smallest relative change that matters: 0.03 for 3 %.
     pub effect: f64,
-    /// Of the rows that are called different, the share expected not to be.
+    /// Expected share of false positives among the rows that are reported as different.
     pub false_share: f64,
     pub verdict: ComparisonVerdict,
-    /// The verdict in a sentence, with the numbers that it rests on.
+    /// The verdict in one sentence, with its most important numbers.
     pub headline: String,
-    /// What should be the same and is not; what forbids to compare comes first.
+    /// Conditions that should be the same and are not, those that forbid a comparison first.
     pub differences: Vec<RunDifference>,
     pub subjects: Vec<ComparedSubject>,
     pub findings: Vec<FindingMove>,
-    /// What was allowed to become worse, and whether it did.
+    /// The gates: allowed changes for the worse, and whether they were exceeded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateResult>,
 }
 
-/// One of the two.
+/// One of the two runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedRun {
     pub id: String,
     pub test: String,
@@ -39,35 +41,38 @@ pub struct ComparedRun {
     pub grade: Grade,
 }
 
-/// What came out, over all rows but the system's signals.
+/// The verdict over all rows except the system's signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonVerdict {
     Better,
     Worse,
     /// Some rows are better, others worse.
     Mixed,
-    /// Every row that could be told is the same.
+    /// Every decided row is the same.
     Same,
     CannotTell,
-    /// The two cannot be held against each other: see the differences.
+    /// The runs cannot be compared: see the differences.
     NotComparable,
 }
 
-/// Something that should be the same in both runs.
+/// A condition that should be the same in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunDifference {
     /// `load`, `script`, `parameter`, `machine`, `validity`, …
     pub what: String,
     pub baseline: String,
     pub candidate: String,
-    /// With it no change can be laid to the system.
+    /// With this difference, no change can be attributed to the system.
     pub forbids: bool,
-    /// What it means for the comparison.
+    /// The consequence for the comparison.
     pub meaning: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SubjectKind {
     /// All requests together.
@@ -76,22 +81,23 @@ pub enum SubjectKind {
     Group,
     Scenario,
     Flow,
-    /// What the system used: processes and control groups.
+    /// Resource use of the system: processes and control groups.
     Target,
-    /// A metric of the test's own, or a part of it by tags.
+    /// A custom metric of the test, or a part of it by tags.
     Metric,
     Signal,
 }
 
 impl SubjectKind {
-    /// Which way of it is better is known.
-    pub fn has_a_better_way(self) -> bool {
+    /// Whether a higher or a lower value is known to be better.
+    pub fn has_known_direction(self) -> bool {
         !matches!(self, SubjectKind::Metric | SubjectKind::Signal)
     }
 }
 
-/// Something that both runs measured.
+/// Something that one or both runs measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedSubject {
     pub kind: SubjectKind,
     pub name: String,
@@ -99,24 +105,26 @@ pub struct ComparedSubject {
     pub scenario: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Measured in one run alone: there is nothing to compare.
+    /// Measured in only one run, so there is nothing to compare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_in: Option<Side>,
     pub rows: Vec<ComparedRow>,
-    /// Quantile by quantile; empty where there are too few samples.
+    /// The change of each quantile; empty where there are too few samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shift: Vec<ShiftPoint>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     Baseline,
     Candidate,
 }
 
-/// What a row measures. Its unit follows from it; a signal has its own.
+/// The quantity of a row, which also determines the unit; a signal has its own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
     /// Per second.
@@ -130,65 +138,68 @@ pub enum ComparedMetric {
     P95,
     P99,
     P999,
-    /// Of the target's processes: CPU seconds per request served.
+    /// CPU seconds of the target's processes per served request.
     CpuPerRequest,
     /// Bytes, mean over the run.
     Memory,
-    /// The mean of a signal, or of a metric of the test's own, in its unit; and quantiles of the latter.
+    /// The mean of a signal or of a custom metric, in its unit. The other three are quantiles of a custom metric.
     Value,
     ValueP50,
     ValueP95,
     ValueP99,
-    /// What was added to a counter per second.
+    /// The increase of a counter per second.
     AddedRate,
-    /// Of a rate: how often it was so, 0 to 1.
+    /// The share of true values of a rate, 0 to 1.
     Share,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RowVerdict {
     Better,
     Worse,
-    /// Within the effect that matters.
+    /// Within the smallest change that matters.
     Same,
-    /// It differs, and whether that is good nobody can know: a signal, a metric of the test's own.
+    /// It differs, but the better direction is unknown: a signal or a custom metric.
     Moved,
     CannotTell,
 }
 
-/// One number of both runs.
+/// One number, measured in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparedRow {
     pub metric: ComparedMetric,
-    /// Of a signal or a metric of the test's own.
+    /// The unit of a signal or a custom metric.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
     pub baseline: Option<f64>,
     pub candidate: Option<f64>,
-    /// Whose number is only a lower bound, since it lies among what had not ended.
+    /// The sides whose number is only a lower bound, because the percentile lies among requests that had not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<Side>,
-    /// Candidate divided by baseline; of failures and shares the candidate's less the baseline's. With a lower bound on one side, the least that it
-    /// changed.
+    /// Candidate divided by baseline; for failures and shares, candidate minus baseline. With a lower bound on one side, the minimum
+    /// change.
     pub change: Option<f64>,
-    /// The change's 95 % interval; an end that the samples do not carry is absent.
+    /// The 95 % interval of the change. An end that the samples do not determine is absent.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// How often a difference as large comes up between runs of a system that did not change.
+    /// Probability of a difference this large between runs of a system that did not change.
     pub p: Option<f64>,
     pub verdict: RowVerdict,
-    /// When it cannot tell: how long each run would have to be, if what was seen stays as it is.
+    /// If undecided: the required length of each run, assuming that change and variance remain the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minutes_needed: Option<f64>,
-    /// When it cannot tell: why.
+    /// If undecided: the reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
-/// A point of the shift function (Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample case", 1974):
-/// what became of one quantile. Times in seconds.
+/// A point of the shift function (Doksum, "Empirical probability plots and statistical inference for nonlinear models in the two-sample
+/// case", 1974): the change of one quantile. Times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ShiftPoint {
     pub quantile: f64,
     pub baseline: f64,
@@ -199,17 +210,19 @@ pub struct ShiftPoint {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingState {
     New,
     Gone,
-    /// The same thing, with other numbers.
+    /// The same finding with other numbers.
     Moved,
     Same,
 }
 
-/// A finding of either run beside its like in the other.
+/// A finding of either run and its counterpart in the other run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FindingMove {
     pub state: FindingState,
     pub rule: RuleId,
@@ -219,29 +232,32 @@ pub struct FindingMove {
     pub candidate: Option<String>,
 }
 
-/// A condition under which the candidate fails.
+/// A condition that makes the candidate fail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ComparisonGate {
-    /// As it was written.
+    /// The condition as the user wrote it.
     pub label: String,
-    /// `None`: anything.
+    /// `None`: any metric.
     pub metric: Option<ComparedMetric>,
-    /// The request, group, scenario, flow or process; `None`: all requests together, and of what the target used each process.
+    /// The request, group, scenario, flow or process. `None`: all requests together, and each process of the target.
     pub name: Option<String>,
-    /// Relative; of failures a difference of shares.
+    /// Relative; for failures, a difference of shares.
     pub by: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum GateState {
     Held,
     Failed,
-    /// What was measured carries neither.
+    /// The measurement decides neither.
     Undecided,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GateResult {
     pub gate: ComparisonGate,
     pub state: GateState,
@@ -250,7 +266,7 @@ pub struct GateResult {
 }
 
 impl ComparedMetric {
-    /// As people write it: `p99`, `CPU per request`.
+    /// The name in reports: `p99`, `CPU per request`.
     pub fn name(self) -> &'static str {
         match self {
             ComparedMetric::Rate => "rate",
@@ -272,12 +288,12 @@ impl ComparedMetric {
         }
     }
 
-    /// The change is a difference, not a ratio: shares may be zero.
+    /// The change is a difference, not a ratio, because shares may be zero.
     pub fn is_difference(self) -> bool {
         matches!(self, ComparedMetric::Failures | ComparedMetric::Share)
     }
 
-    /// Whether more of it is better; `None`: nobody can know.
+    /// Whether a higher value is better; `None`: unknown.
     pub(crate) fn more_is_better(self) -> Option<bool> {
         match self {
             ComparedMetric::Rate => Some(true),
@@ -293,7 +309,7 @@ impl ComparedMetric {
 }
 
 impl RunComparison {
-    /// Every row with what it is about.
+    /// Every row with its subject.
     pub fn rows(&self) -> impl Iterator<Item = (&ComparedSubject, &ComparedRow)> {
         self.subjects.iter().flat_map(|subject| subject.rows.iter().map(move |row| (subject, row)))
     }

@@ -1,4 +1,4 @@
-//! Metrics of the tests' own. Which way is better, the test does not say: they move, and are never better or worse.
+//! Custom metrics of the tests. Their better direction is unknown, so they can move but are never better or worse.
 
 use loadstone_metrics::{Histogram, MetricSlice, MetricValue, ValueHistogram};
 
@@ -8,12 +8,11 @@ use super::model::{ComparedMetric, ComparedRow, ComparedSubject, Side, SubjectKi
 use super::row::{self, RowInput};
 use super::side::RunSide;
 use crate::MetricRow;
-use crate::interval::Intervals;
-use crate::percentile::samples_needed;
+use crate::statistics::{Intervals, samples_needed};
 
 const PERCENTILES: [(ComparedMetric, f64); 3] =
     [(ComparedMetric::ValueP50, 0.5), (ComparedMetric::ValueP95, 0.95), (ComparedMetric::ValueP99, 0.99)];
-/// Histograms of values count millionths, and intervals read them as nanoseconds.
+/// Value histograms count millionths, and intervals interpret them as nanoseconds.
 const VALUES_PER_SECOND: f64 = 1e9 / 1e6;
 
 /// Each metric that either run recorded, and its parts by tags.
@@ -33,7 +32,7 @@ fn subject(row: &MetricRow, only_in: Option<Side>, rows: Vec<ComparedRow>) -> Co
     ComparedSubject { kind: SubjectKind::Metric, name, scenario: String::new(), group: String::new(), only_in, rows, shift: Vec::new() }
 }
 
-/// What is compared of a metric, by what its kind has.
+/// The numbers of a metric that are compared, depending on its kind.
 struct OwnMetric {
     numbers: Vec<(ComparedMetric, Option<Estimate>)>,
     seconds: f64,
@@ -86,7 +85,7 @@ fn share(seconds: &[Option<&MetricValue>]) -> Option<Estimate> {
     blocks::share(&counts.collect::<Vec<_>>())
 }
 
-/// What was added per second: the rate of the summary, with the error that whole seconds show. A second in which nothing was added counts.
+/// The increase per second: the rate of the summary, with the error estimated from whole seconds. A second without an increase counts.
 fn added(seconds: &[Option<&MetricValue>], row: &MetricRow) -> Option<Estimate> {
     let rate = row.rate?;
     let whole = seconds.get(1..seconds.len().saturating_sub(1)).unwrap_or(&[]);
@@ -109,7 +108,7 @@ fn trend(seconds: &[Option<&MetricValue>]) -> Vec<(ComparedMetric, Option<Estima
         .collect();
     let mut all = ValueHistogram::default();
     values.iter().for_each(|second| all.merge(second));
-    // A ratio of quantiles has a meaning where no value is below zero.
+    // A ratio of quantiles is only meaningful where no value is negative.
     let history: Option<Vec<Vec<&Histogram>>> = values.iter().map(|second| second.where_none_is_negative().map(|one| vec![one])).collect();
     let merged = all.where_none_is_negative();
     let intervals = history.as_ref().zip(merged).map(|(history, merged)| Intervals::of(history, merged));

@@ -1,31 +1,32 @@
-//! How far the ratio of a quantile may be off, of two runs whose seconds had the same load in turn.
+//! The error of the ratio of a quantile, for two runs with the same changing load.
 //!
-//! A ratio θ belongs to the interval when both runs could have one quantile after the baseline's times are multiplied by θ. Of both together, with half of the
-//! weight each, the value is taken that a share 1 − q lies above. By how much the shares of the two above it are apart is held against the error of such a
-//! difference. That comes from parts of the runs that had the same load: as many more of a part's times lie above the quantile as its load makes, in
-//! both, and that is no chance. So an interval of quantiles is made from one of shares (Woodruff, "Confidence intervals for medians and other position
-//! measures", JASA 1952; Francisco and Fuller, "Quantile estimation with a complex survey design", Annals of Statistics 1991), and the shares are those
-//! of the test of two samples' common quantile (Mood, *Introduction to the Theory of Statistics*, 1950, for the median). It needs no density, and no tail
-//! beyond the samples; but where the error is larger than the two shares can be apart, it has no end.
+//! A ratio θ belongs to the interval if both runs could have the same quantile after the baseline's times are multiplied by θ. The common
+//! quantile is the value that a share 1 − q of both runs lies above, with half of the weight each. The test compares the difference between
+//! the two runs' shares above this value with the error of such a difference. The error comes from parts of the runs that had the same
+//! load: the load changes the share of a part's times above the quantile in both runs, and that is not random. So the interval of a
+//! quantile is computed from an interval of shares (Woodruff, "Confidence intervals for medians and other position measures", JASA 1952;
+//! Francisco and Fuller, "Quantile estimation with a complex survey design", Annals of Statistics 1991), and the shares are those of the
+//! test of two samples' common quantile (Mood, *Introduction to the Theory of Statistics*, 1950, for the median). The method needs no
+//! density, and no tail beyond the samples. If the error is larger than the maximum difference of the shares, the interval has no end.
 //!
-//! A variant that took the error anew at every θ was tried: away from the ratio that was seen the two no longer have their loads in common, and high
-//! percentiles of a ramp had no end.
+//! A variant that recomputed the error at every θ was rejected: away from the observed ratio the runs no longer have their loads in common,
+//! and high percentiles of a ramp had no end.
 
 use loadstone_metrics::Histogram;
 
 use super::change::{ChangeErrors, SideError};
 use super::pairs::{self, PARTS, PairSpread};
-use crate::interval::{cumulative, student_t};
+use crate::statistics::{cumulative, student_t};
 
-/// Steps away from the ratio that was seen, the first of which is this, each longer by the factor. Of logarithms.
-const STEP: f64 = 0.001;
+/// First step away from the observed ratio, and the growth of each further step. Of logarithms.
+const FIRST_STEP: f64 = 0.001;
 const STEP_GROWTH: f64 = 1.15;
-/// Beyond a thousandfold no end is looked for.
+/// The search for an end stops at about a thousandfold.
 const LOG_RATIO_MAX: f64 = 7.0;
-/// To what an end is found.
+/// Precision of an end.
 const PRECISION: f64 = 1e-4;
-/// Halvings until the value that a share lies above is found, from a range of any width.
-const HALVINGS: usize = 50;
+/// Number of bisections until the value that a share lies above is found, from a range of any width.
+const BISECTIONS: usize = 50;
 
 /// The times of two runs, by second of the same load.
 pub(super) struct QuantilePairs {
@@ -34,25 +35,25 @@ pub(super) struct QuantilePairs {
 }
 
 impl QuantilePairs {
-    /// `None`: one of the two has no times, or the runs are too short.
+    /// `None`: one of the two runs has no times, or the runs are too short.
     pub(super) fn of(baseline: &[Vec<&Histogram>], candidate: &[Vec<&Histogram>]) -> Option<Self> {
         let used = pairs::used(baseline.len(), |second| !baseline[second].is_empty() || !candidate[second].is_empty())?;
         Some(Self { baseline: SideTimes::of(&baseline[used.clone()])?, candidate: SideTimes::of(&candidate[used])? })
     }
 
-    /// Around the logarithm of the ratio that was seen.
-    pub(super) fn errors(&self, quantile: f64, seen: f64) -> ChangeErrors {
+    /// The error around the logarithm of the observed ratio.
+    pub(super) fn errors(&self, quantile: f64, observed: f64) -> ChangeErrors {
         let deviations = |side: &SideTimes| side.deviations(side.at(quantile));
         let spread = PairSpread::of(&deviations(&self.baseline), &deviations(&self.candidate));
         let apart = student_t(spread.freedom()) * spread.error();
-        let end = |way| self.distance(quantile, seen, way, apart).map(|distance| SideError::of(distance, spread.freedom()));
+        let end = |way| self.distance(quantile, observed, way, apart).map(|distance| SideError::of(distance, spread.freedom()));
         ChangeErrors { below: end(-1.0), above: end(1.0) }
     }
 
-    /// From the ratio that was seen, in one direction, to the first that leaves shares further apart than `most`.
-    fn distance(&self, quantile: f64, seen: f64, way: f64, most: f64) -> Option<f64> {
-        let is_inside = |distance: f64| self.apart(quantile, seen + way * distance).abs() <= most;
-        let (mut inside, mut step) = (0.0, STEP);
+    /// The distance from the observed ratio, in one direction, to the first ratio whose shares differ by more than `most`.
+    fn distance(&self, quantile: f64, observed: f64, way: f64, most: f64) -> Option<f64> {
+        let is_inside = |distance: f64| self.apart(quantile, observed + way * distance).abs() <= most;
+        let (mut inside, mut step) = (0.0, FIRST_STEP);
         let mut outside = loop {
             let distance = inside + step;
             if distance > LOG_RATIO_MAX {
@@ -70,12 +71,13 @@ impl QuantilePairs {
         Some(outside)
     }
 
-    /// How far the shares of the two above their common quantile are apart, if the candidate's times are so many times the baseline's.
+    /// The difference between the shares of the two runs above their common quantile, if the candidate's times are the baseline's times
+    /// multiplied by the ratio.
     fn apart(&self, quantile: f64, log_ratio: f64) -> f64 {
         let shares = |value: f64| (self.baseline.share_above(value - log_ratio), self.candidate.share_above(value));
         let mut low = self.candidate.least().min(self.baseline.least() + log_ratio) - 1.0;
         let mut high = self.candidate.most().max(self.baseline.most() + log_ratio) + 1.0;
-        for _ in 0..HALVINGS {
+        for _ in 0..BISECTIONS {
             let middle = f64::midpoint(low, high);
             let (old, new) = shares(middle);
             *(if f64::midpoint(old, new) > 1.0 - quantile { &mut low } else { &mut high }) = middle;
@@ -85,11 +87,11 @@ impl QuantilePairs {
     }
 }
 
-/// Cumulative counts of parts of a run, on the values that occur in it.
+/// Cumulative counts of the parts of a run, at the values that occur in it.
 struct SideTimes {
     /// Logarithms of the midpoints of the occupied buckets, ascending. Of nanoseconds.
     values: Vec<f64>,
-    /// Per part: times at or below each value.
+    /// Per part: number of times at or below each value.
     cumulative: Vec<Vec<u64>>,
     /// Over all parts.
     total: Vec<u64>,
@@ -129,7 +131,7 @@ impl SideTimes {
         1.0 - at_or_below(&self.total, self.values.partition_point(|value| *value <= log_value)) / self.count
     }
 
-    /// By how much more of each part's times lie above a value than the whole run would have it, as shares of all.
+    /// For each part, how many more times lie above a value than the whole run predicts, as shares of all times.
     fn deviations(&self, log_value: f64) -> Vec<f64> {
         let (index, share) = (self.values.partition_point(|value| *value <= log_value), self.share_above(log_value));
         let deviation = |part: &Vec<u64>| {
@@ -140,7 +142,7 @@ impl SideTimes {
     }
 }
 
-/// Of so many of the values, from the least.
+/// The count at or below the first `values` values.
 fn at_or_below(cumulative: &[u64], values: usize) -> f64 {
     values.checked_sub(1).map_or(0.0, |last| cumulative[last] as f64)
 }
@@ -149,7 +151,7 @@ fn at_or_below(cumulative: &[u64], values: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// A minute of 100 requests a second whose times double with the load; `seed` puts each second's in another order.
+    /// A minute of 100 requests per second whose times double with the load. `seed` changes the order within each second.
     fn minute(factor: f64, seed: u64) -> Vec<Histogram> {
         let second = |second: u64| {
             let mut times = Histogram::new();
@@ -162,13 +164,13 @@ mod tests {
         (0..60).map(second).collect()
     }
 
-    fn errors(baseline: &[Histogram], candidate: &[Histogram], quantile: f64, seen: f64) -> ChangeErrors {
+    fn errors(baseline: &[Histogram], candidate: &[Histogram], quantile: f64, observed: f64) -> ChangeErrors {
         let lists = |side| -> Vec<Vec<&Histogram>> { <[Histogram]>::iter(side).map(|second| vec![second]).collect() };
-        QuantilePairs::of(&lists(baseline), &lists(candidate)).unwrap().errors(quantile, seen)
+        QuantilePairs::of(&lists(baseline), &lists(candidate)).unwrap().errors(quantile, observed)
     }
 
     #[test]
-    fn two_ramps_that_are_one_leave_no_doubt() {
+    fn two_equal_ramps_leave_no_uncertainty() {
         let (a, slower) = (minute(1.0, 1), minute(1.2, 1));
         for quantile in [0.1, 0.5, 0.9] {
             let found = errors(&a, &slower, quantile, 1.2_f64.ln());
@@ -179,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn it_turns_over_with_its_sides() {
+    fn swapping_the_sides_swaps_the_errors() {
         let (a, b) = (minute(1.0, 1), minute(1.1, 2));
-        let (there, back) = (errors(&a, &b, 0.5, 0.095), errors(&b, &a, 0.5, -0.095));
+        let (forward, reverse) = (errors(&a, &b, 0.5, 0.095), errors(&b, &a, 0.5, -0.095));
         let near = |a: Option<SideError>, b: Option<SideError>| (a.unwrap().half() - b.unwrap().half()).abs() < 2.0 * PRECISION + 0.004;
-        assert!(near(there.below, back.above) && near(there.above, back.below), "{there:?}, {back:?}");
+        assert!(near(forward.below, reverse.above) && near(forward.above, reverse.below), "{forward:?}, {reverse:?}");
     }
 }

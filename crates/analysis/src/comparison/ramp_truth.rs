@@ -1,5 +1,5 @@
-//! How often a comparison of two ramps is right, on pairs of simulated runs under the same plan whose truth is known. The table in docs/compare.md comes from
-//! [`the_whole_table`].
+//! Measures how often a comparison of two ramps is right, on pairs of simulated runs under the same plan whose truth is known. The table in
+//! docs/compare.md comes from [`the_whole_table`].
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use loadstone_metrics::Histogram;
 
 use super::simulated::{SimulatedLoad, System, input};
 use super::{ComparedMetric, ComparedRow, ComparisonVerdict, EFFECT, RowVerdict, RunComparison, SubjectKind, compare};
-use crate::robust::share_in_words;
+use crate::statistics::share_in_words;
 
 const fn ramp(from: f64, to: f64) -> SimulatedLoad {
     SimulatedLoad::Ramp { from, to }
@@ -40,32 +40,32 @@ fn row(comparison: &RunComparison, metric: ComparedMetric) -> &ComparedRow {
     comparison.rows().find(|(subject, row)| subject.kind == SubjectKind::Request && row.metric == metric).unwrap().1
 }
 
-/// Of so many pairs.
+/// Counts over the simulated pairs.
 #[derive(Debug, Clone, Copy, Default)]
 struct RampOutcomes {
     different: u64,
     worse: u64,
     better: u64,
-    /// Intervals that hold the truth, in the order of [`METRICS`].
-    holds: [u64; 3],
+    /// Intervals that contain the truth, in the order of [`METRICS`].
+    covers: [u64; 3],
 }
 
-fn told(system: System, seeds: Range<u64>, slower: f64, truth: [f64; 3]) -> RampOutcomes {
-    let mut told = RampOutcomes::default();
+fn outcomes(system: System, seeds: Range<u64>, slower: f64, truth: [f64; 3]) -> RampOutcomes {
+    let mut outcomes = RampOutcomes::default();
     for seed in seeds {
         let comparison = system.pair(seed, slower, 0.0);
-        told.different += u64::from(comparison.rows().any(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)));
-        told.worse += u64::from(comparison.verdict == ComparisonVerdict::Worse);
-        told.better += u64::from(matches!(comparison.verdict, ComparisonVerdict::Better | ComparisonVerdict::Mixed));
-        for ((holds, metric), truth) in told.holds.iter_mut().zip(METRICS).zip(truth) {
+        outcomes.different += u64::from(comparison.rows().any(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)));
+        outcomes.worse += u64::from(comparison.verdict == ComparisonVerdict::Worse);
+        outcomes.better += u64::from(matches!(comparison.verdict, ComparisonVerdict::Better | ComparisonVerdict::Mixed));
+        for ((covers, metric), truth) in outcomes.covers.iter_mut().zip(METRICS).zip(truth) {
             let row = row(&comparison, metric);
-            *holds += u64::from(row.low.is_none_or(|low| low <= truth) && row.high.is_none_or(|high| truth <= high));
+            *covers += u64::from(row.low.is_none_or(|low| low <= truth) && row.high.is_none_or(|high| truth <= high));
         }
     }
-    told
+    outcomes
 }
 
-/// The ratios of the numbers of so many runs together.
+/// The ratios of the numbers of this many runs together.
 fn truth_of(system: System, slower: f64, runs: u64) -> [f64; 3] {
     if system.servers == 0 {
         return [slower; 3];
@@ -88,37 +88,38 @@ fn the_whole_table() {
     let asked = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (pairs, first) = (asked("LOADSTONE_COMPARISONS").unwrap_or(8), asked("LOADSTONE_COMPARISON_SEED").unwrap_or(1));
     println!(
-        "| system, a ramp of a minute | same called different | mean, p50, p95 held | 20 % slower found | called better | mean, p50, p95 held |"
+        "| system, a ramp of a minute | unchanged reported as different | mean, p50, p95 covered | 20 % slower found | reported as better \
+         | mean, p50, p95 covered |"
     );
     println!("|---|--:|--:|--:|--:|--:|");
     std::thread::scope(|scope| {
         let both = |system| {
             let seeds = first..first + pairs;
             let truth = truth_of(system, 1.2, (10 * pairs).min(400));
-            (told(system, seeds.clone(), 1.0, [1.0; 3]), told(system, seeds, 1.2, truth))
+            (outcomes(system, seeds.clone(), 1.0, [1.0; 3]), outcomes(system, seeds, 1.2, truth))
         };
         let rows: Vec<_> = SYSTEMS.map(|system| (system, scope.spawn(move || both(system)))).into_iter().collect();
         for (system, row) in rows {
             let (same, slower) = row.join().unwrap();
             assert!(same.different * 5 <= pairs && slower.better * 5 <= pairs, "{}: {same:?}, {slower:?}", system.name);
-            assert!(same.holds.iter().all(|holds| holds * 4 >= pairs * 3), "{}: {same:?}", system.name);
+            assert!(same.covers.iter().all(|covers| covers * 4 >= pairs * 3), "{}: {same:?}", system.name);
             let share = |of| share_in_words(of, pairs);
-            let held = |of: [u64; 3]| of.map(|holds| format!("{:.1}", 100.0 * holds as f64 / pairs as f64)).join(", ");
+            let covered = |of: [u64; 3]| of.map(|covers| format!("{:.1}", 100.0 * covers as f64 / pairs as f64)).join(", ");
             println!(
                 "| {} | {} | {} % | {} | {} | {} % |",
                 system.name,
                 share(same.different),
-                held(same.holds),
+                covered(same.covers),
                 share(slower.worse),
                 share(slower.better),
-                held(slower.holds)
+                covered(slower.covers)
             );
         }
     });
 }
 
 #[test]
-fn a_ramp_of_a_minute_tells_of_a_fifth() {
+fn a_ramp_of_a_minute_detects_a_change_of_20_percent() {
     for system in [CALM, HALF] {
         let slower = system.pair(3, 1.2, 0.0);
         assert_eq!(slower.verdict, ComparisonVerdict::Worse, "{}: {}", system.name, slower.headline);
@@ -129,9 +130,9 @@ fn a_ramp_of_a_minute_tells_of_a_fifth() {
     }
 }
 
-/// The same seconds, of which nobody knows that they had the same load: with half as many users at the end, the other run's plan is another.
+/// The same seconds without the knowledge that they had the same load: the other run's plan ends with half as many users.
 #[test]
-fn what_the_ramp_explains_is_no_scatter() {
+fn the_effect_of_the_ramp_is_no_random_variation() {
     let width = |comparison: &RunComparison, metric| {
         let row = row(comparison, metric);
         row.low.zip(row.high).map_or(f64::INFINITY, |(low, high)| (high / low).ln())
@@ -147,9 +148,10 @@ fn what_the_ramp_explains_is_no_scatter() {
     }
 }
 
-/// A queue that grows until the load ends is one queue, however many requests were in it: whether it grew to half or twice as much is chance.
+/// A queue that grows until the load ends is a single queue, regardless of its number of requests. Whether it grew to half or twice its
+/// length is chance.
 #[test]
-fn beyond_its_limit_a_ramp_is_not_told() {
+fn a_ramp_beyond_the_limit_is_undecided() {
     for seed in 1..=6 {
         let comparison = BEYOND.pair(seed, 1.0, 0.0);
         let mean = row(&comparison, ComparedMetric::Mean);

@@ -1,13 +1,14 @@
-//! A row: one number of both runs, and what may be said of its change.
+//! A row: one number of both runs, and the verdict on its change.
 
 use super::change::{self, ChangeErrors, Estimate, NumberChange};
 use super::model::{ComparedMetric, ComparedRow, RowVerdict, Side};
 
-/// Of the share of failures: a tenth of a percentage point. A ratio would call one failure more in a million a doubling.
+/// Smallest change that matters for the share of failures: a tenth of a percentage point. With a ratio, one more failure in a million would
+/// count as a doubling.
 pub(super) const FAILURES_EFFECT: f64 = 0.001;
-/// What is called different after the correction for many numbers has an interval about this much narrower than one that just excludes no change.
-const DECIDED_AT: f64 = 0.5;
-/// Beyond a day nobody waits.
+/// After the correction for many numbers, a significant change has an interval about this much narrower than one that just excludes zero.
+const DECIDED_INTERVAL_SHARE: f64 = 0.5;
+/// Longer requirements than a day are not reported.
 const MINUTES_MAX: f64 = 1_440.0;
 
 pub(super) struct RowInput<'a> {
@@ -15,10 +16,10 @@ pub(super) struct RowInput<'a> {
     pub(super) unit: &'a str,
     pub(super) baseline: Option<Estimate>,
     pub(super) candidate: Option<Estimate>,
-    /// How far the change may be off, where seconds of the same load were held against each other.
+    /// The error of the change, if seconds with the same load were compared.
     pub(super) paired: Option<ChangeErrors>,
     pub(super) effect: f64,
-    /// Of the shorter run.
+    /// Length of the shorter run.
     pub(super) seconds: f64,
 }
 
@@ -45,23 +46,23 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
         return ComparedRow { why: "too few samples".to_owned(), ..empty };
     };
     if old.is_bound && new.is_bound {
-        return ComparedRow { why: "it lies among what had not ended in both runs".to_owned(), ..empty };
+        return ComparedRow { why: "in both runs it lies among requests that had not ended".to_owned(), ..empty };
     }
     let found = if metric.is_difference() { Some(change::difference(old, new, paired)) } else { change::log_ratio(old, new, paired) };
     let Some(found) = found else {
-        // Both zero throughout is the same; one of them alone has no ratio.
+        // Zero in both runs is the same. Zero in one run has no ratio.
         let same = old.value == 0.0 && new.value == 0.0;
-        let (verdict, why) = if same { (RowVerdict::Same, "") } else { (RowVerdict::CannotTell, "there is no ratio to zero") };
+        let (verdict, why) = if same { (RowVerdict::Same, "") } else { (RowVerdict::CannotTell, "a ratio to zero is undefined") };
         return ComparedRow { verdict, why: why.to_owned(), ..empty };
     };
     let shown = |value: f64| if metric.is_difference() { value } else { value.exp() };
     let width = |estimate: Estimate| estimate.low.is_some() && estimate.high.is_some();
     let bounded = paired.map_or(width(old) && width(new), |errors| errors.below.is_some() && errors.above.is_some());
-    let doubted = old.doubt > 0.0 || new.doubt > 0.0;
-    let why = match (bounded, doubted) {
-        (false, _) if paired.is_some() => "it lies in too few seconds of a changing load for an interval",
-        (false, _) => "too few samples, or too many requests cut off, for an interval",
-        (true, true) => "the generator was late: it may have made the difference",
+    let is_uncertain = old.doubt > 0.0 || new.doubt > 0.0;
+    let why = match (bounded, is_uncertain) {
+        (false, _) if paired.is_some() => "the value occurs in too few seconds of the changing load for an interval",
+        (false, _) => "too few samples, or too many requests that were cut off, for an interval",
+        (true, true) => "the generator was late and may have caused the difference",
         (true, false) => "",
     };
     ComparedRow {
@@ -69,29 +70,29 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
         low: found.low.map(shown),
         high: found.high.map(shown),
         p: Some(found.p),
-        minutes_needed: minutes_needed(&found, limit(metric, effect), seconds).filter(|_| !doubted),
+        minutes_needed: minutes_needed(&found, limit(metric, effect), seconds).filter(|_| !is_uncertain),
         why: why.to_owned(),
         ..empty
     }
 }
 
-/// Both numbers, of which nothing can be said since they are not of the same thing.
-pub(super) fn untold(row: ComparedRow, why: &str) -> ComparedRow {
+/// Both numbers without a comparison, because they measure different things.
+pub(super) fn not_comparable(row: ComparedRow, why: &str) -> ComparedRow {
     ComparedRow { change: None, low: None, high: None, p: None, minutes_needed: None, why: why.to_owned(), ..row }
 }
 
-/// The row, and why it cannot be told if it cannot: longer runs alone would not help.
-pub(super) fn for_want_of(row: ComparedRow, why: &str) -> ComparedRow {
+/// The row with the reason why it is undecided, if it is: longer runs alone would not help.
+pub(super) fn with_reason(row: ComparedRow, why: &str) -> ComparedRow {
     let why = if row.why.is_empty() { why.to_owned() } else { row.why };
     ComparedRow { minutes_needed: None, why, ..row }
 }
 
-/// On the scale on which changes are judged: differences, or logarithms of ratios.
+/// On the scale of the verdict: differences, or logarithms of ratios.
 fn limit(metric: ComparedMetric, effect: f64) -> f64 {
     if metric.is_difference() { FAILURES_EFFECT } else { effect.ln_1p() }
 }
 
-/// Judges a row; `different`: its probability stands out among all.
+/// Decides the verdict of a row. `different`: its probability is significant among all rows.
 pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
     let Some(change) = row.change else { return };
     let scale = |value: f64| if row.metric.is_difference() { value } else { value.ln() };
@@ -114,16 +115,16 @@ pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
     }
 }
 
-/// Not one failure in either run. Few requests leave room for some all the same, which the interval tells.
+/// No failure in either run. With few requests some may fail nevertheless, which the interval shows.
 fn is_none_twice(row: &ComparedRow) -> bool {
     row.metric.is_difference() && row.baseline == Some(0.0) && row.candidate == Some(0.0)
 }
 
-/// An interval narrows with the root of the time: how long both runs would have to be until it decides, if the change stays what it is.
+/// An interval narrows with the square root of the time: the length that both runs would need for a decision, assuming the same change.
 fn minutes_needed(found: &NumberChange, limit: f64, seconds: f64) -> Option<f64> {
     let (low, high) = (found.low?, found.high?);
     let half = (high - found.value).max(found.value - low);
-    let wanted = if found.value.abs() >= limit { found.value.abs() * DECIDED_AT } else { limit - found.value.abs() };
+    let wanted = if found.value.abs() >= limit { found.value.abs() * DECIDED_INTERVAL_SHARE } else { limit - found.value.abs() };
     let minutes = seconds / 60.0 * (half / wanted).powi(2);
     (minutes.is_finite() && minutes <= MINUTES_MAX).then_some(minutes)
 }
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     fn failures(baseline: f64, candidate: f64) -> ComparedRow {
-        // Of 2,000 requests each: as many as one in five hundred may fail where none did.
+        // For 2,000 requests each: up to one in five hundred may fail where none did.
         let share = |value: f64| Some(Estimate::new(value, Some(value - 0.002), Some(value + 0.002)));
         let input = RowInput {
             metric: ComparedMetric::Failures,
@@ -150,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn no_failure_twice_is_the_same_and_one_is_not() {
+    fn no_failure_in_both_runs_is_the_same_and_one_failure_is_undecided() {
         let none = failures(0.0, 0.0);
         assert_eq!((none.verdict, none.minutes_needed), (RowVerdict::Same, None));
-        assert!(none.high.is_some_and(|high| high > 0.002), "the bound stays");
+        assert!(none.high.is_some_and(|high| high > 0.002), "the bound remains");
         assert_eq!(failures(0.0, 0.0005).verdict, RowVerdict::CannotTell);
     }
 }

@@ -1,5 +1,6 @@
-//! Which seconds of two runs had the same load, where the plan changes it. What the load does of a second it does in both runs, so that these seconds can be
-//! held against each other; without them a ramp looks like scatter. Deliberately absent: constant loads, of which any second is as good as another.
+//! Aligns seconds with the same load in two runs, for plans that change the load. The load has the same effect on such a second in both
+//! runs, so these seconds can be compared with each other. Without the alignment, a ramp would look like random variation. Deliberately
+//! absent: constant loads, where all seconds are equivalent.
 
 use loadstone_plan::{Load, LoadProfile, OpenStage, RunRole, ScenarioRun};
 use loadstone_run_directory::Run;
@@ -7,24 +8,24 @@ use loadstone_run_directory::Run;
 use super::model::Side;
 use crate::facts::load_stretches;
 
-/// How much the planned loads of all seconds together may differ and still be the same.
-const SAME: f64 = 0.03;
-/// Arrivals by which two seconds of the same planned load may differ besides: they are whole numbers.
-const WHOLE: f64 = 1.0;
+/// Maximum relative difference between the planned loads of all seconds together.
+const LOAD_DIFFERENCE_MAX: f64 = 0.03;
+/// Additional difference in arrivals per second: they are whole numbers.
+const ROUNDING_ARRIVALS: f64 = 1.0;
 
-/// The seconds from the begin of the load to the end of the run, the same ones of both runs.
+/// The seconds from the start of the load to the end of the run, the same ones for both runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SameLoad {
-    /// The slices in which the load began: the baseline's, the candidate's.
+    /// The slices in which the load began: baseline, candidate.
     begins: (usize, usize),
-    /// Of the longer run.
+    /// Number of seconds in the longer run.
     seconds: usize,
-    /// Arrivals do not wait for answers, so that nothing bounds a queue.
+    /// Open load: arrivals do not wait for responses, so nothing bounds a queue.
     pub(super) is_open: bool,
 }
 
 impl SameLoad {
-    /// `None`: the load is constant, or was not the same in both at the same second.
+    /// `None`: the load is constant, or differed in any second.
     pub(super) fn of(baseline: &Run, candidate: &Run) -> Option<Self> {
         if baseline.plan.load != candidate.plan.load || !changes(&baseline.plan.load) {
             return None;
@@ -43,7 +44,7 @@ impl SameLoad {
         same.then(|| Self { begins, seconds: old.len().max(new.len()), is_open })
     }
 
-    /// What there is of each second of the load, of values with the slice that they are of; nothing where a run has none.
+    /// The values for each second of the load, from values with their slice index. Seconds without a value have the default.
     pub(super) fn aligned<T: Clone + Default>(&self, side: Side, values: impl IntoIterator<Item = (usize, T)>) -> Vec<T> {
         let begin = if side == Side::Baseline { self.begins.0 } else { self.begins.1 };
         let mut seconds = vec![T::default(); self.seconds];
@@ -68,7 +69,7 @@ fn begin(run: &Run) -> Option<usize> {
     run.slices.iter().position(|slice| at < slice.end)
 }
 
-/// The plan asks for more or less, or for something else, in the course of the load.
+/// Whether the plan changes the amount or the kind of load during the run.
 fn changes(load: &Load) -> bool {
     let has_load = |part: &&Load| part.leaves().into_iter().any(is_load);
     match load {
@@ -90,7 +91,7 @@ fn is_level(profile: &LoadProfile) -> bool {
             stages => stages.len() < 2,
         },
         LoadProfile::Closed { stages } => stages.len() < 2 && stages.iter().all(|stage| stage.from == stage.to),
-        // How long it takes is up to the system: no plan of seconds.
+        // The system determines the duration: there is no plan by second.
         LoadProfile::Iterations { .. } => true,
     }
 }
@@ -99,8 +100,8 @@ fn is_same(baseline: &[f64], candidate: &[f64]) -> bool {
     let at = |seconds: &[f64], second: usize| seconds.get(second).copied().unwrap_or(0.0);
     let pairs = (0..baseline.len().max(candidate.len())).map(|second| (at(baseline, second), at(candidate, second)));
     let (apart, all) =
-        pairs.fold((0.0, 0.0), |(apart, all), (old, new)| (apart + ((old - new).abs() - WHOLE).max(0.0), all + old.max(new)));
-    all > 0.0 && apart <= SAME * all
+        pairs.fold((0.0, 0.0), |(apart, all), (old, new)| (apart + ((old - new).abs() - ROUNDING_ARRIVALS).max(0.0), all + old.max(new)));
+    all > 0.0 && apart <= LOAD_DIFFERENCE_MAX * all
 }
 
 #[cfg(test)]
@@ -116,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn of_a_ramp_each_second_has_its_like() {
-        // From nothing: the first arrivals come when chance has it, the load begins with the plan.
+    fn each_second_of_a_ramp_has_a_counterpart() {
+        // The ramp starts at 0: the first arrivals are random, but the load begins with the plan.
         for load in [SimulatedLoad::Ramp { from: 0.0, to: 50.0 }, SimulatedLoad::Users(20)] {
             let (old, new) = (run(load, 1), run(load, 2));
             let same = SameLoad::of(&old, &new).unwrap();
@@ -127,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_began_later_is_held_against_its_own_begin() {
+    fn a_load_that_began_later_is_aligned_by_its_own_start() {
         let ramp = SimulatedLoad::Users(20);
         let (old, mut new) = (run(ramp, 1), run(ramp, 2));
-        // Three seconds of setting up.
+        // Three seconds of set-up.
         for slice in &mut new.slices {
             slice.slice += 3;
             (slice.start, slice.end) = (slice.start + 3_000_000_000, slice.end + 3_000_000_000);
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_load_another_plan_and_a_run_cut_short_have_none() {
+    fn a_constant_load_a_different_plan_and_a_run_cut_short_are_not_aligned() {
         let (ramp, constant) = (SimulatedLoad::Ramp { from: 5.0, to: 50.0 }, SimulatedLoad::Constant(50.0));
         assert_eq!(SameLoad::of(&run(constant, 1), &run(constant, 2)), None);
         assert_eq!(SameLoad::of(&run(ramp, 1), &run(SimulatedLoad::Ramp { from: 5.0, to: 60.0 }, 2)), None);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_constant_if_all_of_it_is_at_once() {
+    fn a_load_is_constant_if_all_its_parts_are_constant_and_parallel() {
         let stage = |from, to| ClosedStage { from, to, duration_ns: 60_000_000_000 };
         let leaf = |stages| Load::Run(ScenarioRun::new(loadstone_plan::ScenarioId(0), LoadProfile::Closed { stages }));
         let level = || leaf(vec![stage(5, 5)]);

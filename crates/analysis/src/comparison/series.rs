@@ -1,4 +1,4 @@
-//! What is compared of a series of requests or journeys, and how its seconds are held against those of the same load.
+//! The numbers of a series of requests or journeys that are compared, and the pairing of seconds with the same load.
 
 use super::change::{ChangeErrors, Estimate};
 use super::lasting::QueuedTimes;
@@ -18,17 +18,17 @@ pub(super) const PERCENTILES: [(ComparedMetric, f64); 5] = [
     (ComparedMetric::P999, 0.999),
 ];
 const QUEUE_LASTED: &str =
-    "requests queued for so long that chance decides how long the queue grew, and one ramp shows it once: hold a lower load";
+    "requests queued for so long that the length of the queue is random, and one ramp shows it only once; use a lower, constant load";
 
-/// What is added up of a second, and what that is divided by.
+/// The sum of a second, and its divisor.
 type SumOf = fn(&SeriesSecond) -> (f64, f64);
 
-/// A load that the plan changes is no scatter of the rate: what is held against each other is what each second did of it.
+/// A change of the planned load is not random variation of the rate, so each second is compared with its plan.
 const COUNT: SumOf = |second| (second.count, second.planned);
 const FAILED: SumOf = |second| (second.failed, second.count);
 const TIME: SumOf = |second| (second.time, second.count);
 
-/// What is compared of a series.
+/// The numbers of a series that are compared.
 pub(super) struct SeriesNumbers {
     rate: Option<Estimate>,
     failures: Option<Estimate>,
@@ -38,10 +38,10 @@ pub(super) struct SeriesNumbers {
 }
 
 impl SeriesNumbers {
-    /// `percentiles`: as listed in [`PERCENTILES`].
+    /// `percentiles`: in the order of [`PERCENTILES`].
     pub(super) fn of(seconds: SecondsInOrder, rate: f64, times: &TimeStats, percentiles: Vec<Option<Estimate>>) -> Self {
         let sums = |of: SumOf| seconds.seconds.iter().map(of).collect::<Vec<_>>();
-        // The first and the last second are seldom whole; the rate itself is that of the summary.
+        // The first and the last second are rarely complete. The rate itself is that of the summary.
         let counts = sums(COUNT);
         let by_block = blocks::ratio_of_sums(counts.get(1..counts.len().saturating_sub(1)).unwrap_or(&[]));
         let by_block = by_block.filter(|by_block| by_block.value > 0.0);
@@ -57,11 +57,11 @@ impl SeriesNumbers {
     }
 }
 
-/// How the seconds of two runs are held against each other.
+/// How the seconds of two runs are compared.
 pub(super) struct Pairing<'a> {
-    /// `None`: the load is constant, not the same, or of so few requests that nothing tells whether they queued.
+    /// `None`: the load is constant, differs, or has too few requests to detect a queue.
     load: Option<&'a SameLoad>,
-    /// Of all requests; `None`: the load is closed, and bounds every queue.
+    /// The queue of all requests; `None`: the load is closed, which bounds every queue.
     queue: Option<QueuedTimes>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Pairing<'a> {
 
 type BothSides = (Vec<(f64, f64)>, Vec<(f64, f64)>);
 
-/// Seconds that neither run began or ended in.
+/// Keeps the seconds in which neither run began or ended.
 fn whole_in_both((mut old, mut new): BothSides) -> BothSides {
     let whole = |seconds: &[(f64, f64)]| {
         let from = seconds.iter().position(|second| second.1 > 0.0).map_or(seconds.len(), |from| from + 1);
@@ -112,7 +112,7 @@ fn whole_in_both((mut old, mut new): BothSides) -> BothSides {
     (old, new)
 }
 
-/// How far the changes of a series may be off, where its seconds were held against those of the same load.
+/// The errors of the changes of a series, if seconds with the same load were compared.
 pub(super) struct SeriesPairs<'a> {
     rate: Option<ChangeErrors>,
     failures: Option<ChangeErrors>,
@@ -127,7 +127,8 @@ impl SeriesPairs<'_> {
         self.queue.iter().chain(self.queue_of_all).any(|queue| queue.lasted(up_to))
     }
 
-    /// `None`: of one side no interval is known, as not all that started was seen to end; or a queue of requests that took up to so long lasted.
+    /// `None`: one side has no interval, because not all requests were seen to end, or a queue of requests up to these times lasted too
+    /// long.
     pub(super) fn quantile(&self, quantile: f64, old: Estimate, new: Estimate) -> Option<ChangeErrors> {
         let is_known = |of: Estimate| !of.is_bound && of.value > 0.0 && of.low.is_some();
         let pairs = self.quantiles.as_ref().filter(|_| is_known(old) && is_known(new) && !self.queue_lasted((old.value, new.value)))?;
@@ -135,24 +136,24 @@ impl SeriesPairs<'_> {
     }
 }
 
-/// The rows of a series; `pairs`, where both runs had the same load in turn.
+/// The rows of a series; `pairs` if both runs had the same changing load.
 pub(super) fn rows(old: &SeriesNumbers, new: &SeriesNumbers, pairs: Option<&SeriesPairs<'_>>, effect: f64) -> Vec<ComparedRow> {
     let seconds = old.seconds.seconds.len().min(new.seconds.seconds.len()) as f64;
     let row = |metric, baseline, candidate, paired| row::of(RowInput { metric, unit: "", baseline, candidate, paired, effect, seconds });
     let lasted = |up_to| pairs.is_some_and(|pairs| pairs.queue_lasted(up_to));
-    let told = |row: ComparedRow, lasted: bool| if lasted { row::for_want_of(row, QUEUE_LASTED) } else { row };
+    let explained = |row: ComparedRow, lasted: bool| if lasted { row::with_reason(row, QUEUE_LASTED) } else { row };
     let without_end = lasted((f64::INFINITY, f64::INFINITY));
     let mean = pairs.and_then(|pairs| pairs.mean).filter(|_| !without_end);
     let mut rows = vec![
         row(ComparedMetric::Rate, old.rate, new.rate, pairs.and_then(|pairs| pairs.rate)),
         row(ComparedMetric::Failures, old.failures, new.failures, pairs.and_then(|pairs| pairs.failures)),
-        told(row(ComparedMetric::Mean, old.mean, new.mean, mean), without_end),
+        explained(row(ComparedMetric::Mean, old.mean, new.mean, mean), without_end),
     ];
     let percentiles = PERCENTILES.iter().zip(old.percentiles.iter().zip(&new.percentiles));
     rows.extend(percentiles.map(|((metric, quantile), (old, new))| {
         let (pairs, both) = (pairs, old.zip(*new));
         let paired = both.and_then(|(old, new)| pairs?.quantile(*quantile, old, new));
-        told(row(*metric, *old, *new, paired), both.is_some_and(|(old, new)| lasted((old.value, new.value))))
+        explained(row(*metric, *old, *new, paired), both.is_some_and(|(old, new)| lasted((old.value, new.value))))
     }));
     rows
 }

@@ -1,4 +1,4 @@
-//! One of the two runs, with what is read of it more than once.
+//! One of the two runs, with the data that several rows use.
 
 use std::collections::HashMap;
 
@@ -12,33 +12,33 @@ use crate::facts::load_stretches;
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedInput<'a> {
     pub run: &'a Run,
-    /// What was concluded from it.
+    /// The conclusions from it.
     pub summary: &'a Summary,
-    /// Its load in words, a line for each leaf.
+    /// Its load in words, one line for each leaf.
     pub load: &'a [String],
 }
 
-/// Of one series in one second.
+/// One series in one second.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SeriesSecond {
     pub(super) count: f64,
     pub(super) failed: f64,
-    /// Of all response times. Seconds.
+    /// Sum of all response times. Seconds.
     pub(super) time: f64,
-    /// What the plan has for it, all load together; 1 where that is of two kinds.
+    /// The planned load, all leaves together; 1 if the plan mixes open and closed load.
     pub(super) planned: f64,
 }
 
 /// Consecutive seconds of a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SecondsInOrder {
-    /// The slice of the first.
+    /// Index of the first slice.
     pub(super) first: usize,
     pub(super) seconds: Vec<SeriesSecond>,
 }
 
 impl SecondsInOrder {
-    /// From the first to the last in which anything ended.
+    /// From the first to the last second in which anything ended.
     pub(super) fn trimmed(seconds: &[SeriesSecond]) -> Self {
         let first = seconds.iter().position(|second| second.count > 0.0).unwrap_or(0);
         let to = seconds.iter().rposition(|second| second.count > 0.0).map_or(0, |last| last + 1);
@@ -46,10 +46,10 @@ impl SecondsInOrder {
     }
 }
 
-/// Times by second, of those seconds in which any ended.
+/// Times by second, for the seconds in which any request ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TimesHistory<'a> {
-    /// The slice of each second.
+    /// The slice index of each second.
     pub(super) slices: Vec<usize>,
     pub(super) seconds: Vec<Vec<&'a Histogram>>,
 }
@@ -77,10 +77,10 @@ impl<'a> TimesHistory<'a> {
 pub(super) struct RunSide<'a> {
     pub(super) run: &'a Run,
     pub(super) summary: &'a Summary,
-    /// By series, from the first to the last second in which any of it ended.
+    /// By series, from the first to the last second in which any of its requests ended.
     pub(super) seconds: HashMap<&'a SeriesKey, SecondsInOrder>,
     pub(super) histories: HashMap<&'a SeriesKey, TimesHistory<'a>>,
-    /// Of all requests together; a second for each slice.
+    /// All requests together; one entry for each slice.
     pub(super) requests: Vec<SeriesSecond>,
 }
 
@@ -110,12 +110,12 @@ impl<'a> RunSide<'a> {
         Self { run, summary, seconds, histories, requests }
     }
 
-    /// Of all requests, from the first to the last second in which any ended.
+    /// All requests, from the first to the last second in which any ended.
     pub(super) fn loaded(&self) -> SecondsInOrder {
         SecondsInOrder::trimmed(&self.requests)
     }
 
-    /// Response times of all requests, a list for each second in which any ended.
+    /// Response times of all requests, one list for each second in which any ended.
     pub(super) fn history_of_all(&self) -> TimesHistory<'a> {
         let mut history = TimesHistory::default();
         for (index, slice) in self.run.slices.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Runs of systems whose truth is known: queues with Poisson arrivals, whose neighbouring response times depend on each other, and services that know no
-//! queue; under a constant load, or a ramp.
+//! Simulated runs of systems whose truth is known, under a constant load or a ramp: queues with Poisson arrivals, whose neighbouring
+//! response times are correlated, and services without a queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,37 +9,37 @@ use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, TestPlan, Timing};
 use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use super::{ComparedInput, EFFECT, RunComparison, compare};
-use crate::draws::Draws;
-use crate::summary::{Numbers, Told};
+use crate::statistics::draws::Draws;
+use crate::summary::{Conclusions, Numbers};
 use crate::{Findings, Grade, RunTally, Summary, Validity, Verdict};
 
-/// Deviation of the logarithm of a service that knows no queue.
+/// Standard deviation of the logarithm of a service time without a queue.
 const LOG_DEVIATION: f64 = 0.5;
 
-/// Who makes the requests.
+/// The load that sends the requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SimulatedLoad {
-    /// Poisson arrivals per second, which have been coming for half a minute.
+    /// Poisson arrivals per second, with a warm-up of half a minute.
     Constant(f64),
-    /// Poisson arrivals whose rate rises evenly.
+    /// Poisson arrivals whose rate rises linearly.
     Ramp { from: f64, to: f64 },
-    /// So many users, who come evenly spaced, and wait for 100 ms on average after each answer.
+    /// A number of users that start evenly spaced, and wait for 100 ms on average after each response.
     Users(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct System {
     pub(super) name: &'static str,
-    /// 0: as many as anyone wants.
+    /// 0: unlimited.
     pub(super) servers: usize,
     pub(super) load: SimulatedLoad,
-    /// Mean service. Seconds.
+    /// Mean service time. Seconds.
     pub(super) service: f64,
     pub(super) seconds: usize,
 }
 
 impl System {
-    /// `slower`: services take so many times as long; `failing`: share of the requests that fail.
+    /// `slower`: factor of the service times; `failing`: share of the requests that fail.
     pub(super) fn run(self, seed: u64, slower: f64, failing: f64) -> (Run, Summary) {
         let warm_up = if let SimulatedLoad::Constant(_) = self.load { 30.0 } else { 0.0 };
         let mut draws = Draws::new(seed);
@@ -59,7 +59,7 @@ impl System {
             let fails = draws.uniform() < failing;
             arrivals.ended(end, &mut draws);
             if warm_up == 0.0 {
-                // The run goes on until all have ended.
+                // The run continues until all requests have ended.
                 seconds.resize_with(seconds.len().max(end as usize + 1), empty);
                 seconds[now as usize].1 += 1;
             }
@@ -115,12 +115,12 @@ impl System {
     }
 }
 
-/// When requests come. Seconds.
+/// Arrival times of requests. Seconds.
 struct Arrivals {
     load: SimulatedLoad,
     now: f64,
     until: f64,
-    /// When each user asks again. Nanoseconds.
+    /// When each user sends its next request. Nanoseconds.
     ready: BinaryHeap<Reverse<u64>>,
 }
 
@@ -135,13 +135,13 @@ impl Arrivals {
         let before = self.now;
         self.now = match self.load {
             SimulatedLoad::Constant(rate) => {
-                // The first after the end is the last: what has ended before it counts.
+                // The first arrival after the end is the last one: requests that ended before it count.
                 return (before < self.until).then(|| {
                     self.now = before + draws.exponential(1.0 / rate);
                     self.now
                 });
             }
-            // Where the integral of the rate has grown by an exponential number.
+            // The next arrival is where the integral of the rate has grown by an exponential number.
             SimulatedLoad::Ramp { from, to } => {
                 let slope = (to - from) / self.until;
                 let wanted = from * before + slope * before * before / 2.0 + draws.exponential(1.0);
@@ -159,15 +159,16 @@ impl Arrivals {
     }
 }
 
-/// The numbers alone: what is found and judged makes no difference here.
+/// Only the numbers: findings and validity make no difference here.
 fn summary(run: &Run) -> Summary {
     let verdict = Verdict {
         validity: Validity { grade: Grade::Valid, checks: Vec::new() },
         thresholds: Vec::new(),
         findings: Findings { findings: Vec::new(), remark: crate::Remark::default() },
     };
-    let told = Told { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
-    Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan.name, told)
+    let conclusions =
+        Conclusions { signals: Vec::new(), changes: Vec::new(), resources: Vec::new(), spans: Vec::new(), profiles: Vec::new(), verdict };
+    Numbers::of(run, &RunTally::of(&run.slices)).into_summary(&run.info, &run.plan.name, conclusions)
 }
 
 pub(super) fn input((run, summary): &(Run, Summary)) -> ComparedInput<'_> {

@@ -1,6 +1,6 @@
-//! What the system used for the same work, and its signals.
+//! The system's resource use for the same work, and its signals.
 //!
-//! CPU time per request served repeats from run to run where the throughput of a saturated system does not.
+//! CPU time per served request is repeatable from run to run, even where the throughput of a saturated system is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +15,21 @@ use super::side::RunSide;
 use super::{blocks, pairs};
 use crate::facts::readings::SignalReadings;
 
-/// Signals that are listed.
+/// Maximum number of signals in the list.
 const SIGNALS_MAX: usize = 200;
 
-/// A reading for each second of the run that has one: `(second, value)`.
+/// The readings of each second of the run that has one: `(second, value)`.
 fn by_second(side: &RunSide<'_>, series: &SignalSeries) -> Vec<(usize, f64)> {
     let starts: Vec<f64> = side.run.slices.iter().map(|slice| slice.start as f64 / 1e9).collect();
     let readings = SignalReadings::of(series);
-    // A reading tells of the time before it.
+    // A reading describes the time before it.
     let second = |at: f64| starts.partition_point(|start| *start < at).checked_sub(1);
     let of_load = |index: &usize| side.requests.get(*index).is_some_and(|second| second.count > 0.0);
     let points = readings.points().iter().filter(|(_, value)| value.is_finite());
     points.filter_map(|(at, value)| Some((second(*at).filter(of_load)?, *value))).collect()
 }
 
-/// What is added up of each second that has a reading, and what that is divided by.
+/// For each second with a reading: the sum and its divisor.
 type SumsBySecond = Vec<(usize, (f64, f64))>;
 type SumsOf = fn(&RunSide<'_>, &SignalSeries) -> SumsBySecond;
 
@@ -42,7 +42,7 @@ fn cpu_per_request(side: &RunSide<'_>, series: &SignalSeries) -> SumsBySecond {
     by_second(side, series).into_iter().map(|(second, cores)| (second, (cores, side.requests[second].count))).collect()
 }
 
-/// Both runs' numbers, and what is known of their change besides.
+/// The numbers of both runs, and the error of their change if it is known.
 fn both(of: SumsOf, baseline: (&RunSide<'_>, &SignalSeries), candidate: (&RunSide<'_>, &SignalSeries), load: Option<&SameLoad>) -> Both {
     let (old, new) = (of(baseline.0, baseline.1), of(candidate.0, candidate.1));
     let estimate = |seconds: &SumsBySecond| blocks::ratio_of_sums(&seconds.iter().map(|(_, sums)| *sums).collect::<Vec<_>>());
@@ -52,7 +52,7 @@ fn both(of: SumsOf, baseline: (&RunSide<'_>, &SignalSeries), candidate: (&RunSid
     Both { baseline, candidate, paired }
 }
 
-/// Of several readings in one second, one pair of sums.
+/// Adds several readings of one second to one pair of sums.
 fn summed(readings: &SumsBySecond) -> BTreeMap<usize, (f64, f64)> {
     let mut seconds = BTreeMap::new();
     for (second, (part, of)) in readings {
@@ -83,7 +83,7 @@ fn named<'a>(side: &RunSide<'a>) -> BTreeMap<&'a str, &'a SignalSeries> {
 pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Option<&SameLoad>, effect: f64) -> Vec<ComparedSubject> {
     let (old, new) = (named(baseline), named(candidate));
     let seconds = shorter(baseline, candidate);
-    let other_work = other_work(baseline, candidate, effect);
+    let different_work = different_work(baseline, candidate, effect);
     let mut subjects: Vec<ComparedSubject> = Vec::new();
     for (name, series) in &old {
         let Some(other) = new.get(name) else { continue };
@@ -93,8 +93,8 @@ pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Op
             _ => continue,
         };
         let row = both(of, (baseline, series), (candidate, other), load).row(metric, "", effect, seconds);
-        let row = match &other_work {
-            Some(why) if metric == ComparedMetric::CpuPerRequest => row::untold(row, why),
+        let row = match &different_work {
+            Some(why) if metric == ComparedMetric::CpuPerRequest => row::not_comparable(row, why),
             _ => row,
         };
         let signal = &series.signal;
@@ -108,14 +108,14 @@ pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Op
     subjects
 }
 
-/// Why the CPU time of a process for each request is not of the same work in both runs; `None`: it is, as far as is known.
-fn other_work(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Option<String> {
+/// Why the CPU time per request does not describe the same work in both runs; `None`: as far as known it does.
+fn different_work(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Option<String> {
     let of_cpu = |series: &&SignalSeries| matches!(series.signal.role, Some(Role::ProcessCpu | Role::GroupCpu));
     let processes = |side: &RunSide<'_>| -> BTreeSet<String> {
         side.run.signals.iter().filter(of_cpu).map(|series| format!("{} {}", series.signal.observer, series.signal.part)).collect()
     };
     if let Some(name) = processes(baseline).symmetric_difference(&processes(candidate)).next() {
-        return Some(format!("only one of the runs observed \"{}\", which may have done a part of the work", name.trim_end()));
+        return Some(format!("only one of the runs observed \"{}\", which may have done part of the work", name.trim_end()));
     }
     let for_each_request = |side: &RunSide<'_>, name: &str| {
         let finished: u64 = side.summary.flows.iter().filter(|flow| flow.name == name).map(|flow| flow.finished).sum();
@@ -126,27 +126,27 @@ fn other_work(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> O
         old.max(new) > old.min(new) * (1.0 + effect)
     };
     let flow = baseline.summary.flows.iter().find(differs)?;
-    Some(format!("requests set off journeys of \"{}\", and one of the runs finished more of them", flow.name))
+    Some(format!("requests start journeys of \"{}\", and one of the runs finished more of them", flow.name))
 }
 
-/// Everything else that was observed in both, but for what stood at one number in both.
+/// All other signals that both runs observed, except those with the same constant value in both.
 pub(super) fn signals(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Option<&SameLoad>, effect: f64) -> Vec<ComparedSubject> {
     let new = named(candidate);
     let seconds = shorter(baseline, candidate);
-    let told = |series: &SignalSeries| {
+    let is_listed = |series: &SignalSeries| {
         !matches!(series.signal.role, Some(Role::ProcessCpu | Role::GroupCpu | Role::ProcessMemory | Role::GroupMemory))
     };
     let of = |(name, series): (&str, &SignalSeries)| {
         let other = new.get(name)?;
         let unit = series.signal.unit_shown();
         let row = both(readings, (baseline, series), (candidate, other), load).row(ComparedMetric::Value, unit, effect, seconds);
-        let still = row.baseline == row.candidate && row.low == row.high;
-        (!still).then(|| subject(SubjectKind::Signal, name.to_owned(), vec![row]))
+        let is_constant = row.baseline == row.candidate && row.low == row.high;
+        (!is_constant).then(|| subject(SubjectKind::Signal, name.to_owned(), vec![row]))
     };
-    named(baseline).into_iter().filter(|(_, series)| told(series)).filter_map(of).collect()
+    named(baseline).into_iter().filter(|(_, series)| is_listed(series)).filter_map(of).collect()
 }
 
-/// Those that moved come first, the surest before the others; the rest by name.
+/// Sorts signals: first those that moved, by probability, then the rest by name.
 pub(super) fn list(signals: &mut Vec<ComparedSubject>) {
     let rank = |subject: &ComparedSubject| {
         let row = subject.rows.first();

@@ -7,11 +7,10 @@ use super::model::{ComparedSubject, ShiftPoint, Side, SubjectKind};
 use super::same_load::SameLoad;
 use super::series::{self, PERCENTILES, Pairing, SeriesNumbers, SeriesPairs};
 use super::side::{RunSide, SecondsInOrder, SeriesSecond, TimesHistory};
-use crate::interval::Intervals;
-use crate::percentile::samples_needed;
+use crate::statistics::{Intervals, samples_needed};
 use crate::{FlowRow, Percentile, RequestRow, TimeStats};
 
-/// The quantiles of a shift function.
+/// The quantiles of the shift function.
 const SHIFTS: [f64; 14] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999];
 
 /// All requests together, then each series that either run has.
@@ -106,7 +105,7 @@ fn of_series(
     }
 }
 
-/// `ended`: the times of all that ended, by second; what was given up counts with the time that it was given.
+/// `ended`: the times of all requests that ended, by second. A request that was given up counts with its time limit.
 fn percentiles(times: &TimeStats, seconds: usize, ended: &[Vec<&Histogram>]) -> Vec<Option<Estimate>> {
     let of = |quantile: f64| {
         let shown = shown_at(times, quantile)?;
@@ -130,7 +129,7 @@ fn merged(seconds: &[Vec<&Histogram>]) -> Histogram {
     merged
 }
 
-/// What became of each quantile that both runs have samples enough for.
+/// The change of each quantile that both runs have enough samples for.
 fn shift(baseline: &TimesHistory<'_>, candidate: &TimesHistory<'_>, pairs: Option<&SeriesPairs<'_>>) -> Vec<ShiftPoint> {
     let both = (merged(&baseline.seconds), merged(&candidate.seconds));
     let intervals = (Intervals::of(&baseline.seconds, &both.0), Intervals::of(&candidate.seconds, &both.1));
@@ -165,7 +164,7 @@ fn of_flow(
         SeriesNumbers::of(flow_seconds(side, &row.name), row.finish_rate, &row.time, flow_percentiles(side, row))
     };
     let numbers = (numbers(baseline, old), numbers(candidate, new));
-    // Of journeys that did not finish, only how long they took at least is known.
+    // For journeys that did not finish, only a lower bound of the time is known.
     let all_finished = old.finished == old.started && new.finished == new.started;
     let none = TimesHistory::default();
     let (c, d) = if all_finished { (&a, &b) } else { (&none, &none) };
@@ -181,8 +180,8 @@ fn of_flow(
     }
 }
 
-/// Times by second, those of journeys that did not finish among them: each in the second in which it started, with what it is known to have taken at least.
-/// So the lower ends of intervals hold of all that started. Where any did not finish, no upper end is known.
+/// Times by second, including journeys that did not finish: each counts in the second in which it started, with its known minimum time.
+/// Therefore the lower ends of intervals are valid for all that started. If any did not finish, no upper end is known.
 fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> {
     let history = started_history(side, &row.name);
     let history: Vec<Vec<&Histogram>> = history.iter().map(|second| vec![second]).collect();
@@ -214,7 +213,7 @@ fn started_history(side: &RunSide<'_>, name: &str) -> Vec<Histogram> {
     history.into_iter().filter(|second| !second.is_empty()).collect()
 }
 
-/// Journeys that ended, lost ones as failures.
+/// Journeys that ended; lost ones count as failures.
 fn flow_seconds(side: &RunSide<'_>, name: &str) -> SecondsInOrder {
     let second = |flow: &loadstone_metrics::FlowSlice| SeriesSecond {
         count: (flow.finished + flow.timed_out) as f64,

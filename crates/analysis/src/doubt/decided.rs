@@ -1,7 +1,8 @@
-//! Which thresholds are decided: those whose bound the generator cannot have moved a number across.
+//! Which thresholds can be decided: the generator cannot have moved the number across the bound.
 //!
-//! A number lies between its least true value and what was measured. Where the bound lies between the two, nobody can say whether it was met. A number
-//! that was met only thinly stays met: what the generator adds, and too few samples, speak against the target and never for it.
+//! A number lies between its least true value and the measured value. If the bound lies between the two, nobody can know whether the
+//! threshold was met. A threshold that was met by a small margin remains met: time added by the generator and too few samples count against
+//! the target, never for it.
 
 use loadstone_metrics::{Histogram, LeafSlice, Snapshot};
 use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Window};
@@ -10,22 +11,23 @@ use loadstone_run_directory::Run;
 use super::shortfall::{missing_rate, shortfall};
 use super::{DoubtTally, matters};
 use crate::load_time::LoadTime;
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selected, selects};
 use crate::{RunTally, ThresholdResult, ThresholdState};
 
-/// Chance at which too few samples beyond a bound say that a percentile is beyond it.
-const CHANCE: f64 = 0.05;
-/// Busy share from which a worker makes no more requests.
-const AT_LIMIT: f64 = 0.97;
+/// Significance level for few samples: if the binomial probability of the samples beyond the bound is higher, the percentile may be within
+/// the bound.
+const TOO_FEW_SAMPLES_PROBABILITY_MIN: f64 = 0.05;
+/// Busy share of a worker above which it cannot send more requests.
+const GENERATOR_BOUND_BUSY_SHARE_MIN: f64 = 0.97;
 
-/// Why a threshold is open.
+/// Why a threshold is undecided.
 enum OpenReason {
     TooFewSamples(String),
     Generator(String),
 }
 
-/// The results with what cannot be decided said to be so, and the labels of those that are open for the generator's sake.
+/// Marks the results that cannot be decided. Also returns the labels of those that are undecided because of the generator.
 pub(crate) fn decided(run: &Run, tally: &RunTally, mut results: Vec<ThresholdResult>) -> (Vec<ThresholdResult>, Vec<String>) {
     let mut of_generator = Vec::new();
     for result in &mut results {
@@ -43,7 +45,7 @@ pub(crate) fn decided(run: &Run, tally: &RunTally, mut results: Vec<ThresholdRes
     (results, of_generator)
 }
 
-/// Why a threshold that was not met may have been; `None`: it was not, or it was met.
+/// Why a threshold that failed may have been met. `None`: it was met, or it certainly failed.
 fn open_because(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option<OpenReason> {
     let (threshold, value) = (&result.threshold, result.measured?);
     let upper = matches!(threshold.bound.comparison, Comparison::Below | Comparison::AtMost);
@@ -57,14 +59,14 @@ fn open_because(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option
             late_timeouts(run, threshold).map(OpenReason::Generator)
         }
         (ThresholdState::Failed, Metric::Requests | Metric::Iterations, Aggregate::Rate | Aggregate::Count) if lower => {
-            load_not_made(run, tally, result, value).map(OpenReason::Generator)
+            load_not_generated(run, tally, result, value).map(OpenReason::Generator)
         }
         _ => None,
     }
 }
 
-/// Of a percentile with too few samples beyond it, the count beyond the bound is held against chance: were the objective just met, it would be
-/// binomial.
+/// For a percentile with too few samples beyond it, compares the count beyond the bound with chance: if the objective were just met, the
+/// count would be binomial.
 fn too_few_samples(run: &Run, threshold: &Threshold, value: f64) -> Option<String> {
     let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
     let measured = measured(run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds), threshold);
@@ -72,18 +74,18 @@ fn too_few_samples(run: &Run, threshold: &Threshold, value: f64) -> Option<Strin
     if count == 0 || samples_beyond(count, quantile) >= SAMPLES_BEYOND_MIN || quantile < 0.5 {
         return None;
     }
-    // The value itself is not within the bound, however coarse a histogram's buckets are.
+    // The value itself is not within the bound, regardless of the width of the histogram's buckets.
     let bound_ns = (threshold.bound.value.min(value) * 1e9) as u64;
     let beyond = (count - measured.count_at_or_below(bound_ns.saturating_sub(1))).max(1);
     let percentile = loadstone_units::percentile(quantile);
-    (chance_of(beyond, count, 1.0 - quantile) > CHANCE).then(|| {
+    (probability_of(beyond, count, 1.0 - quantile) > TOO_FEW_SAMPLES_PROBABILITY_MIN).then(|| {
         let samples = loadstone_units::counted(count, "sample");
-        format!("{beyond} of {samples} beyond the bound are too few to say where {percentile} lies")
+        format!("{beyond} of {samples} beyond the bound are too few to estimate {percentile}")
     })
 }
 
-/// The chance of `least` or more of `count`, each with a probability.
-fn chance_of(least: u64, count: u64, probability: f64) -> f64 {
+/// The probability of `least` or more out of `count`, each with the same probability.
+fn probability_of(least: u64, count: u64, probability: f64) -> f64 {
     let mut term = (1.0 - probability).powf(count as f64);
     let mut below = 0.0;
     for k in 0..least {
@@ -103,12 +105,12 @@ fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Opti
         let is_in = |slice: &Snapshot| slice.slice >= window.0 && slice.slice < window.1;
         let mut samples = ThresholdSamples::default();
         run.slices.iter().filter(|slice| is_in(slice)).for_each(|slice| {
-            // A time needs no rate.
+            // A threshold on times needs no rate.
             samples.add(threshold, slice, LoadTime::default());
         });
         let value = match samples.measure(&threshold.metric, threshold.aggregate, None) {
             MeasuredValue::Value(value) if !threshold.bound.holds(value) => value,
-            // A time limit cut it off: it is longer than that.
+            // The request was cut off by a time limit: its time is longer than the limit.
             MeasuredValue::AtLeast(least) if !threshold.bound.holds(least) => return None,
             _ => continue,
         };
@@ -127,7 +129,7 @@ fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Opti
         }
         most = most.max(value - least);
     }
-    (most > 0.0).then(|| format!("up to {} of it may be the generator's", loadstone_units::seconds(most)))
+    (most > 0.0).then(|| format!("the generator may have added up to {}", loadstone_units::seconds(most)))
 }
 
 fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Option<String> {
@@ -138,17 +140,17 @@ fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Optio
     run.slices.iter().filter(|slice| slice.slice >= threshold.after_seconds).for_each(|slice| {
         samples.add(threshold, slice, LoadTime::default());
     });
-    // Among journeys that did not finish, the time is longer than what was measured, whatever the generator added.
+    // The percentile lies among journeys that did not finish: the time is longer than the measured one, regardless of the generator.
     if !matches!(samples.measure(&threshold.metric, threshold.aggregate, None), MeasuredValue::Value(_)) {
         return None;
     }
     let doubts = DoubtTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);
     let doubt = value - doubts.of_flow(&flow.merged.time).least(quantile, value, &flow.merged.time);
     let is_open = matters(value, doubt) && threshold.bound.holds(value - doubt);
-    is_open.then(|| format!("up to {} of it may be the generator's", loadstone_units::seconds(doubt)))
+    is_open.then(|| format!("the generator may have added up to {}", loadstone_units::seconds(doubt)))
 }
 
-/// The worst window first, then the others: first and last second (exclusive).
+/// The windows, the worst one first: first and last second (exclusive).
 fn windows(run: &Run, result: &ThresholdResult) -> Vec<(u32, u32)> {
     let (first, end) = (result.threshold.after_seconds, run.slices.last().map_or(0, |slice| slice.slice + 1));
     let Window::Every { seconds } = result.threshold.window else { return vec![(first, end)] };
@@ -165,7 +167,7 @@ fn measured<'a>(slices: impl Iterator<Item = &'a Snapshot>, threshold: &Threshol
     all
 }
 
-/// Failures are counted exactly; but a response may have come before its time limit and been read after it.
+/// Failures are counted exactly. However, a response may have arrived before its time limit and been read after it.
 fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
     if threshold.window != Window::WholeRun {
         return None;
@@ -181,35 +183,43 @@ fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
     let late = doubts.timeouts_read_late(|key| selects(threshold, key)).min(failed);
     let least = (failed - late) as f64 / if threshold.aggregate == Aggregate::Rate { count.max(1) as f64 } else { 1.0 };
     let is_open = late > 0 && threshold.bound.holds(least);
-    is_open.then(|| format!("up to {} may have been answered in time, and read late", loadstone_units::counted(late, "timed-out request")))
+    is_open.then(|| {
+        let timed_out = loadstone_units::counted(late, "timed-out request");
+        format!("the target may have answered up to {timed_out} in time, which the generator read late")
+    })
 }
 
-/// Too little was done because too little was asked of the target.
-fn load_not_made(run: &Run, tally: &RunTally, result: &ThresholdResult, value: f64) -> Option<String> {
-    const AT_ITS_LIMIT: &str = "the generator was at its limit and asked for less than it should have";
+/// The rate or count is too low because the generator sent too few requests.
+fn load_not_generated(run: &Run, tally: &RunTally, result: &ThresholdResult, value: f64) -> Option<String> {
+    const GENERATOR_AT_LIMIT: &str = "the generator reached its limit and produced less load than the test asks for";
     let bound = &result.threshold.bound;
     let share = tally.leaves().iter().map(shortfall).fold(0.0, f64::max);
     let is_closed = run.plan.load.leaves().iter().any(|leaf| !matches!(leaf.profile, LoadProfile::Open { .. }));
-    let is_at_limit = is_closed && tally.workers().iter().any(|worker| worker.busiest_share > AT_LIMIT);
+    let is_at_limit = is_closed && tally.workers().iter().any(|worker| worker.busiest_share > GENERATOR_BOUND_BUSY_SHARE_MIN);
     if is_at_limit || share > 0.0 && bound.holds(value + missing_rate(value, share)) {
-        return Some(AT_ITS_LIMIT.to_owned());
+        return Some(GENERATOR_AT_LIMIT.to_owned());
     }
     let Window::Every { seconds } = result.threshold.window else { return None };
-    // What came due in the worst window and began after it: the generator was late, and caught up.
+    // Arrivals that were due in the worst window and started after it: the generator was late, and caught up.
     let begin = result.at_seconds? as u32;
     let behind = started_after(run, begin, begin + seconds.max(1));
     let missing = if result.threshold.aggregate == Aggregate::Rate { behind as f64 / f64::from(seconds.max(1)) } else { behind as f64 };
     let is_open = behind > 0 && bound.holds(value + missing);
-    is_open
-        .then(|| format!("{} that came due then started later, as the generator was behind", loadstone_units::counted(behind, "arrival")))
+    is_open.then(|| {
+        format!(
+            "{} due in that window started after it, because the generator was \
+         late",
+            loadstone_units::counted(behind, "arrival")
+        )
+    })
 }
 
-/// Arrivals of the seconds from `begin` to `end` (exclusive) that began only after them, though no user was wanting.
+/// Arrivals that were due in the seconds from `begin` to `end` (exclusive) and started after them, although a user was free.
 fn started_after(run: &Run, begin: u32, end: u32) -> u64 {
     let is_in = |slice: &&Snapshot| slice.slice >= begin && slice.slice < end;
     let leaves = || run.slices.iter().filter(is_in).flat_map(|slice| &slice.leaves);
     let sum = |of: fn(&LeafSlice) -> u64| leaves().map(of).sum::<u64>();
-    // An arrival on the edge of the window, and what waits for a user that the target holds, are nobody's lateness.
+    // An arrival on the edge of the window, and arrivals that wait for a user that the target holds, are not late because of the generator.
     let waiting = run.slices.iter().rfind(is_in).map_or(0, |slice| slice.leaves.iter().map(|leaf| leaf.waiting).sum::<u64>());
     let held_back_then =
         run.slices.iter().filter(|slice| slice.slice >= begin).flat_map(|slice| &slice.leaves).map(|leaf| leaf.held_back).sum::<u64>();
@@ -221,10 +231,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chances_are_those_of_the_binomial_distribution() {
+    fn probabilities_match_the_binomial_distribution() {
         // Tables of B(10, 0.05): P(X ≥ 1) = 0.4013, P(X ≥ 2) = 0.0861, P(X ≥ 3) = 0.0115.
         for (least, chance) in [(0, 1.0), (1, 0.4013), (2, 0.0861), (3, 0.0115)] {
-            assert!((chance_of(least, 10, 0.05) - chance).abs() < 5e-5, "{least}: {}", chance_of(least, 10, 0.05));
+            assert!((probability_of(least, 10, 0.05) - chance).abs() < 5e-5, "{least}: {}", probability_of(least, 10, 0.05));
         }
     }
 }

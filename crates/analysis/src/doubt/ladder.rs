@@ -1,15 +1,15 @@
-//! How many were late, and by how much: counts beyond a ladder of levels.
+//! Counts of late events beyond each of a ladder of lateness levels.
 //!
-//! Parts of a second belong to several series, which a histogram's whole counts cannot express; and a bound looks at a few dozen levels, not at
-//! thousands of buckets.
+//! The lateness of one second is divided among several series, which the whole counts of a histogram cannot express. A bound also needs a
+//! few dozen levels, not thousands of buckets.
 
 use loadstone_metrics::Histogram;
 
-/// Levels, each √2 times the one before: from 16 µs to 3 minutes.
+/// Number of levels, each √2 times the previous one: from 16 µs to 3 minutes.
 const LEVELS: usize = 48;
 const LOWEST_NS: f64 = 16_000.0;
 
-/// Expected numbers of those that were later than each level.
+/// For each level, the expected number of events that were later.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LatenessLadder {
     beyond: [f64; LEVELS],
@@ -26,7 +26,7 @@ pub(super) fn level_ns(level: usize) -> f64 {
 }
 
 impl LatenessLadder {
-    /// Of recorded latenesses.
+    /// Builds the ladder from recorded lateness.
     pub(crate) fn of(lateness: &Histogram) -> Self {
         let mut ladder = Self::default();
         for (_, high, count) in lateness.bars() {
@@ -46,7 +46,7 @@ impl LatenessLadder {
         }
     }
 
-    /// Adds a multiple of another, each level changed by `change`.
+    /// Adds another ladder, with `change` applied to the count of each level.
     pub(super) fn add(&mut self, other: &LatenessLadder, change: impl Fn(f64) -> f64) {
         self.beyond.iter_mut().zip(&other.beyond).for_each(|(mine, theirs)| *mine += change(*theirs));
     }
@@ -56,13 +56,13 @@ impl LatenessLadder {
         self
     }
 
-    /// `(level in nanoseconds, how many were later)`, ascending, up to the first level that none was later than.
+    /// `(level in nanoseconds, number of later events)`, ascending, up to the first level that no event exceeded.
     pub(super) fn levels(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let last = self.beyond.iter().position(|beyond| *beyond <= 0.0).unwrap_or(LEVELS - 1);
         self.beyond[..=last].iter().enumerate().map(|(level, beyond)| (level_ns(level), *beyond))
     }
 
-    /// How many were later than a lateness, read at the level at or below it.
+    /// The number of events later than a lateness, taken from the level at or below it.
     pub(super) fn beyond(&self, lateness_ns: f64) -> f64 {
         let at = (0..LEVELS).rev().find(|level| level_ns(*level) <= lateness_ns);
         self.beyond[at.unwrap_or(0)]
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_stand_at_every_level_below_what_was_recorded() {
+    fn every_level_below_a_recorded_lateness_counts_it() {
         let mut lateness = Histogram::new();
         lateness.record_n(20_000, 5);
         lateness.record_n(1_000_000, 2);

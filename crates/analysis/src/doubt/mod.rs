@@ -1,11 +1,12 @@
-//! Doubt: by how much at most the generator can have moved a number. The rule is in docs/validity.md.
+//! Uncertainty: the maximum by which the generator can have changed a number. docs/validity.md has the rule.
 //!
-//! A generator that is late adds to what it measures. How much is recorded beside the times: a request's schedule lag (its service time is
-//! without it), and how long responses lay unread. [`SeriesDoubt`] gathers both for one series and bounds its times from below; [`DoubtTally`]
-//! holds one for each series of a run. `shown` puts the bounds beside the numbers that a summary shows, `decided` holds thresholds against them.
+//! A late generator adds time to its measurements. The record shows how much: the schedule lag of a request (its service time excludes it),
+//! and how long responses waited to be read. [`SeriesDoubt`] collects both for one series and computes lower bounds of its times.
+//! [`DoubtTally`] has one for each series of a run. `shown` adds the uncertainty to the numbers of a summary, and `decided` compares
+//! thresholds with the bounds.
 //!
-//! Deliberately absent: what a late generator does to the *target* by asking for less, or for more at once. Requests that started in a bunch are
-//! taken to prove nothing, and the load that was made is held against the one asked for by `validity/offered_rate`.
+//! Deliberately absent: how a late generator affects the *target* by sending fewer requests, or more at once. Requests that started in a
+//! bunch are excluded from the bounds, and `validity/offered_rate` compares the generated load with the requested load.
 
 mod decided;
 mod ladder;
@@ -17,19 +18,20 @@ mod tally;
 
 pub(crate) use decided::decided;
 pub(crate) use series::SeriesDoubt;
-pub(crate) use shown::{JudgedPercentile, judged_percentiles, put_into};
+pub(crate) use shown::{JudgedPercentile, judged_percentiles, mark_numbers};
 pub(crate) use stretch::{LateStretch, lateness_between};
 pub(crate) use tally::DoubtTally;
 
-/// Doubt below this part of a number is none.
-pub(crate) const DOUBTFUL: f64 = 0.05;
-/// Doubt beyond this part of a number leaves little of it.
-pub(crate) const WORTHLESS: f64 = 0.25;
-/// Doubt below this is none, whatever it is a part of. Seconds. A request costs its generator two wake-ups, one when it is due and one when its
-/// response is there; on an idle virtual machine they take up to 0.3 ms together. No path through a network repeats better.
-pub(crate) const PERCEPTIBLE: f64 = 0.000_5;
+/// An uncertainty up to this share of a number is ignored.
+pub(crate) const UNCERTAIN_SHARE_MIN: f64 = 0.05;
+/// Above this share of a number, the uncertainty makes the number unusable.
+pub(crate) const UNUSABLE_SHARE_MIN: f64 = 0.25;
+/// An uncertainty up to this many seconds is ignored, regardless of its share. A request needs two wake-ups of the generator, one when it
+/// is due and one when its response arrives. On an idle virtual machine both together take up to 0.3 ms. No network path has a better
+/// repeatability.
+pub(crate) const UNCERTAIN_SECONDS_MIN: f64 = 0.000_5;
 
-/// Whether a doubt matters to a number. Seconds.
+/// Whether an uncertainty matters for a number. Both in seconds.
 pub(crate) fn matters(value: f64, doubt: f64) -> bool {
-    doubt > PERCEPTIBLE && doubt > DOUBTFUL * value
+    doubt > UNCERTAIN_SECONDS_MIN && doubt > UNCERTAIN_SHARE_MIN * value
 }

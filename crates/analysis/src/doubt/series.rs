@@ -1,40 +1,40 @@
-//! What the generator can have added to the times of one series.
+//! The time that the generator can have added to the times of one series.
 
 use loadstone_metrics::{Histogram, PhaseSlice};
 
 use super::ladder::LatenessLadder;
 
-/// The lateness behind one series. Merging adds what another series, or a later second, has.
+/// The lateness that affects one series. Merging adds that of another series or of a later second.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SeriesDoubt {
-    /// The times without what the generator is known to have added: service times where it started requests late, response times where the
-    /// target held the users that were to make them.
+    /// The times without the time that the generator is known to have added: service times where it started requests late, response times
+    /// where the target held the users that should have sent them.
     base: Histogram,
-    /// Schedule lag of the generator's making.
+    /// Schedule lag that the generator caused.
     pub(super) lag: Histogram,
-    /// Late reads that are the series' by its part of all requests.
+    /// Late reads, divided by the share of the series in all requests.
     expected: LatenessLadder,
-    /// Late reads that are the series' if all of a second's were.
+    /// Late reads if all of a second's late reads were of this series.
     most: LatenessLadder,
-    /// Sum of the read lag that is the series' by its part. Nanoseconds.
+    /// Sum of the read lag, divided by the share of the series in all requests. Nanoseconds.
     read_lag_ns: f64,
-    /// Timed-out requests whose responses may have come in time, and were read late.
+    /// Timed-out requests whose responses may have arrived in time and been read late.
     pub(super) timeouts_read_late: u64,
-    /// Requests that one of the series is made of: several for a group or an iteration.
+    /// Requests per entry of the series: several for a group or an iteration.
     pub(super) parts: f64,
-    /// Look-ups, connects and handshakes that requests of the series waited for: each was read as late as a response.
+    /// DNS look-ups, connects and handshakes that requests of the series waited for: each was read as late as a response.
     opened: [u64; 3],
-    /// Time in which `lag` was recorded.
+    /// Length of the time in which `lag` was recorded.
     pub(super) span_ns: u64,
-    /// Whether requests were asked for at the same instants: that they start in bunches is not the generator's doing.
+    /// The plan schedules several requests for the same time, so the generator is not the cause of bunches.
     in_bursts: bool,
 }
 
-/// A second's responses, as late as they were read.
+/// How late the responses of one second were read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadLateness {
     pub(super) late: LatenessLadder,
-    /// Nanoseconds, over all requests.
+    /// Sum over all requests. Nanoseconds.
     pub(super) sum_ns: f64,
     /// Requests that ended in the second.
     pub(super) requests: u64,
@@ -68,7 +68,7 @@ impl SeriesDoubt {
         self.opened.iter_mut().zip(opened).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Adds the reads of another: those of a group's requests to the group, for instance.
+    /// Adds the reads of another series, for example those of a group's requests to the group.
     pub(super) fn add_reads_of(&mut self, other: &SeriesDoubt) {
         self.expected.add(&other.expected, |late| late);
         self.most.add(&other.most, |late| late);
@@ -86,33 +86,34 @@ impl SeriesDoubt {
         self.in_bursts |= other.in_bursts;
     }
 
-    /// A quantile's least true value, in seconds. `value` is what was measured for it, `measured` all measured times.
+    /// The least true value of a quantile, in seconds. `value` is its measured value, `measured` all measured times.
     ///
-    /// Let S be the times without the schedule lag, r the read lag. However the two depend on each other, P(S − r ≤ z) ≤ P(S ≤ z + x) + P(r > x)
-    /// for any x, so that the p-quantile of S − r is at least Q_S(p − P(r > x)) − x (Makarov, "Estimates for the distribution function of a sum
-    /// of two random variables when the marginal distributions are fixed", 1981). The best x of a ladder is taken.
+    /// Let S be the times without the schedule lag, and r the read lag. Whatever the dependence between the two, P(S − r ≤ z) ≤ P(S ≤ z +
+    /// x) + P(r > x) for any x. Therefore the p-quantile of S − r is at least Q_S(p − P(r > x)) − x (Makarov, "Estimates for the
+    /// distribution function of a sum of two random variables when the marginal distributions are fixed", 1981). The best x of a ladder is
+    /// used.
     pub(crate) fn least(&self, quantile: f64, value: f64, measured: &Histogram) -> f64 {
         let nearest = (quantile * measured.count() as f64 - 1e-9).ceil() as u64;
-        // With times that were cut off, a quantile stands further up among those that were not.
+        // With censored times, a quantile has a higher rank among the uncensored ones.
         let value_ns = (value * 1e9).round() as u64;
         let below = measured.count_at_or_below(value_ns - value_ns / 256);
         let rank = nearest.max(below + 1).min(self.base.count());
         let connected = self.opened.into_iter().max().unwrap_or(0);
-        // Either each read of a request may have been late, or those that opened a connection prove nothing.
+        // Either each read of a request may have been late, or the requests that opened a connection are excluded.
         let each = self.least_at(rank, self.bunched(), self.reads(), self.opening_share());
         let without = || self.least_at(rank, self.bunched() + connected, self.parts.max(1.0), 0.0);
         let best = if connected > 0 { each.max(without()) } else { each };
         (best / 1e9).min(value)
     }
 
-    /// The best bound of the ladder for a rank, where `excluded` prove nothing and each of the others waited for so many reads, of which so many for one
-    /// of a response opened a connection. Nanoseconds.
+    /// The best bound of the ladder for a rank. `excluded` requests are ignored, each of the others waited for `reads` reads, and `opening`
+    /// is the number of reads that opened a connection per read of a response. Nanoseconds.
     fn least_at(&self, rank: u64, excluded: u64, reads: f64, opening: f64) -> f64 {
         let mut best = 0.0_f64;
         let mut late_before = u64::MAX;
         for (level_ns, late) in self.late() {
             let late = late + (late as f64 * opening).ceil() as u64;
-            // The same rank at a higher level can only be less.
+            // The same rank at a higher level can only give a smaller bound.
             if late == late_before {
                 continue;
             }
@@ -124,18 +125,18 @@ impl SeriesDoubt {
         best
     }
 
-    /// Reads that one of the series waits for at most, one after the other.
+    /// The maximum number of sequential reads that one entry of the series waits for.
     fn reads(&self) -> f64 {
         let count = self.base.count().max(1);
         self.parts.max(1.0) + self.opened.iter().map(|opened| opened.div_ceil(count) as f64).sum::<f64>()
     }
 
-    /// Reads that open connections, for one of a response.
+    /// Reads that open connections, per read of a response.
     fn opening_share(&self) -> f64 {
         self.opened.iter().sum::<u64>() as f64 / (self.base.count().max(1) as f64 * self.parts.max(1.0))
     }
 
-    /// By how much the mean may be too high. Seconds; `measured` are all measured times.
+    /// The maximum by which the mean may be too high, in seconds. `measured` are all measured times.
     pub(crate) fn of_mean(&self, measured: &Histogram) -> f64 {
         let count = measured.count().max(1) as f64;
         let lag_ns = measured.sum() as f64 - self.base.sum() as f64;
@@ -150,15 +151,16 @@ impl SeriesDoubt {
         (self.base.max() as f64 - self.reads() * latest_ns).max(0.0) / 1e9
     }
 
-    /// `(level, how many can have been read later)`, ascending; the last is none. Read lag is recorded by worker: in each second a series is taken to
-    /// have its part of the late reads, and over the run no more than there were in the seconds in which it ended requests.
+    /// `(level, number of requests that can have been read later)`, ascending; the last number is 0. Read lag is recorded by worker. In
+    /// each second a series gets its share of the late reads, and over the run no more than there were in the seconds in which its requests
+    /// ended.
     fn late(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let levels = self.expected.levels().zip(self.most.levels());
         levels.map(|((level, expected), (_, most))| (level, expected.min(most).ceil() as u64))
     }
 
-    /// Requests that started so late that they met those due after them: they may have waited for each other at the target, and their service
-    /// times show no more than that.
+    /// Requests that started so late that they coincided with those due after them. They may have waited for each other at the target, so
+    /// their service times prove nothing.
     fn bunched(&self) -> u64 {
         if self.in_bursts || self.lag.is_empty() {
             return 0;
@@ -167,7 +169,7 @@ impl SeriesDoubt {
         self.lag.count() - self.lag.count_at_or_below(median.max(self.gap_ns()))
     }
 
-    /// Mean time from one scheduled request to the next.
+    /// Mean time between scheduled requests.
     fn gap_ns(&self) -> u64 {
         self.span_ns / self.lag.count().max(1)
     }

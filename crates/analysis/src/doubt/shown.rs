@@ -1,33 +1,33 @@
-//! Puts doubt beside the numbers that a summary shows, and lists the percentiles that a run without thresholds on times is judged by.
+//! Adds the uncertainty to the numbers of a summary, and lists the percentiles that decide the grade of a run without thresholds on times.
 
 use std::collections::HashMap;
 
 use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
 
 use super::shortfall::missing_rate;
-use super::{DOUBTFUL, DoubtTally, SeriesDoubt, matters};
+use super::{DoubtTally, SeriesDoubt, UNCERTAIN_SHARE_MIN, matters};
 use crate::censored::{CensoredTimes, Quantile};
-use crate::percentile::samples_needed;
+use crate::statistics::samples_needed;
 use crate::summary::Numbers;
 use crate::{RunTally, SeriesTally, TimeStats};
 
-/// What every surface shows of a request first.
-const JUDGED: [f64; 3] = [0.5, 0.95, 0.99];
-/// Samples below which not even a median is judged.
+/// The percentiles that every surface shows first for a request.
+const JUDGED_QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
+/// With fewer samples, not even a median is judged.
 const SAMPLES_MIN: u64 = 20;
 
-/// A percentile of a request's response times, with samples enough.
+/// A percentile of a request's response times that has enough samples.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JudgedPercentile {
     pub(crate) request: String,
     pub(crate) quantile: f64,
-    /// Seconds, both.
+    /// Both in seconds.
     pub(crate) value: f64,
     pub(crate) doubt: f64,
 }
 
 impl JudgedPercentile {
-    pub(crate) fn is_doubtful(&self) -> bool {
+    pub(crate) fn is_uncertain(&self) -> bool {
         matters(self.value, self.doubt)
     }
 }
@@ -36,7 +36,7 @@ pub(crate) fn judged_percentiles(tally: &RunTally, doubts: &DoubtTally) -> Vec<J
     let of_request = |series: &SeriesTally| {
         let merged = &series.merged;
         let doubt = doubts.of_series(&merged.key, merged.count).unwrap_or_default();
-        let judged = JUDGED.into_iter().filter(|quantile| merged.response.count() >= samples_needed(*quantile).max(SAMPLES_MIN));
+        let judged = JUDGED_QUANTILES.into_iter().filter(|quantile| merged.response.count() >= samples_needed(*quantile).max(SAMPLES_MIN));
         let percentile = |quantile| match CensoredTimes::response(merged).quantile(quantile) {
             Quantile::Known(value) => {
                 let doubt = value - doubt.least(quantile, value, &merged.response);
@@ -49,8 +49,8 @@ pub(crate) fn judged_percentiles(tally: &RunTally, doubts: &DoubtTally) -> Vec<J
     tally.of_kind(SeriesKind::Request).flat_map(of_request).collect()
 }
 
-/// Marks each time, rate and count that the generator can have moved so far that it matters.
-pub(crate) fn put_into(numbers: &mut Numbers, tally: &RunTally, doubts: &DoubtTally) {
+/// Marks each time, rate and count that the generator can have changed by an amount that matters.
+pub(crate) fn mark_numbers(numbers: &mut Numbers, tally: &RunTally, doubts: &DoubtTally) {
     let measured: HashMap<&SeriesKey, &Histogram> =
         tally.series().iter().map(|series| (&series.merged.key, &series.merged.response)).collect();
     for row in [&mut numbers.requests, &mut numbers.groups, &mut numbers.scenarios].into_iter().flatten() {
@@ -60,9 +60,9 @@ pub(crate) fn put_into(numbers: &mut Numbers, tally: &RunTally, doubts: &DoubtTa
     }
     for row in [&mut numbers.requests, &mut numbers.groups, &mut numbers.scenarios].into_iter().flatten() {
         let missing = missing_rate(row.rate, doubts.shortfall_of(&row.key.scenario, tally.leaves()));
-        row.rate_doubt = (missing > DOUBTFUL * row.rate).then_some(missing);
+        row.rate_doubt = (missing > UNCERTAIN_SHARE_MIN * row.rate).then_some(missing);
         let late = doubts.timeouts_read_late(|key| *key == row.key).min(row.failed);
-        row.failed_doubt = (late as f64 > DOUBTFUL * row.failed as f64).then_some(late);
+        row.failed_doubt = (late as f64 > UNCERTAIN_SHARE_MIN * row.failed as f64).then_some(late);
     }
     for row in &mut numbers.flows {
         if let Some(flow) = tally.flows().iter().find(|flow| *flow.merged.name == *row.name) {

@@ -1,19 +1,19 @@
-//! How late the generator was in a stretch of the run.
+//! How late the generator was in a period of the run.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 
 use super::tally::read_lateness;
 
-/// Means over the requests that ended in it. Seconds.
+/// Means over the requests that ended in the period. Seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct LateStretch {
-    /// How late responses were read; in response and service times alike.
+    /// How late responses were read. It is part of response times and of service times.
     pub(crate) read: f64,
-    /// Schedule lag, whoever's doing it was; in response times only.
+    /// Schedule lag, regardless of its cause. It is part of response times only.
     pub(crate) lag: f64,
 }
 
-/// `from` and `to` in seconds since the run began; seconds that begin within.
+/// `from` and `to` in seconds since the run began. The period consists of the seconds that begin within.
 pub(crate) fn lateness_between(slices: &[Snapshot], (from, to): (f64, f64)) -> LateStretch {
     let (mut requests, mut read_ns, mut lag_ns) = (0, 0.0, 0.0);
     for slice in slices.iter().filter(|slice| (from..to).contains(&(slice.start as f64 / 1e9))) {

@@ -1,4 +1,4 @@
-//! The numbers of one block, by the same definitions as those of a run.
+//! The numbers of one block, with the same definitions as those of a run.
 
 use loadstone_metrics::{SeriesKey, SeriesKind};
 use loadstone_run_directory::Run;
@@ -8,11 +8,11 @@ use crate::doubt::{self, DoubtTally};
 use crate::summary::Numbers;
 use crate::{ComparedMetric, Grade, RequestRow, RunTally, SubjectKind, TimeStats};
 
-/// What is held against each other.
+/// The numbers that are compared.
 pub(super) const METRICS: [ComparedMetric; 6] =
     [ComparedMetric::Rate, ComparedMetric::Failures, ComparedMetric::Mean, ComparedMetric::P50, ComparedMetric::P95, ComparedMetric::P99];
 
-/// Something measured, as it is known in every block.
+/// The identity of a measured subject in all blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SubjectKey {
     pub(super) kind: SubjectKind,
@@ -31,7 +31,7 @@ pub(super) struct BlockSubject {
     pub(super) count: u64,
     /// In the order of [`METRICS`]; `None`: too few samples, or none.
     numbers: [Option<f64>; 6],
-    /// By how much of itself at most the generator can have moved each.
+    /// For each number, the maximum share of it that the generator may have added.
     doubts: [f64; 6],
 }
 
@@ -64,13 +64,13 @@ impl BlockSubject {
         METRICS.iter().position(|known| *known == metric).map_or(0.0, |index| self.doubts[index])
     }
 
-    /// Of all response times together. Seconds.
+    /// Sum of all response times. Seconds.
     pub(super) fn time(&self) -> f64 {
         self.count as f64 * self.number(ComparedMetric::Mean).unwrap_or(0.0)
     }
 }
 
-/// One block, its warm-up left out.
+/// One block without its warm-up.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     pub(super) record: BlockRecord,
@@ -78,12 +78,12 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// `seconds`: of load. What ends after it belongs to no block: how much there is of it depends on how the block went.
+    /// `seconds`: length of the load. Requests that end after it belong to no block, since their number depends on the course of the block.
     pub(super) fn of(record: BlockRecord, mut run: Run, warm_up: usize, seconds: usize) -> Self {
         run.slices.retain(|slice| (warm_up..seconds).contains(&(slice.slice as usize)));
         let tally = RunTally::of(&run.slices);
         let mut numbers = Numbers::of(&run, &tally);
-        doubt::put_into(&mut numbers, &tally, &DoubtTally::of(&run.plan, &run.slices, |_| true));
+        doubt::mark_numbers(&mut numbers, &tally, &DoubtTally::of(&run.plan, &run.slices, |_| true));
         let seconds = seconds.saturating_sub(warm_up).max(1) as f64;
         let of_row = |kind: SubjectKind, row: &RequestRow| {
             BlockSubject::of(SubjectKey { kind, series: Some(row.key.clone()) }, (row.count, row.failed), seconds, &row.response)
@@ -107,13 +107,13 @@ impl Block {
         self.subject(key)?.number(metric)
     }
 
-    /// Nothing follows from an invalid measurement.
+    /// An invalid measurement is no evidence.
     pub(super) fn counts(&self) -> bool {
         self.record.grade != Grade::Invalid
     }
 }
 
-/// The mean response time of each second in which anything ended: what the warm-up shows in.
+/// The mean response time of each second in which any request ended. It reveals the warm-up.
 pub(super) fn course(run: &Run, seconds: usize) -> Vec<f64> {
     let loaded = run.slices.iter().filter(|slice| (slice.slice as usize) < seconds);
     let mean = |slice: &loadstone_metrics::Snapshot| {

@@ -1,25 +1,25 @@
-//! One value of the knob against the first, round by round.
+//! Compares one value of the knob with the first, round by round.
 
 use super::block::{Block, METRICS, SubjectKey};
 use super::model::{ExperimentRow, ExperimentSubject, KnobContrast};
 use super::sequence::{self, Sequence};
 use crate::{ComparedMetric, ComparisonVerdict, RowVerdict, SubjectKind};
 
-/// Of the share of failures: half a percentage point. A block is too short for less.
+/// Smallest change that matters for the share of failures: half a percentage point. A block is too short for less.
 const FAILURES_EFFECT: f64 = 0.005;
-/// Relative: histograms resolve 0.4 %, and a cause is looked for, not a digit.
-const RESOLUTION: f64 = 0.004;
-/// Rounds beyond which nobody is told to wait.
-const ROUNDS_TOLD_MAX: usize = 1_000;
+/// Relative resolution of a histogram. The aim is a cause, not a precise number.
+const HISTOGRAM_RESOLUTION: f64 = 0.004;
+/// Larger numbers of needed rounds are not reported.
+const ROUNDS_NEEDED_MAX: usize = 1_000;
 
-/// What is said where no round counts: none is over, or a measurement in each was INVALID, as the remarks say then.
-const NO_ROUND: &str = "it cannot be told yet: there is no round that counts";
+/// The headline if no round counts: no round is complete, or each had an INVALID measurement (see the remarks).
+const NO_ROUND: &str = "cannot tell: there is no usable round so far";
 
-/// What the experiment goes on for.
+/// The numbers that must be decided before the experiment ends.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Deciding(pub(super) Vec<(SubjectKey, ComparedMetric)>);
 
-/// A block with the first value and one with another, of each round that counts.
+/// A block with the first value and one with the other value, for each round that counts.
 pub(super) type Pair<'a> = (&'a Block, &'a Block);
 
 pub(super) fn of(values: (&str, &str), pairs: &[Pair<'_>], deciding: &Deciding, effect: f64) -> KnobContrast {
@@ -54,7 +54,7 @@ fn subject(key: &SubjectKey, pairs: &[Pair<'_>], deciding: &Deciding, effect: f6
     }
 }
 
-/// The row without its verdict, which depends on all of them.
+/// The row without its verdict, which depends on all rows.
 fn row(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>], effect: f64) -> ExperimentRow {
     let empty = ExperimentRow {
         metric,
@@ -71,21 +71,21 @@ fn row(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>], effect: f64
     };
     let numbers = pairs.iter().map(|(first, other)| Some((first.number(key, metric)?, other.number(key, metric)?)));
     let Some(numbers) = numbers.collect::<Option<Vec<(f64, f64)>>>().filter(|numbers| !numbers.is_empty()) else {
-        return ExperimentRow { why: "too few samples in a block, or too many requests cut off".to_owned(), ..empty };
+        return ExperimentRow { why: "too few samples in a block, or too many requests that were cut off".to_owned(), ..empty };
     };
     if metric.is_difference() {
         return share_row(&numbers, least_share(key, pairs), empty);
     }
     if numbers.iter().any(|(first, other)| *first <= 0.0 || *other <= 0.0) {
-        return ExperimentRow { why: "there is no ratio to zero".to_owned(), ..empty };
+        return ExperimentRow { why: "a ratio to zero is undefined".to_owned(), ..empty };
     }
     let logs: Vec<f64> = numbers.iter().map(|(first, other)| (other / first).ln()).collect();
     let sequence = Sequence::of(&logs, resolution(key, metric, pairs));
     let mean = |of: fn(&(f64, f64)) -> f64| (numbers.iter().map(|pair| of(pair).ln()).sum::<f64>() / numbers.len() as f64).exp();
-    // What a late generator can have added to the one makes the ratio larger, to the other smaller.
+    // Time that a late generator added to the other block increases the ratio; time added to the first block decreases it.
     let to_first = added(key, metric, pairs.iter().map(|pair| pair.0));
     let to_other = added(key, metric, pairs.iter().map(|pair| pair.1));
-    let why = if to_first.max(to_other) > effect.ln_1p() / 2.0 { "the generator was late: it may have made the difference" } else { "" };
+    let why = if to_first.max(to_other) > effect.ln_1p() / 2.0 { "the generator was late and may have caused the difference" } else { "" };
     let ends = sequence.ends();
     ExperimentRow {
         from: Some(mean(|pair| pair.0)),
@@ -100,7 +100,7 @@ fn row(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>], effect: f64
     }
 }
 
-/// By how much at most the generator can have raised the logarithm of a number, in the mean of its blocks.
+/// The maximum by which the generator can have raised the logarithm of a number, averaged over its blocks.
 fn added<'b>(key: &SubjectKey, metric: ComparedMetric, blocks: impl ExactSizeIterator<Item = &'b Block>) -> f64 {
     let count = blocks.len() as f64;
     let doubts = blocks.filter_map(|block| block.subject(key)).map(|subject| -(1.0 - subject.doubt(metric).min(0.999)).ln());
@@ -123,25 +123,25 @@ fn share_row(numbers: &[(f64, f64)], least: f64, empty: ExperimentRow) -> Experi
     }
 }
 
-/// One request more or less: what a share, and a rate, cannot tell apart.
+/// One request more or less: the resolution of a share, and of a rate.
 fn least_share(key: &SubjectKey, pairs: &[Pair<'_>]) -> f64 {
     let counts = pairs.iter().flat_map(|(first, other)| [first, other]).filter_map(|block| block.subject(key));
     1.0 / counts.map(|subject| subject.count).min().unwrap_or(0).max(1) as f64
 }
 
 fn resolution(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>]) -> f64 {
-    if metric == ComparedMetric::Rate { least_share(key, pairs).max(RESOLUTION) } else { RESOLUTION }
+    if metric == ComparedMetric::Rate { least_share(key, pairs).max(HISTOGRAM_RESOLUTION) } else { HISTOGRAM_RESOLUTION }
 }
 
 fn limit(metric: ComparedMetric, effect: f64) -> f64 {
     if metric.is_difference() { FAILURES_EFFECT } else { effect.ln_1p() }
 }
 
-/// Until the interval leaves no change out, or lies within what matters.
+/// The number of rounds until the interval excludes "no change", or lies within the smallest change that matters.
 fn rounds_needed(sequence: &Sequence, limit: f64) -> Option<usize> {
     let size = sequence.mean.abs();
     let wanted = if size >= limit { size * 0.8 } else { limit - size };
-    sequence.rounds_until(wanted, ROUNDS_TOLD_MAX)
+    sequence.rounds_until(wanted, ROUNDS_NEEDED_MAX)
 }
 
 fn judge(row: &mut ExperimentRow, different: bool, effect: f64) {
@@ -158,7 +158,7 @@ fn judge(row: &mut ExperimentRow, different: bool, effect: f64) {
     };
     if row.verdict == RowVerdict::CannotTell {
         if row.why.is_empty() {
-            row.why = "the rounds so far carry neither a change nor that there is none".to_owned();
+            row.why = "the rounds so far show neither a change nor its absence".to_owned();
         }
     } else {
         (row.rounds_needed, row.why) = (None, String::new());
@@ -177,28 +177,28 @@ fn verdict(subjects: &[ExperimentSubject]) -> ComparisonVerdict {
     }
 }
 
-/// What moved most comes first; throughput behind it.
+/// The largest change is listed first, and throughput last.
 fn headline(verdict: ComparisonVerdict, subjects: &[ExperimentSubject], effect: f64) -> String {
     let deciding = || subjects.iter().flat_map(|subject| subject.rows.iter().map(move |row| (subject, row))).filter(|(_, row)| row.decides);
-    let told = |wanted: RowVerdict| {
+    let describe = |wanted: RowVerdict| {
         let mut moved: Vec<_> = deciding().filter(|(_, row)| row.verdict == wanted).collect();
         moved.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
         moved.sort_by_key(|(_, row)| row.metric == ComparedMetric::Rate);
         moved.iter().map(|(subject, row)| row_in_words(subject, row)).collect::<Vec<_>>().join(", ")
     };
-    let untold = || {
+    let undecided = || {
         let mut open: Vec<_> = deciding().filter(|(_, row)| row.verdict == RowVerdict::CannotTell).collect();
         open.sort_by_key(|(_, row)| row.metric == ComparedMetric::Rate);
         open.into_iter()
     };
     match verdict {
-        ComparisonVerdict::Better => told(RowVerdict::Better),
-        ComparisonVerdict::Worse => told(RowVerdict::Worse),
-        ComparisonVerdict::Mixed => format!("{}; but {}", told(RowVerdict::Better), told(RowVerdict::Worse)),
-        ComparisonVerdict::Same => format!("no change of {} or more: {}", percent(effect), told(RowVerdict::Same)),
-        ComparisonVerdict::CannotTell | ComparisonVerdict::NotComparable => match untold().next() {
-            Some((subject, row)) => format!("it cannot be told yet: {}", row_in_words(subject, row)),
-            None => "it cannot be told: nothing was measured in every block".to_owned(),
+        ComparisonVerdict::Better => describe(RowVerdict::Better),
+        ComparisonVerdict::Worse => describe(RowVerdict::Worse),
+        ComparisonVerdict::Mixed => format!("{}; but {}", describe(RowVerdict::Better), describe(RowVerdict::Worse)),
+        ComparisonVerdict::Same => format!("no change of {} or more: {}", percent(effect), describe(RowVerdict::Same)),
+        ComparisonVerdict::CannotTell | ComparisonVerdict::NotComparable => match undecided().next() {
+            Some((subject, row)) => format!("cannot tell: the rounds so far do not decide {}", row_in_words(subject, row)),
+            None => "cannot tell: no number was measured in every block".to_owned(),
         },
     }
 }
@@ -232,12 +232,12 @@ pub(super) fn row_in_words(subject: &ExperimentSubject, row: &ExperimentRow) -> 
     format!("{name}{of} {} → {}{interval}", shown(from), shown(to))
 }
 
-/// Two digits that matter, and never fewer than two behind the point below ten.
+/// Two decimals below ten, otherwise a whole number.
 fn factor(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") }
 }
 
-/// As somebody set it: `10 %`.
+/// A share that a user set: `10 %`.
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", loadstone_units::number((share * 1e6).round() / 1e4))
 }
@@ -255,7 +255,7 @@ mod tests {
         SubjectKey { kind: SubjectKind::Request, series: Some(SeriesKey::new(SeriesKind::Request, "Buy", "Buy")) }
     }
 
-    /// A block with this mean, of which the generator may have added a part.
+    /// A block with this mean; the generator may have added `doubt` to it.
     fn block(mean: f64, doubt: f64) -> Block {
         let times = TimeStats { count: 100, mean: Some(mean), mean_doubt: Some(doubt), ..TimeStats::default() };
         let record = BlockRecord {
@@ -272,7 +272,7 @@ mod tests {
     fn mean_row(first: f64, other: f64, (to_first, to_other): (f64, f64)) -> ExperimentRow {
         let blocks: Vec<(Block, Block)> = (0..4)
             .map(|round| 1.0 + 0.01 * f64::from(round))
-            .map(|mood| (block(first * mood, to_first), block(other / mood, to_other)))
+            .map(|machine| (block(first * machine, to_first), block(other / machine, to_other)))
             .collect();
         let pairs: Vec<Pair<'_>> = blocks.iter().map(|(first, other)| (first, other)).collect();
         let deciding = Deciding(vec![(key(), ComparedMetric::Mean)]);
@@ -281,21 +281,21 @@ mod tests {
     }
 
     #[test]
-    fn a_late_generator_widens_the_interval_and_weakens_the_evidence_where_it_can_have_worked() {
-        let sure = mean_row(0.1, 0.2, (0.0, 0.0));
-        assert_eq!(sure.verdict, RowVerdict::Worse);
-        // The slower side may be half the generator's: then there is nothing left.
-        let doubted = mean_row(0.1, 0.2, (0.0, 0.1));
-        assert_eq!(doubted.verdict, RowVerdict::CannotTell);
-        assert!(doubted.low.unwrap() < 1.0 && doubted.high == sure.high && doubted.why.contains("late"), "{doubted:?}");
-        // What it added to the quicker side can only hide how much slower the other is.
+    fn a_late_generator_widens_the_interval_and_weakens_the_evidence_on_its_side() {
+        let certain = mean_row(0.1, 0.2, (0.0, 0.0));
+        assert_eq!(certain.verdict, RowVerdict::Worse);
+        // The generator may have added half of the slower side, so no evidence remains.
+        let uncertain = mean_row(0.1, 0.2, (0.0, 0.1));
+        assert_eq!(uncertain.verdict, RowVerdict::CannotTell);
+        assert!(uncertain.low.unwrap() < 1.0 && uncertain.high == certain.high && uncertain.why.contains("late"), "{uncertain:?}");
+        // Time added to the faster side can only hide how much slower the other side is.
         let hidden = mean_row(0.1, 0.2, (0.05, 0.0));
-        assert_eq!((hidden.verdict, hidden.low), (RowVerdict::Worse, sure.low));
-        assert!(hidden.high > sure.high);
+        assert_eq!((hidden.verdict, hidden.low), (RowVerdict::Worse, certain.low));
+        assert!(hidden.high > certain.high);
     }
 
     #[test]
-    fn it_is_told_as_people_say_it() {
+    fn rows_read_well() {
         let (row, subject) = (mean_row(0.120, 0.041, (0.0, 0.0)), key());
         let subject = ExperimentSubject {
             kind: subject.kind,
@@ -304,8 +304,8 @@ mod tests {
             group: String::new(),
             rows: Vec::new(),
         };
-        let said = row_in_words(&subject, &row);
-        assert!(said.starts_with("mean of \"Check out\" 122 ms → 40.4 ms (×0.33, 0."), "{said}");
+        let words = row_in_words(&subject, &row);
+        assert!(words.starts_with("mean of \"Check out\" 122 ms → 40.4 ms (×0.33, 0."), "{words}");
         let rate = ExperimentRow {
             metric: ComparedMetric::Rate,
             from: Some(98.1),

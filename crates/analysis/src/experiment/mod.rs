@@ -1,10 +1,10 @@
-//! Is that really the cause? A knob is turned there and back in short blocks of one load, and what moves with it hangs on it. docs/experiment.md has the
-//! definitions, and how often it is right.
+//! Tests a cause by experiment: short blocks of the same load run with alternating values of a knob, and the numbers that change with it
+//! depend on it. docs/experiment.md has the definitions and the measured error rates.
 //!
-//! Read [`Experiment`] (`model`) first, then [`KnobTrial`]: it says which block comes next, takes what was measured in it, and knows when to
-//! stop. `warm_up` finds the seconds to leave out, `block` has the numbers of one block, `contrast` judges two values of the knob, `sequence` has
-//! the interval that may be looked at after every round, `sensitivity` what each millisecond of an added delay costs, `proof` what becomes of a
-//! finding. Deliberately absent: turning knobs, and load.
+//! Read [`Experiment`] (`model`) first, then [`KnobTrial`]: it chooses the next block, takes its measurement, and decides when to stop.
+//! `warm_up` finds the seconds to exclude, `block` has the numbers of one block, and `contrast` compares two values of the knob. `sequence`
+//! has the interval that may be checked after every round, `sensitivity` the effect of each millisecond of an added delay, and `proof` the
+//! result for a finding. Deliberately absent: changing knobs, and load generation.
 
 mod block;
 mod contrast;
@@ -25,6 +25,6 @@ pub use proof::names_knob;
 pub use settings::{KnobScale, TrialSettings, TrialValue};
 pub use trial::{KnobTrial, NextBlock};
 
-/// Relative change below which a cause is none, unless somebody says otherwise. Larger than that of comparisons: blocks are short, and who asks for a cause
-/// does not mean 3 %.
+/// Default for the smallest relative change that matters. It is larger than that of comparisons: blocks are short, and a cause has a larger
+/// effect than 3 %.
 pub const EXPERIMENT_EFFECT: f64 = 0.1;

@@ -1,37 +1,37 @@
-//! An experiment as data. This is also the schema of `experiment.json`, which docs/experiment.md describes.
+//! An experiment as data. It is also the schema of `experiment.json`, which docs/experiment.md describes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ComparedMetric, ComparisonVerdict, FindingProof, Grade, RowVerdict, SubjectKind};
 
-/// What turning a knob did.
+/// The effect of changing a knob.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     /// Version of this schema: 1.
     pub schema: u32,
     pub test: String,
     pub knob: String,
-    /// Its values; the first is what the others are held against.
+    /// Its values; the others are compared with the first.
     pub values: Vec<String>,
-    /// Rounds that count: one block with each value.
+    /// Number of rounds that count: one block with each value.
     pub rounds: usize,
-    /// Rounds that do not, since a block's measurement was INVALID.
+    /// Number of excluded rounds, because a block's measurement was INVALID.
     pub left_out: usize,
     pub block_seconds: u64,
-    /// Seconds at the start of each block that are left out.
+    /// Seconds at the start of each block that are excluded.
     pub warm_up_seconds: u64,
-    /// Relative change below which nobody cares: 0.1 for 10 %.
+    /// Smallest relative change that matters: 0.1 for 10 %.
     pub effect: f64,
     pub stop: ExperimentStop,
-    /// Each value against the first.
+    /// The comparison of each value with the first.
     pub contrasts: Vec<KnobContrast>,
-    /// Where the values are durations: what each unit of time costs.
+    /// If the values are durations: the effect of each unit of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitivities: Vec<Sensitivity>,
-    /// What became of the finding whose experiment this is.
+    /// The result for the finding that the experiment tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<FindingProof>,
-    /// What limits the conclusions.
+    /// Limitations of the conclusions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     pub blocks: Vec<BlockRecord>,
@@ -40,33 +40,33 @@ pub struct Experiment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "why", content = "problem")]
 pub enum ExperimentStop {
-    /// Not yet.
+    /// Not finished.
     Running,
-    /// Everything that decides is decided.
+    /// All deciding rows are decided.
     Decided,
-    /// As many rounds as were allowed.
+    /// The limit on rounds was reached.
     Limit,
-    /// Too many rounds were left out, as a measurement in them was INVALID.
+    /// Too many rounds were excluded because of INVALID measurements.
     Spoilt,
-    /// By the user.
+    /// Interrupted by the user.
     Interrupted,
-    /// Something broke.
+    /// An error occurred.
     Failed(String),
 }
 
 /// One block of the load under one value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlockRecord {
-    /// From 0.
+    /// Counted from 0.
     pub round: usize,
     pub value: String,
-    /// Id of its run.
+    /// Id of the run.
     pub run: String,
     pub grade: Grade,
-    /// Why its measurement is INVALID, where it is.
+    /// Why the measurement is INVALID, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid_because: Option<String>,
-    /// What decides, as it was in this block. None while the first round goes on.
+    /// The deciding numbers of this block. Empty while the first round is in progress.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<BlockNumber>,
 }
@@ -82,12 +82,12 @@ pub struct BlockNumber {
     pub value: Option<f64>,
 }
 
-/// One value held against the first.
+/// The comparison of one value with the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnobContrast {
     pub from: String,
     pub to: String,
-    /// By the rows that decide.
+    /// The verdict of the deciding rows.
     pub verdict: ComparisonVerdict,
     pub headline: String,
     pub subjects: Vec<ExperimentSubject>,
@@ -109,24 +109,24 @@ pub struct ExperimentSubject {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentRow {
     pub metric: ComparedMetric,
-    /// Over the rounds: geometric means, of failures means.
+    /// Over the rounds: geometric means; for failures, means.
     pub from: Option<f64>,
     pub to: Option<f64>,
-    /// `to` divided by `from`; of failures `to` less `from`.
+    /// `to` divided by `from`; for failures, `to` minus `from`.
     pub change: Option<f64>,
-    /// Its 95 % interval, which holds at all rounds together.
+    /// The 95 % interval, which is valid at all rounds together.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// Evidence against no change, as the logarithm of an e-value.
+    /// Evidence against "no change", as the logarithm of an e-value.
     pub ln_e: Option<f64>,
     pub verdict: RowVerdict,
-    /// The experiment goes on until this row is decided.
+    /// The experiment continues until this row is decided.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decides: bool,
-    /// When it cannot tell: how many rounds it needs in all, if what was seen stays as it is.
+    /// If undecided: the total number of rounds needed, assuming that change and variance remain the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_needed: Option<usize>,
-    /// When it cannot tell: why.
+    /// If undecided: the reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
@@ -134,13 +134,13 @@ pub struct ExperimentRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SensitivityMetric {
-    /// Seconds of mean response time for each second of delay.
+    /// Seconds of mean response time per second of delay.
     Mean,
-    /// Requests per second for each second of delay.
+    /// Requests per second per second of delay.
     Rate,
 }
 
-/// By how much a number grows with the delay that the knob adds: dR/dd and dX/dd.
+/// The sensitivity of a number to the delay that the knob adds: dR/dd and dX/dd.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sensitivity {
     pub kind: SubjectKind,
@@ -149,9 +149,9 @@ pub struct Sensitivity {
     pub group: String,
     pub metric: SensitivityMetric,
     pub slope: f64,
-    /// Its 95 % interval, which holds at all rounds together.
+    /// The 95 % interval, which is valid at all rounds together.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// In words, where the interval carries it: `each ms costs "Check out" 9.8 ms (9.6 to 10.0): ten round trips`.
+    /// In words, if the interval supports it: `each ms of delay adds 9.8 ms to "Check out" (9.6 to 10.0): 10 sequential round trips`.
     pub sentence: String,
 }

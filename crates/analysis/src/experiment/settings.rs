@@ -1,39 +1,40 @@
-//! What is asked of an experiment.
+//! The settings of an experiment.
 
 use crate::{ComparedMetric, Finding};
 
-/// What the knob's values mean, beyond being different.
+/// The meaning of the knob's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KnobScale {
-    /// Nothing is known.
+    /// Unknown: the values are only labels.
     Words,
-    /// More of it is more room: a size, a number of connections.
+    /// An amount of capacity: a size, a number of connections.
     Amount(f64),
-    /// A delay that is added. Seconds.
+    /// An added delay. Seconds.
     Delay(f64),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialValue {
-    /// As people wrote it.
+    /// The value as the user wrote it.
     pub label: String,
     pub scale: KnobScale,
 }
 
-/// What is asked of an experiment.
+/// The settings of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSettings {
     pub test: String,
     pub knob: String,
-    /// At least two; the others are held against the first.
+    /// At least two; the others are compared with the first.
     pub values: Vec<TrialValue>,
     pub block_seconds: usize,
-    /// Rounds at most. Even.
+    /// Maximum number of rounds. Even.
     pub rounds_max: usize,
-    /// Relative change below which nobody cares: 0.1 for 10 %.
+    /// Smallest relative change that matters: 0.1 for 10 %.
     pub effect: f64,
-    /// What decides, in place of the requests that take most of the time: a metric, and of which request; `None`: all together.
+    /// The deciding metric, in place of the requests that take most of the time, and the name of its request; `None`: all requests
+    /// together.
     pub measure: Option<(ComparedMetric, Option<String>)>,
-    /// The finding whose cause the knob is.
+    /// The finding that the experiment tests: the knob is its suspected cause.
     pub finding: Option<Finding>,
 }

@@ -1,7 +1,8 @@
-//! An experiment under way: which block comes next, and whether it is decided. Read [`KnobTrial`].
+//! An experiment in progress: the next block, and whether the result is decided. Read [`KnobTrial`].
 //!
-//! A round has one block with each value. The order turns round from one round to the next (A B, B A, …), so that a drift cancels over two of them; it
-//! stops after an even number only. Blocks of a round share their seed: the same arrivals and the same draws meet every value.
+//! A round has one block with each value. The order alternates from round to round (A B, B A, …), so that a drift cancels over two rounds;
+//! the experiment stops only after an even number. Blocks of a round share their seed: every value gets the same arrivals and the same
+//! random numbers.
 
 use loadstone_run_directory::Run;
 
@@ -12,29 +13,29 @@ use super::settings::TrialSettings;
 use super::{proof, sensitivity, warm_up};
 use crate::{ComparedMetric, RowVerdict, SubjectKind, Validity};
 
-/// Of all response times, the share from which on a request decides: nobody waits for the others.
-const SHARE_MIN: f64 = 0.1;
-/// Failures decide where there are any to speak of.
-const FAILURES_MIN: f64 = 0.01;
-/// Rounds that count without which nothing is decided.
+/// A request decides if it has at least this share of all response times. Users hardly wait for the others.
+const DECIDING_TIME_SHARE_MIN: f64 = 0.1;
+/// Failures decide if they have at least this share in any block.
+const DECIDING_FAILURES_MIN: f64 = 0.01;
+/// Minimum number of rounds that count before a decision.
 const ROUNDS_MIN: usize = 4;
-/// Rounds that are left out before it is given up.
+/// The experiment stops after this many excluded rounds.
 const LEFT_OUT_MAX: usize = 6;
 
 /// The block to run next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextBlock {
-    /// From 0.
+    /// Counted from 0.
     pub round: usize,
-    /// Place among the values.
+    /// Index of the value.
     pub value: usize,
 }
 
-/// An experiment under way.
+/// An experiment in progress.
 #[derive(Debug)]
 pub struct KnobTrial {
     settings: TrialSettings,
-    /// Blocks of the first round, until they have shown the warm-up.
+    /// Blocks of the first round, until the warm-up is known.
     opening: Vec<(BlockRecord, Run)>,
     warm_up: Option<warm_up::WarmUp>,
     deciding: Deciding,
@@ -47,7 +48,7 @@ impl KnobTrial {
         Self { settings, opening: Vec::new(), warm_up: None, deciding: Deciding(Vec::new()), blocks: Vec::new() }
     }
 
-    /// `None`: it is decided, or has run as long as it may.
+    /// `None`: the experiment is decided, or has reached its limit.
     pub fn next(&self) -> Option<NextBlock> {
         let values = self.settings.values.len();
         let ran = self.blocks.len() + self.opening.len();
@@ -58,7 +59,7 @@ impl KnobTrial {
         Some(NextBlock { round, value: if round.is_multiple_of(2) { place } else { values - 1 - place } })
     }
 
-    /// What was measured in the block that was to come, and how far it can be trusted.
+    /// Adds the measurement of the next block and its validity.
     pub fn add(&mut self, run: Run, validity: &Validity) {
         let Some(next) = self.next() else { return };
         let value = self.settings.values[next.value].label.clone();
@@ -75,7 +76,8 @@ impl KnobTrial {
         }
     }
 
-    /// The first round shows the warm-up, and what takes the time. Neither is looked at again: what is left out must not depend on what it does to the result.
+    /// The first round determines the warm-up and the deciding numbers. Neither is determined again: the exclusion must not depend on its
+    /// effect on the result.
     fn open(&mut self) {
         let seconds = self.settings.block_seconds;
         let courses: Vec<Vec<f64>> = self.opening.iter().map(|(_, run)| block::course(run, seconds)).collect();
@@ -88,7 +90,7 @@ impl KnobTrial {
         self.deciding = deciding(&first, &self.settings);
     }
 
-    /// Whether it is over, and why.
+    /// Whether the experiment is over, and why.
     pub fn stop(&self) -> ExperimentStop {
         let (rounds, left_out) = self.rounds();
         let ran = rounds.len() + left_out;
@@ -103,7 +105,7 @@ impl KnobTrial {
         }
     }
 
-    /// Rounds that are still to come, if what was seen stays as it is; at most as many as are allowed.
+    /// The expected number of remaining rounds, assuming the same change and variance; at most the limit.
     pub fn rounds_left(&self) -> usize {
         let (rounds, left_out) = self.rounds();
         let most = self.settings.rounds_max.saturating_sub(rounds.len() + left_out);
@@ -112,11 +114,11 @@ impl KnobTrial {
         let needed = open.filter(|row| row.decides && row.verdict == RowVerdict::CannotTell).map(|row| row.rounds_needed);
         let needed = needed.map(|needed| needed.unwrap_or(usize::MAX)).max().unwrap_or(if rounds.is_empty() { ROUNDS_MIN } else { 0 });
         let left = needed.saturating_sub(rounds.len()).min(most);
-        // It stops after an even number.
+        // The experiment stops after an even number of rounds.
         left.max(usize::from(self.stop() == ExperimentStop::Running)).next_multiple_of(2).min(most)
     }
 
-    /// What can be said so far. `stop`: why it ended, where that was not its own decision.
+    /// The result so far. `stop`: why it ended, if that was not decided by the experiment itself.
     pub fn experiment(&self, stop: Option<ExperimentStop>) -> Experiment {
         let (rounds, left_out) = self.rounds();
         let contrasts = self.contrasts(&rounds);
@@ -160,20 +162,20 @@ impl KnobTrial {
         let mut remarks = Vec::new();
         if self.warm_up.is_some_and(|warm_up| warm_up.never_settles) {
             remarks.push(
-                "response times still moved at the end of a block (a queue that grows, or a warm-up longer than half a block): how large the change is \
-                 depends on the block's length"
+                "response times had not settled at the end of a block (a growing queue, or a warm-up longer than half a block): the size \
+                 of the change depends on the length of the blocks"
                     .to_owned(),
             );
         }
         if left_out > 0 {
             let last = self.blocks.iter().rev().find_map(|(_, block)| block.record.invalid_because.as_ref());
             let why = last.map_or_else(String::new, |why| format!(" ({why})"));
-            remarks.push(format!("{} left out: a measurement in it was INVALID{why}", loadstone_units::counted(left_out as u64, "round")));
+            remarks.push(format!("{} excluded because of an INVALID measurement{why}", loadstone_units::counted(left_out as u64, "round")));
         }
         remarks
     }
 
-    /// The rounds that are complete and count, each with its blocks in the order of the values; and how many were left out.
+    /// The complete rounds that count, each with its blocks in the order of the values, and the number of excluded rounds.
     fn rounds(&self) -> (Vec<Vec<&Block>>, usize) {
         let values = self.settings.values.len();
         let complete = self.blocks.chunks_exact(values).map(|round| {
@@ -195,13 +197,15 @@ impl KnobTrial {
     }
 }
 
-/// No row that decides is open. What is missing in a block can never be told; with nothing else to decide, it goes on.
+/// All deciding rows are decided. A number that is missing in a block can never be decided, so it is ignored; without any other number, the
+/// experiment continues.
 fn is_decided(contrast: &KnobContrast) -> bool {
     let rows = || contrast.subjects.iter().flat_map(|subject| &subject.rows).filter(|row| row.decides && row.change.is_some());
     rows().next().is_some() && rows().all(|row| row.verdict != RowVerdict::CannotTell)
 }
 
-/// Throughput, and of each request that takes a tenth of the time its 95th percentile, or its mean where blocks hold too few for that.
+/// The deciding numbers: throughput, and for each request with at least a tenth of the time its p95, or its mean if blocks have too few
+/// samples.
 fn deciding(first: &[&Block], settings: &TrialSettings) -> Deciding {
     let all = SubjectKey { kind: SubjectKind::All, series: None };
     let keys = || first.iter().flat_map(|block| block.subjects.iter().map(|subject| &subject.key));
@@ -213,14 +217,14 @@ fn deciding(first: &[&Block], settings: &TrialSettings) -> Deciding {
         return Deciding(keys().find(named).map(|key| vec![(key.clone(), *metric)]).unwrap_or_default());
     }
     let mut found = vec![(all.clone(), ComparedMetric::Rate)];
-    if first.iter().any(|block| block.number(&all, ComparedMetric::Failures).is_some_and(|share| share >= FAILURES_MIN)) {
+    if first.iter().any(|block| block.number(&all, ComparedMetric::Failures).is_some_and(|share| share >= DECIDING_FAILURES_MIN)) {
         found.push((all.clone(), ComparedMetric::Failures));
     }
     let takes_time = |key: &SubjectKey| {
         let share = |block: &&&Block| {
             let whole: f64 =
                 block.subjects.iter().filter(|subject| subject.key.kind == SubjectKind::Request).map(|subject| subject.time()).sum();
-            block.subject(key).is_some_and(|subject| subject.time() >= SHARE_MIN * whole && subject.count > 0)
+            block.subject(key).is_some_and(|subject| subject.time() >= DECIDING_TIME_SHARE_MIN * whole && subject.count > 0)
         };
         first.iter().any(|block| share(&block))
     };

@@ -1,5 +1,5 @@
-//! How often an experiment is right, on simulated systems whose truth is known: each block runs on a virtual clock, on a machine whose speed wavers from block
-//! to block and drifts. The table in docs/experiment.md comes from [`the_whole_table`].
+//! Measures how often an experiment is right, on simulated systems whose truth is known. Each block runs on a virtual clock, on a machine
+//! whose speed varies from block to block and drifts. The table in docs/experiment.md comes from [`the_whole_table`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,8 +9,8 @@ use loadstone_plan::{LoadProfile, TestPlan};
 use loadstone_run_directory::{Run, RunEnd, RunInfo};
 
 use super::{EXPERIMENT_EFFECT, Experiment, ExperimentStop, KnobScale, KnobTrial, NextBlock, TrialSettings, TrialValue};
-use crate::draws::Draws;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::share_in_words;
 use crate::{
     ComparedMetric, ComparisonVerdict, Confidence, Finding, Grade, ProofState, RuleId, Subject, SubjectKind, Validity, ValidityCheck,
 };
@@ -18,37 +18,37 @@ use crate::{
 const BLOCK_SECONDS: usize = 10;
 const ROUNDS_MAX: usize = 12;
 
-/// Buyers hold one of a pool's connections while they check out; browsing needs none.
+/// Buyers hold a connection of a pool during the checkout; browsing needs none.
 #[derive(Debug, Clone, Copy)]
 struct Shop {
-    /// Users that loop, or arrivals per second.
+    /// Users in a loop, or arrivals per second.
     users: Option<usize>,
     arrivals: f64,
-    /// Connections with the first value, and with the other.
+    /// Number of connections with the first and the second value.
     pool: (usize, usize),
-    /// Seconds that one is held, with either.
-    held: (f64, f64),
-    /// Round trips of a checkout to where the knob adds its delay, and that delay in seconds with either value.
+    /// Seconds for which a connection is held, with either value.
+    hold_seconds: (f64, f64),
+    /// Round trips of a checkout to the component that the knob delays, and the delay in seconds with either value.
     trips: f64,
     delay: (f64, f64),
 }
 
-const CALM: Shop = Shop { users: None, arrivals: 60.0, pool: (8, 8), held: (0.04, 0.04), trips: 0.0, delay: (0.0, 0.0) };
+const CALM: Shop = Shop { users: None, arrivals: 60.0, pool: (8, 8), hold_seconds: (0.04, 0.04), trips: 0.0, delay: (0.0, 0.0) };
 
 fn ns(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
 impl Shop {
-    /// One block: the load's draws come from the round's seed, the machine's mood from the block's own.
+    /// One block: the random numbers of the load come from the round's seed, those of the machine from the block's seed.
     fn block(self, experiment: u64, next: NextBlock, place: usize) -> Run {
         let mut load = Draws::new(experiment * 1_000 + next.round as u64);
-        let mut mood = Draws::new(experiment * 1_000 + 500 + place as u64);
-        // Blocks differ by 3 % for no reason, and each is a percent slower than the one before: a leak, a full disk, a warm machine.
-        let slower = (0.03 * mood.normal()).exp() * (1.0 + 0.01 * place as f64);
-        let (pool, held, delay) = match next.value {
-            0 => (self.pool.0, self.held.0, self.delay.0),
-            _ => (self.pool.1, self.held.1, self.delay.1),
+        let mut machine = Draws::new(experiment * 1_000 + 500 + place as u64);
+        // Blocks vary randomly by 3 %, and each is one percent slower than the previous one: a leak, a full disk, a hot machine.
+        let slower = (0.03 * machine.normal()).exp() * (1.0 + 0.01 * place as f64);
+        let (pool, hold_seconds, delay) = match next.value {
+            0 => (self.pool.0, self.hold_seconds.0, self.delay.0),
+            _ => (self.pool.1, self.hold_seconds.1, self.delay.1),
         };
         let key = |name: &str| SeriesKey::new(SeriesKind::Request, "Buy", name);
         let mut out: Vec<SeriesSlice> = (0..BLOCK_SECONDS).map(|_| SeriesSlice::new(key("Check out"))).collect();
@@ -61,23 +61,23 @@ impl Shop {
             }
         };
         let mut free: BinaryHeap<Reverse<u64>> = (0..pool).map(|_| Reverse(0)).collect();
-        // Instants at which somebody begins.
+        // Times at which users begin.
         let mut begin: BinaryHeap<Reverse<u64>> = (0..self.users.unwrap_or(1)).map(|user| Reverse(ns(0.001 * user as f64))).collect();
         while let Some(Reverse(at_ns)) = begin.pop() {
             let at = at_ns as f64 / 1e9;
             if at >= BLOCK_SECONDS as f64 {
                 continue;
             }
-            // Listing takes a few milliseconds, more in the first second, while caches are cold.
+            // Listing takes a few milliseconds, and more in the first second, while caches are cold.
             let cold = if at < 1.0 { 3.0 } else { 1.0 };
             let listing = 0.004 * cold * slower * (0.2 * load.normal()).exp();
             put(&mut list, at + listing, listing);
-            let asked = at + listing;
+            let requested = at + listing;
             let Some(Reverse(free_ns)) = free.pop() else { continue };
-            let hold = held * slower * (0.3 * load.normal()).exp() + self.trips * delay;
-            let end = asked.max(free_ns as f64 / 1e9) + hold;
+            let hold = hold_seconds * slower * (0.3 * load.normal()).exp() + self.trips * delay;
+            let end = requested.max(free_ns as f64 / 1e9) + hold;
             free.push(Reverse(ns(end)));
-            put(&mut out, end, end - asked);
+            put(&mut out, end, end - requested);
             begin.push(Reverse(match self.users {
                 Some(_) => ns(end),
                 None => ns(at - load.uniform().ln() / self.arrivals),
@@ -120,19 +120,19 @@ impl Shop {
     }
 }
 
-/// What the knob is to the system.
+/// Knobs that are a cause in the system.
 const PLANTED: [(&str, Shop); 5] = [
     ("pool 4 → 8, 12 users in a loop", Shop { users: Some(12), pool: (4, 8), ..CALM }),
     ("pool 4 → 5, 12 users in a loop", Shop { users: Some(12), pool: (4, 5), ..CALM }),
     ("pool 4 → 8, Poisson arrivals at 90 % of it", Shop { arrivals: 90.0, pool: (4, 8), ..CALM }),
     ("pool 4 → 8, Poisson arrivals at 120 % of it", Shop { arrivals: 120.0, pool: (4, 8), ..CALM }),
-    ("held for 40 → 32 ms, no queue", Shop { held: (0.04, 0.032), ..CALM }),
+    ("held for 40 → 32 ms, no queue", Shop { hold_seconds: (0.04, 0.032), ..CALM }),
 ];
 const DECOYS: [(&str, Shop); 4] = [
     ("nothing, no queue", CALM),
     ("nothing, 12 users in a loop on a pool of 4", Shop { users: Some(12), pool: (4, 4), ..CALM }),
     ("pool 8 → 16 that was not the limit", Shop { pool: (8, 16), ..CALM }),
-    ("held for 40 → 39.5 ms, which nobody cares for", Shop { held: (0.04, 0.0395), ..CALM }),
+    ("held for 40 → 39.5 ms, a negligible change", Shop { hold_seconds: (0.04, 0.0395), ..CALM }),
 ];
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -154,8 +154,8 @@ fn score(shop: Shop, experiments: u64) -> Score {
     score
 }
 
-/// `LOADSTONE_EXPERIMENTS`: experiments per setting. With 400 these are the figures of docs/experiment.md:
-/// `LOADSTONE_EXPERIMENTS=400 cargo test -p loadstone-analysis --lib experiment::truth -- --nocapture`.
+/// `LOADSTONE_EXPERIMENTS`: experiments per setting. The figures of docs/experiment.md use 400: `LOADSTONE_EXPERIMENTS=400 cargo test -p
+/// loadstone-analysis --lib experiment::truth -- --nocapture`.
 #[test]
 fn the_whole_table() {
     let experiments = std::env::var("LOADSTONE_EXPERIMENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
@@ -183,13 +183,13 @@ fn the_whole_table() {
 }
 
 #[test]
-fn a_pool_that_limits_is_the_cause_and_the_sentence_says_by_how_much() {
+fn a_limiting_pool_is_proved_and_the_sentence_has_the_size_of_the_change() {
     let shop = Shop { users: Some(12), pool: (4, 8), ..CALM };
     let experiment = shop.experiment(1);
     let contrast = &experiment.contrasts[0];
     assert_eq!((&experiment.stop, contrast.verdict), (&ExperimentStop::Decided, ComparisonVerdict::Better), "{}", contrast.headline);
     assert!(experiment.rounds.is_multiple_of(2) && experiment.rounds >= 4, "{}", experiment.rounds);
-    // Twelve users on four connections of 42 ms each: 96 a second, and with eight 190. What the other steps take makes it a little less.
+    // Twelve users on four connections of 42 ms each: 96 a second, and 190 with eight. The other steps reduce it slightly.
     let of = |kind: SubjectKind, metric: ComparedMetric| {
         let subject =
             contrast.subjects.iter().find(|subject| subject.kind == kind && (kind == SubjectKind::All || subject.name == "Check out"));
@@ -198,17 +198,17 @@ fn a_pool_that_limits_is_the_cause_and_the_sentence_says_by_how_much() {
     let rate = of(SubjectKind::All, ComparedMetric::Rate);
     assert!(rate.low.unwrap() < 2.0 && rate.high.unwrap() > 1.85, "{rate:?}");
     assert!(of(SubjectKind::Request, ComparedMetric::P95).high.unwrap() < 0.8);
-    for said in ["p95 of \"Check out\"", "(×0.", "throughput"] {
-        assert!(contrast.headline.contains(said), "{}", contrast.headline);
+    for part in ["p95 of \"Check out\"", "(×0.", "throughput"] {
+        assert!(contrast.headline.contains(part), "{}", contrast.headline);
     }
-    // Listing takes a tenth of no block's time: it does not hold the decision up.
+    // Listing takes less than a tenth of every block's time, so it does not delay the decision.
     let list = contrast.subjects.iter().find(|subject| subject.name == "List").unwrap();
     assert!(list.rows.iter().all(|row| !row.decides));
 }
 
-/// The order turns round, every round has each value once, and all are of one seed.
+/// The order alternates, every round has each value once, and all blocks of a round have the same seed.
 #[test]
-fn blocks_come_in_turns() {
+fn blocks_alternate() {
     let shop = CALM;
     let experiment = shop.experiment(3);
     let order: Vec<&str> = experiment.blocks.iter().map(|block| block.value.as_str()).collect();
@@ -240,7 +240,7 @@ fn rounds_with_an_invalid_block_do_not_count() {
     }
     let experiment = trial.experiment(None);
     assert_eq!((experiment.left_out, experiment.stop), (1, ExperimentStop::Decided));
-    assert!(experiment.remarks.iter().any(|remark| remark.contains("1 round left out")), "{:?}", experiment.remarks);
+    assert!(experiment.remarks.iter().any(|remark| remark.contains("1 round excluded")), "{:?}", experiment.remarks);
 }
 
 fn graded(grade: Grade) -> Validity {
@@ -255,9 +255,9 @@ fn graded(grade: Grade) -> Validity {
     Validity { grade, checks: vec![check] }
 }
 
-/// On a machine that others keep busy, it ends early and says what was wrong with the machine, not that it took as long as was allowed.
+/// On a busy machine the experiment ends early and reports the cause, not the limit on rounds.
 #[test]
-fn measurements_that_are_all_invalid_are_given_up_with_the_reason() {
+fn an_experiment_with_only_invalid_measurements_ends_with_the_reason() {
     let mut trial = trial_of_words();
     let mut place = 0;
     while let Some(next) = trial.next() {
@@ -266,20 +266,20 @@ fn measurements_that_are_all_invalid_are_given_up_with_the_reason() {
     }
     let experiment = trial.experiment(None);
     assert_eq!((experiment.rounds, experiment.left_out, &experiment.stop), (0, 6, &ExperimentStop::Spoilt));
-    let remark = "6 rounds left out: a measurement in it was INVALID (waiting for a core: 23 % of the time)";
-    assert!(experiment.remarks.iter().any(|said| said == remark), "{:?}", experiment.remarks);
-    assert_eq!(experiment.contrasts[0].headline, "it cannot be told yet: there is no round that counts");
+    let remark = "6 rounds excluded because of an INVALID measurement (waiting for a core: 23 % of the time)";
+    assert!(experiment.remarks.iter().any(|known| known == remark), "{:?}", experiment.remarks);
+    assert_eq!(experiment.contrasts[0].headline, "cannot tell: there is no usable round so far");
     assert_eq!(experiment.blocks[11].invalid_because.as_deref(), Some("waiting for a core: 23 % of the time"));
 }
 
-/// A checkout that goes there ten times and back pays ten times.
+/// A checkout with ten round trips is delayed ten times.
 #[test]
-fn a_delay_is_paid_as_often_as_there_are_round_trips() {
+fn a_delay_counts_once_per_round_trip() {
     let shop = Shop { trips: 10.0, delay: (0.0, 0.002), pool: (20, 20), ..CALM };
     let experiment = shop.experiment(2);
     let found = experiment.sensitivities.iter().find(|found| found.name == "Check out").unwrap();
     assert!(found.low.unwrap() < 10.0 && found.high.unwrap() > 10.0, "{found:?}");
-    assert!(found.sentence.starts_with("each ms costs \"Check out\""), "{}", found.sentence);
+    assert!(found.sentence.starts_with("each ms of delay adds "), "{}", found.sentence);
     let other = experiment.sensitivities.iter().find(|found| found.name == "List").unwrap();
     assert!(other.low.unwrap() < 0.0 && other.high.unwrap() > 0.0, "{other:?}");
 }

@@ -1,39 +1,39 @@
-//! The seconds at the start of a block in which the system has not settled yet.
+//! The seconds at the start of a block before the system has settled.
 //!
-//! MSER (White, "An effective truncation heuristic for bias reduction in simulation output", 1997): leave out as many seconds as make the error of the mean
-//! of the rest smallest. An optimum in the second half means that the block never settled.
+//! MSER (White, "An effective truncation heuristic for bias reduction in simulation output", 1997): excludes the number of seconds that
+//! minimises the error of the mean of the rest. An optimum in the second half means that the block never settled.
 
-/// Of which the first is always left out: connections are made in it.
-const LEAST: usize = 1;
+use crate::statistics::{mean, population_variance};
+
+/// The first second is always excluded, because connections are opened in it.
+const WARM_UP_SECONDS_MIN: usize = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WarmUp {
     pub(super) seconds: usize,
-    /// The numbers moved until the end of the block.
+    /// The numbers had not settled at the end of the block.
     pub(super) never_settles: bool,
 }
 
-/// The longest warm-up of these blocks, each with a number for every second.
+/// The longest warm-up of these blocks; each has one number per second.
 pub(super) fn of_blocks(blocks: &[Vec<f64>]) -> WarmUp {
     let longest = blocks.iter().map(|block| mser(block)).max().unwrap_or(0);
     let half = blocks.iter().map(|block| block.len() / 2).min().unwrap_or(0);
     let never_settles = blocks.iter().any(|block| mser(block) == block.len() / 2 && grows(block));
-    WarmUp { seconds: longest.clamp(LEAST, half.max(LEAST)), never_settles }
+    WarmUp { seconds: longest.clamp(WARM_UP_SECONDS_MIN, half.max(WARM_UP_SECONDS_MIN)), never_settles }
 }
 
 fn mser(seconds: &[f64]) -> usize {
     let error = |from: usize| {
         let rest = &seconds[from..];
-        let (n, mean) = (rest.len() as f64, rest.iter().sum::<f64>() / rest.len() as f64);
-        rest.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n * n)
+        population_variance(rest) / rest.len() as f64
     };
     (0..=seconds.len() / 2).min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(0)
 }
 
-/// In the second half, the numbers are still on their way: its quarters differ by a fifth.
+/// The numbers had not settled in the second half: its quarters differ by a fifth.
 fn grows(seconds: &[f64]) -> bool {
     let (half, quarter) = (seconds.len() / 2, seconds.len() / 4);
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let (before, last) = (&seconds[half..seconds.len() - quarter], &seconds[seconds.len() - quarter..]);
     quarter > 0 && (mean(last) - mean(before)).abs() > 0.2 * mean(before).abs()
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_start_is_left_out_and_a_steady_block_is_not() {
+    fn a_slow_start_is_excluded_and_a_steady_block_is_not() {
         let steady = vec![1.0, 1.02, 0.98, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01];
         let mut slow = steady.clone();
         slow[..3].copy_from_slice(&[9.0, 5.0, 2.0]);

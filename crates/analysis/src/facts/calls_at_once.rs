@@ -7,7 +7,7 @@
 use super::called::CalledEndpoint;
 use super::readings::most_frequent;
 use super::waiting::WaitingStretch;
-use crate::interval::mean_of_batches;
+use crate::statistics::mean_of_batches;
 
 /// Seconds left out at either end of the stretch, where the backlog builds up and runs dry.
 const TRIMMED_S: f64 = 2.0;

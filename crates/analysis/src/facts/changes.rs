@@ -8,9 +8,9 @@ use loadstone_run_directory::Run;
 
 use super::load_stretches::{self, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelineOf, TimelinePoint};
-use crate::robust::{discoveries, line, median, quantile, share_interval, usual_and_slow};
-use crate::shift::{self, Shift};
-use crate::trend::{self, Trend};
+use crate::statistics::shift::{self, Shift};
+use crate::statistics::trend::{self, Trend};
+use crate::statistics::{discoveries, median, quantile, slow_threshold, theil_sen, wilson_interval};
 
 /// Share of false discoveries that is accepted.
 const FALSE_DISCOVERIES: f64 = 0.003;
@@ -310,7 +310,7 @@ pub(super) fn fits_a_line(logs: &[f64], shift: &Shift, trend: &Trend) -> bool {
     let left = |at: &dyn Fn(usize) -> f64| logs.iter().enumerate().map(|(index, value)| (value - at(index)).abs()).sum::<f64>();
     let step = left(&|index| if (shift.start..shift.end).contains(&index) { inside } else { outside });
     let values: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
-    let (slope, height) = line(&values);
+    let (slope, height) = theil_sen(&values);
     let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let by_logs = left(&|index| trend.height + trend.slope * index as f64);
     let by_values = left(&|index| (height + slope * index as f64).max(smallest / 2.0).ln());
@@ -330,7 +330,7 @@ pub(super) fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
         if high > low { (high - low) * (1.0 - low / high) } else { 0.0 }
     };
     let limit = limits.max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
-    let ((low, _), (_, high)) = (share_interval(above(more, limit), more.count()), share_interval(above(fewer, limit), fewer.count()));
+    let ((low, _), (_, high)) = (wilson_interval(above(more, limit), more.count()), wilson_interval(above(fewer, limit), fewer.count()));
     let slow = above(more, limit);
     if low <= high || slow < SAMPLES_MIN {
         return None;
@@ -366,7 +366,7 @@ fn slow_beginning(run: &Run, timeline: &SeriesTimeline, stretch: SteadyStretch) 
     let inside = timeline.points.iter().filter(|point| point.from >= stretch.from && point.to <= stretch.to);
     let medians: Vec<(usize, f64)> = inside.map(|point| (point.to, point.median)).collect();
     let later: Vec<f64> = medians[medians.len() / 2..].iter().map(|(_, median)| *median).collect();
-    let (_, slow_from) = usual_and_slow(&later, RATIO_MIN, BY_MIN_S);
+    let (_, slow_from) = slow_threshold(&later, RATIO_MIN, BY_MIN_S);
     let limit = quantile(&later, 0.95).max(slow_from);
     let slow = medians.iter().take_while(|(_, median)| *median > limit).count();
     let end = medians.get(slow.checked_sub(1)?)?.0;

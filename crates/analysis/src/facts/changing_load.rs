@@ -14,9 +14,9 @@ use loadstone_run_directory::Run;
 use super::changes::{BY_MIN_S, Change, LoadBeside, RATIO_MIN, REMEMBERED, Shape, fits_a_line, level, matters, part, seconds};
 use super::load_stretches::{self, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelinePoint};
-use crate::robust::{discoveries, line, median, quantile};
-use crate::shift::{self, Shift};
-use crate::trend::{self, Trend};
+use crate::statistics::shift::{self, Shift};
+use crate::statistics::trend::{self, Trend};
+use crate::statistics::{discoveries, isotonic_residuals, median, quantile, theil_sen};
 
 /// Share of false discoveries that is accepted.
 const FALSE_DISCOVERIES: f64 = 0.005;
@@ -183,30 +183,7 @@ impl LoadedTimeline<'_> {
 
     /// Beside the monotone line over the load.
     fn left_by_load(&self) -> Vec<f64> {
-        let mut order: Vec<usize> = (0..self.now.len()).collect();
-        order.sort_by(|a, b| self.now[*a].total_cmp(&self.now[*b]));
-        let mut blocks: Vec<Vec<usize>> = Vec::new();
-        for index in order {
-            // Equal loads are one block from the start.
-            match blocks.last_mut() {
-                Some(block) if self.now[block[0]] == self.now[index] => block.push(index),
-                _ => blocks.push(vec![index]),
-            }
-            while let [.., before, last] = &blocks[..]
-                && self.middle(before) > self.middle(last)
-            {
-                let merged = blocks.pop().unwrap_or_default();
-                if let Some(before) = blocks.last_mut() {
-                    before.extend(merged);
-                }
-            }
-        }
-        let mut left = self.values.clone();
-        for block in blocks {
-            let fitted = self.middle(&block);
-            block.iter().for_each(|index| left[*index] -= fitted);
-        }
-        left
+        isotonic_residuals(&self.now, &self.values)
     }
 
     /// Beside the slope that neighbours have, which a step hardly moves.
@@ -273,7 +250,7 @@ impl LoadedTimeline<'_> {
         let (before, after) = (&left[..start], &left[start..]);
         let whole = median(after) - median(before);
         let at_once = median(&after[..AROUND]) - median(&before[start - AROUND..]);
-        let grown = |values: &[f64]| (line(values).0 * values.len() as f64).abs();
+        let grown = |values: &[f64]| (theil_sen(values).0 * values.len() as f64).abs();
         let is_level = grown(before) <= SLOPE * at_once && grown(after) <= SLOPE * at_once;
         if whole <= 0.0
             || at_once < SUDDEN * whole

@@ -4,7 +4,7 @@ use loadstone_metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
 use super::{load_stretches, timeline};
-use crate::robust::share_interval;
+use crate::statistics::{likeliest_stretch, sum_of_counts, wilson_interval};
 use crate::{RunTally, SeriesTally};
 
 /// Parts into which a run is cut at most.
@@ -115,7 +115,7 @@ impl Failing<'_> {
     fn lies_in(&mut self, stretch: &FailingStretch, inside: (u64, u64)) {
         self.when = stretch.when;
         self.while_failing = inside;
-        self.interval = share_interval(inside.0, inside.1);
+        self.interval = wilson_interval(inside.0, inside.1);
         self.as_much_load_outside = stretch.as_much_load_outside;
     }
 
@@ -163,7 +163,8 @@ fn look_at_together(run: &Run, counted: &mut [FailedCounts<'_>]) {
         if alike.len() < 2 {
             continue;
         }
-        let together: Vec<(u64, u64)> = (0..run.slices.len()).map(|second| sum(alike.iter().map(|one| &one.seconds[second]))).collect();
+        let together: Vec<(u64, u64)> =
+            (0..run.slices.len()).map(|second| sum_of_counts(alike.iter().map(|one| &one.seconds[second]))).collect();
         let Some(found) = FailingStretch::of(run, &together) else {
             let when = scattered(run, &together);
             alike.iter_mut().for_each(|one| one.failing.when = when);
@@ -189,7 +190,7 @@ impl FailingStretch {
     /// Of failed and all by second.
     fn of(run: &Run, seconds: &[(u64, u64)]) -> Option<Self> {
         let stride = run.slices.len().div_ceil(PARTS_MAX).max(1);
-        let parts: Vec<(u64, u64)> = seconds.chunks(stride).map(sum).collect();
+        let parts: Vec<(u64, u64)> = seconds.chunks(stride).map(sum_of_counts).collect();
         let (from, to) = stretch(&parts)?;
         let load = LoadOfStretch::of(run, &parts, stride, (from, to));
         Some(Self {
@@ -200,7 +201,7 @@ impl FailingStretch {
     }
 
     fn inside(&self, seconds: &[(u64, u64)]) -> (u64, u64) {
-        sum(&seconds[self.seconds.clone()])
+        sum_of_counts(&seconds[self.seconds.clone()])
     }
 }
 
@@ -227,7 +228,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         kinds: kinds(tally, &series.merged),
         when: scattered(run, &seconds),
         while_failing: (failed, count),
-        interval: share_interval(failed, count),
+        interval: wilson_interval(failed, count),
         as_much_load_outside: None,
         said: said(tally, key),
         times: times(run, &series.merged),
@@ -244,7 +245,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
 fn join_drain(run: &Run, seconds: &mut [(u64, u64)]) {
     let is_asked = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
     let Some(last) = run.slices.iter().rposition(is_asked) else { return };
-    let drained = sum(&seconds[last..]);
+    let drained = sum_of_counts(&seconds[last..]);
     seconds[last..].fill((0, 0));
     seconds[last] = drained;
 }
@@ -269,47 +270,10 @@ fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
     }
 }
 
-fn sum<'a>(parts: impl IntoIterator<Item = &'a (u64, u64)>) -> (u64, u64) {
-    parts.into_iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
-}
-
-/// The stretch with a failed share of its own, by the scan statistic (Kulldorff 1997): the one that makes the counts likeliest.
+/// The stretch with a failed share of its own: the one that makes the counts likeliest.
 fn stretch(parts: &[(u64, u64)]) -> Option<(usize, usize)> {
-    let all = sum(parts);
-    let alone = likelihood(all);
-    let sums: Vec<(u64, u64)> = std::iter::once((0, 0)).chain((1..=parts.len()).map(|to| sum(&parts[..to]))).collect();
-    // What nothing was counted in belongs to no end.
-    let last = parts.iter().rposition(|part| part.1 > 0)? + 1;
-    let first = parts.iter().position(|part| part.1 > 0)?;
-    let mut best: Option<(f64, (usize, usize))> = None;
-    for from in first..last {
-        for to in from + 1..=last {
-            let inside = (sums[to].0 - sums[from].0, sums[to].1 - sums[from].1);
-            let outside = (all.0 - inside.0, all.1 - inside.1);
-            if outside.1 == 0 || share(inside) < TIMES_THE_REST * share(outside) {
-                continue;
-            }
-            // A stretch with an end of its own on either side must be likelier than one that begins or ends with the run.
-            let ends = if from > first && to < last { (parts.len() as f64).ln() } else { 0.0 };
-            let gain = likelihood(inside) + likelihood(outside) - alone - ends;
-            if best.is_none_or(|(most, _)| gain > most) {
-                best = Some((gain, (from, to)));
-            }
-        }
-    }
-    let (gain, (from, to)) = best?;
-    (gain >= LIKELIER + (parts.len() as f64).ln())
-        .then_some((if from == first { 0 } else { from }, if to == last { parts.len() } else { to }))
-}
-
-fn share((failed, all): (u64, u64)) -> f64 {
-    failed as f64 / all.max(1) as f64
-}
-
-/// Log likelihood of so many failures at their own share.
-fn likelihood((failed, all): (u64, u64)) -> f64 {
-    let part = |count: u64| if count == 0 { 0.0 } else { count as f64 * (count as f64 / all as f64).ln() };
-    part(failed) + part(all - failed)
+    let (gain, stretch) = likeliest_stretch(parts, TIMES_THE_REST)?;
+    (gain >= LIKELIER + (parts.len() as f64).ln()).then_some(stretch)
 }
 
 /// What is said of a stretch of parts.

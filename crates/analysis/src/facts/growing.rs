@@ -11,7 +11,7 @@ use super::load_stretches::SteadyStretch;
 use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
-use crate::interval::mean_of_batches;
+use crate::statistics::{mean, mean_of_batches};
 
 /// Seconds of steady load, and readings in them, from which a growth can be told from a beginning.
 const LENGTH_MIN_S: f64 = 35.0;
@@ -106,7 +106,6 @@ fn grown<'a>(part: ObservedPart<'a>, readings: &SignalReadings<'a>, (from, to): 
     let means: Vec<f64> = means.collect::<Option<_>>()?;
     let steps: Vec<f64> = means.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let (early, late) = steps.split_at(steps.len() / 2);
-    let mean = |list: &[f64]| list.iter().sum::<f64>() / list.len().max(1) as f64;
     let (first, last) = (*means.first()?, *means.last()?);
     let is_growing = steps.iter().filter(|step| **step > 0.0).count() >= UPWARDS_MIN
         && last >= f64::max(LAST_MIN, GROWN * first)

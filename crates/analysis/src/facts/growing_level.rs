@@ -5,7 +5,7 @@
 
 use super::readings::SignalReadings;
 use super::strain::Strain;
-use crate::trend;
+use crate::statistics::trend;
 
 /// How far arrivals per second may change from part to part of the stretch.
 const SAME_LOAD: f64 = 1.15;

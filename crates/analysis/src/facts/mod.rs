@@ -1,10 +1,10 @@
-//! What a run shows about its system, computed once. Rules read these facts and say what follows from them.
+//! What a run shows about its system, computed once. Rules read these facts and report what follows from them.
 //!
-//! Read [`Facts`] first: each of its fields is a file of this folder. [`Facts::of`] is the only place where they meet, and its order is the order
-//! in which they depend on each other: a fact is given those above it and looks up no other.
+//! Read the table of [`Facts`] first: it lists every fact in the order in which they are computed, with the facts that each one uses. The file of a fact
+//! holds its type and its computation.
 //!
-//! To add one: its file, its field, its line in [`Facts::of`]. Deliberately absent: sentences, which the rules word, and what only one rule asks of
-//! the run, which stands in that rule.
+//! To add a fact: its file, its `mod` line, and its entry in the table. Deliberately absent: sentences, which the rules word, and computations that only one
+//! rule needs, which belong to that rule.
 
 pub(crate) mod acquiring;
 mod added_requests;
@@ -53,6 +53,7 @@ pub(crate) mod slow_part;
 pub(crate) mod spans;
 pub(crate) mod stalls;
 mod strain;
+mod table;
 pub(crate) mod thread_wait;
 pub(crate) mod throughput;
 pub(crate) mod timeline;
@@ -62,193 +63,145 @@ pub(crate) mod waiting;
 use loadstone_run_directory::Run;
 
 use crate::{RunTally, Validity};
-use bandwidth::FullWay;
-use busy_sessions::BusySessions;
-use called::CalledEndpoint;
-use calls_at_once::CallCeiling;
-use changes::Changes;
-use commits::Commits;
-use cpu_growth::CpuGrowth;
-use exhausted::Exhausted;
-use failures::Failing;
-use faulted_calls::FaultedCalls;
-use generator::GeneratorFact;
-use growing::GrowingBacklog;
-use load_response::LoadResponse;
-use outages::Outage;
-use path::Path;
-use plateau::Plateaus;
-use pools::PoolShortage;
-use preparation::Preparation;
-use profiles::FunctionProfile;
-use repeated_statements::RepeatedStatement;
-use runtime_queues::RuntimeQueue;
-use search::Search;
-use session_waits::SessionWait;
-use sessions::DatabaseSessions;
-use signals::ObservedSignals;
-use slow_connects::SlowConnects;
-use slow_part::SlowPart;
-use spans::{RepeatedCall, SpanGrowth};
-use stalls::{SlowSeconds, Stalls};
-use strain::Strain;
-use thread_wait::ThreadWait;
-use throughput::ThroughputDrop;
-use unanswered::Unanswered;
-use waiting::WaitingStretch;
 
-/// Everything that rules read.
-pub(crate) struct Facts<'a> {
-    pub(crate) run: &'a Run,
-    pub(crate) tally: &'a RunTally,
-    pub(crate) validity: &'a Validity,
-    /// What the load generator can have done to what is read here.
-    pub(crate) generator: GeneratorFact<'a>,
-    /// The system's own signals, by role.
-    pub(crate) signals: ObservedSignals<'a>,
-    /// The resources that the load meets.
-    pub(crate) path: Path<'a>,
-    /// How each request responds to the load.
-    pub(crate) responses: Vec<LoadResponse>,
-    /// Requests whose throughput stopped following the load.
-    pub(crate) plateaus: Plateaus,
-    /// A way of the bytes that was full.
-    pub(crate) full_way: Option<FullWay>,
-    /// When work waited; the longest first, flows before requests.
-    pub(crate) waiting: Vec<WaitingStretch>,
-    /// Requests that waited for a connection of their own.
-    pub(crate) slow_connects: Option<SlowConnects>,
-    /// What the system calls.
-    pub(crate) called: Vec<CalledEndpoint<'a>>,
-    /// The most calls that ever went out at once while work waited.
-    pub(crate) call_ceiling: Option<CallCeiling<'a>>,
-    /// What the database's sessions did while the calls were at their ceiling.
-    pub(crate) sessions_at_ceiling: Option<DatabaseSessions<'a>>,
-    /// Whether work was held up in any stretch.
-    pub(crate) strain: Strain,
-    /// What changed in time while the load stayed the same.
-    pub(crate) changes: Changes,
-    /// What was used up while work was held up, the most telling first.
-    pub(crate) exhausted: Vec<Exhausted<'a>>,
-    /// What most of a database's sessions did while work was held up.
-    pub(crate) session_wait: Option<SessionWait<'a>>,
-    /// Sessions of a database of which no more are in use while requests wait.
-    pub(crate) busy_sessions: Option<BusySessions<'a>>,
-    /// Pools whose members were all in use while somebody waited for one; the most wanted first.
-    pub(crate) pools: Vec<PoolShortage<'a>>,
-    /// Work that queued for the few threads that a runtime has for it.
-    pub(crate) runtime_queue: Option<RuntimeQueue<'a>>,
-    pub(crate) thread_wait: Option<ThreadWait<'a>>,
-    /// Calls of the system that failed at the called side.
-    pub(crate) faulted_calls: Vec<FaultedCalls<'a>>,
-    /// When closed load got less done.
-    pub(crate) throughput: Option<ThroughputDrop>,
-    /// Pauses that come back.
-    pub(crate) stalls: Option<Stalls>,
-    /// Requests that only prepared the load.
-    pub(crate) preparation: Preparation,
-    /// Seconds in which single requests took far longer than usual.
-    pub(crate) slow_seconds: Option<SlowSeconds>,
-    /// What failed, how and when; most failures first.
-    pub(crate) failing: Vec<Failing<'a>>,
-    /// Requests that were no longer answered.
-    pub(crate) unanswered: Vec<Unanswered>,
-    /// Transactions of a database under load.
-    pub(crate) commits: Option<Commits>,
-    /// What went away in mid-run.
-    pub(crate) outages: Vec<Outage<'a>>,
-    /// Which span carries what requests take longer, where their traces were observed; the largest growth first.
-    pub(crate) span_growths: Vec<SpanGrowth<'a>>,
-    /// CPU time of requests by function, of each runtime whose functions were sampled.
-    pub(crate) profiles: Vec<FunctionProfile<'a>>,
-    /// What a request takes more of a runtime's CPU while work is held up.
-    pub(crate) cpu_growth: Option<CpuGrowth<'a>>,
-    /// Calls that requests make many times, one after another.
-    pub(crate) repeated_calls: Vec<RepeatedCall<'a>>,
-    /// Statements that come as iterations do.
-    pub(crate) repeated_statements: Vec<RepeatedStatement<'a>>,
-    /// A part of all requests that takes longer by the same time.
-    pub(crate) slow_part: Option<SlowPart>,
-    /// What fills up at the same load; the longest first.
-    pub(crate) growing: Vec<GrowingBacklog<'a>>,
+table::fact_table! {
+    /// Everything that rules read.
+    struct Facts<'a>;
+
+    inputs {
+        run: &'a Run;
+        tally: &'a RunTally;
+        validity: &'a Validity;
+    }
+
+    intermediate {
+        timelines = timeline::of(run, tally);
+        steady = load_stretches::find(run);
+    }
+
+    facts {
+        /// How much of the measured times and failures the load generator itself may have caused.
+        generator: generator::GeneratorFact<'a> = generator::GeneratorFact::of(run, validity);
+
+        /// The system's own signals, by role.
+        signals: signals::ObservedSignals<'a> = signals::ObservedSignals::of(&run.signals);
+
+        /// The resources along the request path.
+        path: path::Path<'a> = path::Path::of(&signals, run);
+
+        /// How each request responds to the load.
+        responses: Vec<load_response::LoadResponse> = load_response::LoadResponse::of(run, tally);
+
+        /// Requests whose throughput stopped following the load.
+        plateaus: plateau::Plateaus = plateau::Plateaus::of(&responses, run);
+
+        /// A network link that was saturated.
+        full_way: Option<bandwidth::FullWay> = bandwidth::find(run, &responses, &plateaus);
+
+        /// When work waited. Flows rank before requests, and within each the longest first.
+        waiting: Vec<waiting::WaitingStretch> = waiting::find(run, tally);
+
+        /// Requests that waited for a connection of their own.
+        slow_connects: Option<slow_connects::SlowConnects> = slow_connects::find(run, &waiting);
+
+        /// Endpoints that the system calls.
+        called: Vec<called::CalledEndpoint<'a>> = called::find(&signals);
+
+        /// The most calls that were ever in progress at once while work waited.
+        call_ceiling: Option<calls_at_once::CallCeiling<'a>> = calls_at_once::find(&called, &waiting);
+
+        /// What the database's sessions did while the calls were at their ceiling.
+        sessions_at_ceiling: Option<sessions::DatabaseSessions<'a>> =
+            call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
+
+        /// Whether work was held up in any stretch.
+        strain: strain::Strain = strain::Strain::of(run, &waiting, &plateaus);
+
+        /// What changed over time while the load was constant, or beyond what the load explains.
+        changes: changes::Changes = changes::find(run, &timelines, &steady).with(changing_load::find(run, &timelines, &steady));
+
+        /// Resources that were used up while work was held up, the strongest evidence first.
+        exhausted: Vec<exhausted::Exhausted<'a>> = exhausted::find(
+            &search::Search { run, tally, signals: &signals, path: &path, strain: &strain },
+            (&responses, &plateaus),
+            &waiting,
+            call_ceiling.as_ref(),
+            &changes,
+        );
+
+        /// Pools whose members were all in use while requests waited for one. The pool with the most waiting requests ranks first.
+        pools: Vec<pools::PoolShortage<'a>> = pools::find(&path, &signals, &strain);
+
+        /// Work that queued for the few threads that a runtime has for it.
+        runtime_queue: Option<runtime_queues::RuntimeQueue<'a>> = runtime_queues::find(&signals, &strain);
+
+        /// Where most threads of a runtime waited while work was held up.
+        thread_wait: Option<thread_wait::ThreadWait<'a>> = thread_wait::find(&signals, &strain);
+
+        /// What most of a database's sessions did while work was held up.
+        session_wait: Option<session_waits::SessionWait<'a>> = session_waits::find(
+            &search::Search { run, tally, signals: &signals, path: &path, strain: &strain },
+            &waiting,
+            &pools,
+            (call_ceiling.as_ref(), &added_requests::find(&responses, &plateaus)),
+        );
+
+        /// Parts of the system that went away in mid-run.
+        outages: Vec<outages::Outage<'a>> = outages::find(run, tally, &signals, &strain);
+
+        /// Calls of the system that failed at the called side.
+        faulted_calls: Vec<faulted_calls::FaultedCalls<'a>> = faulted_calls::find(&signals);
+
+        /// When closed load completed fewer requests.
+        throughput: Option<throughput::ThroughputDrop> = throughput::find(run, &steady);
+
+        /// Database sessions whose number in use stops growing while requests wait.
+        busy_sessions: Option<busy_sessions::BusySessions<'a>> = busy_sessions::find(&signals, &plateaus, &strain);
+
+        /// Pauses that recur.
+        stalls: Option<stalls::Stalls> = stalls::find(run);
+
+        /// Requests that only prepared the load.
+        preparation: preparation::Preparation = preparation::Preparation::of(run);
+
+        /// Seconds in which single requests took far longer than usual.
+        slow_seconds: Option<stalls::SlowSeconds> = stalls::SlowSeconds::of(run, &preparation);
+
+        /// Which span accounts for the growth of request times, where traces were observed. The largest growth ranks first.
+        span_growths: Vec<spans::SpanGrowth<'a>> = spans::growths(run, &responses, &changes);
+
+        /// What failed, how and when. The request with the most failures ranks first.
+        failing: Vec<failures::Failing<'a>> = failures::find(run, tally);
+
+        /// Requests that were no longer answered.
+        unanswered: Vec<unanswered::Unanswered> = unanswered::find(tally);
+
+        /// Transactions that a database committed under load.
+        commits: Option<commits::Commits> = commits::under_load(run, &signals, &strain);
+
+        /// CPU time of requests by function, for each runtime whose functions were sampled.
+        profiles: Vec<profiles::FunctionProfile<'a>> = profiles::find(&signals, &strain);
+
+        /// How much more CPU time a request needs while work is held up.
+        cpu_growth: Option<cpu_growth::CpuGrowth<'a>> = cpu_growth::find(&profiles);
+
+        /// Calls that requests make many times, one after another.
+        repeated_calls: Vec<spans::RepeatedCall<'a>> = spans::repeated(run);
+
+        /// Queues that grow under constant load, the longest first.
+        growing: Vec<growing::GrowingBacklog<'a>> = growing::find(run, &signals, &waiting, &steady);
+
+        /// Statements whose number follows the number of iterations.
+        repeated_statements: Vec<repeated_statements::RepeatedStatement<'a>> = repeated_statements::find(run, tally);
+
+        /// A share of all requests that takes longer by the same time.
+        slow_part: Option<slow_part::SlowPart> = slow_part::find(run, tally);
+    }
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn of(run: &'a Run, tally: &'a RunTally, validity: &'a Validity) -> Self {
-        let generator = GeneratorFact::of(run, validity);
-        let signals = ObservedSignals::of(&run.signals);
-        let path = Path::of(&signals, run);
-        let responses = LoadResponse::of(run, tally);
-        let plateaus = Plateaus::of(&responses, run);
-        let full_way = bandwidth::find(run, &responses, &plateaus);
-        let waiting = waiting::find(run, tally);
-        let slow_connects = slow_connects::find(run, &waiting);
-        let called = called::find(&signals);
-        let call_ceiling = calls_at_once::find(&called, &waiting);
-        let sessions_at_ceiling = call_ceiling.as_ref().and_then(|ceiling| sessions::between(&signals, ceiling.from, ceiling.to));
-        let strain = Strain::of(run, &waiting, &plateaus);
-        let (timelines, steady) = (timeline::of(run, tally), load_stretches::find(run));
-        let changes = changes::find(run, &timelines, &steady).with(changing_load::find(run, &timelines, &steady));
-        let search = Search { run, tally, signals: &signals, path: &path, strain: &strain };
-        let exhausted = exhausted::find(&search, (&responses, &plateaus), &waiting, call_ceiling.as_ref(), &changes);
-        let pools = pools::find(&path, &signals, &strain);
-        let (runtime_queue, thread_wait) = (runtime_queues::find(&signals, &strain), thread_wait::find(&signals, &strain));
-        let added = added_requests::find(&responses, &plateaus);
-        let session_wait = session_waits::find(&search, &waiting, &pools, (call_ceiling.as_ref(), &added));
-        let outages = outages::find(run, tally, &signals, &strain);
-        let (faulted_calls, throughput) = (faulted_calls::find(&signals), throughput::find(run, &steady));
-        let busy_sessions = busy_sessions::find(&signals, &plateaus, &strain);
-        let (stalls, preparation) = (stalls::find(run), Preparation::of(run));
-        let (slow_seconds, span_growths) = (SlowSeconds::of(run, &preparation), spans::growths(run, &responses, &changes));
-        let (failing, unanswered) = (failures::find(run, tally), unanswered::find(tally));
-        let (commits, profiles) = (commits::under_load(run, &signals, &strain), profiles::find(&signals, &strain));
-        let (cpu_growth, repeated_calls) = (cpu_growth::find(&profiles), spans::repeated(run));
-        let growing = growing::find(run, &signals, &waiting, &steady);
-        let (repeated_statements, slow_part) = (repeated_statements::find(run, tally), slow_part::find(run, tally));
-        Self {
-            run,
-            tally,
-            validity,
-            generator,
-            signals,
-            path,
-            responses,
-            plateaus,
-            full_way,
-            waiting,
-            slow_connects,
-            called,
-            call_ceiling,
-            sessions_at_ceiling,
-            strain,
-            changes,
-            exhausted,
-            session_wait,
-            busy_sessions,
-            pools,
-            runtime_queue,
-            thread_wait,
-            faulted_calls,
-            throughput,
-            stalls,
-            preparation,
-            slow_seconds,
-            failing,
-            unanswered,
-            commits,
-            outages,
-            span_growths,
-            profiles,
-            cpu_growth,
-            repeated_calls,
-            repeated_statements,
-            slow_part,
-            growing,
-        }
-    }
-
-    /// What was used up where the observed system can have been held up by it.
-    pub(crate) fn used_up(&self) -> impl Iterator<Item = &Exhausted<'a>> {
+    /// Resources that were used up and may have held up the observed system.
+    pub(crate) fn used_up(&self) -> impl Iterator<Item = &exhausted::Exhausted<'a>> {
         self.exhausted.iter().filter(|exhausted| exhausted.resource.is_wanted())
     }
 }

@@ -1,5 +1,7 @@
 //! What comes out at an even pace: by count, not by how long each takes.
 
+use crate::statistics::{mean, population_variance};
+
 /// Variance over mean of counts per second below which they come at an even pace; independent ones have 1.
 const EVEN_MAX: f64 = 0.10;
 /// Mean count that is needed to tell.
@@ -24,9 +26,8 @@ const ANOTHER: f64 = 2.33;
 impl Evenness {
     /// `None`: too few to tell.
     pub(crate) fn of(counts: &[f64], seconds_min: usize) -> Option<Self> {
-        let mean = counts.iter().sum::<f64>() / counts.len().max(1) as f64;
-        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len().max(2) as f64;
-        (counts.len() >= seconds_min && mean >= MEAN_MIN).then(|| Self { mean, deviation: variance.sqrt(), seconds: counts.len() })
+        let (mean, deviation) = (mean(counts), population_variance(counts).sqrt());
+        (counts.len() >= seconds_min && mean >= MEAN_MIN).then_some(Self { mean, deviation, seconds: counts.len() })
     }
 
     /// Of the sums over the fewest seconds that come at an even pace, and how many seconds these are. `None`: too few to tell, or at no even pace.

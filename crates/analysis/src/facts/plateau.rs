@@ -11,6 +11,7 @@ use super::load_blocks::{LoadBlock, LoadStretch};
 use super::load_response::{CALM_REQUESTS_MIN, GROWN, LoadResponse};
 use super::pace::Evenness;
 use crate::instant::named;
+use crate::statistics::{Z_95, quantile};
 
 /// Times longer than under low load that an unaffected request may take.
 const KEPT: f64 = 1.25;
@@ -282,7 +283,7 @@ const SAME_AS_FASTEST: f64 = 1.1;
 
 /// The upper end of the 95 % interval of the mean service time.
 fn upper_mean(stretch: &LoadStretch) -> f64 {
-    stretch.service + 1.96 * stretch.service_deviation / (stretch.count.max(1) as f64).sqrt()
+    stretch.service + Z_95 * stretch.service_deviation / (stretch.count.max(1) as f64).sqrt()
 }
 
 /// How far an estimate may be from a whole number to mean it: some waiting under low load, and time around the slot, are seen as service time.
@@ -520,9 +521,7 @@ fn pace(limited: &[Plateau], run: &Run) -> Option<Evenness> {
 
 /// The throughput that a tenth of the blocks reach.
 fn top_throughput(response: &LoadResponse) -> f64 {
-    let mut throughputs: Vec<f64> = response.blocks.iter().map(LoadBlock::throughput).collect();
-    throughputs.sort_by(f64::total_cmp);
-    throughputs.get(throughputs.len().saturating_sub(1) * 9 / 10).copied().unwrap_or(0.0)
+    quantile(&response.blocks.iter().map(LoadBlock::throughput).collect::<Vec<f64>>(), 0.9)
 }
 
 /// The service time under low load without the waiting that there is even then, and the relative standard error of leaving it out.

@@ -4,7 +4,7 @@
 //! for U / X seconds: where that is no longer than under low load, the size is the limit; where it has grown, something behind the pool has
 //! become slow.
 
-use loadstone_metrics::Role;
+use loadstone_metrics::{PoolMembers, Role};
 
 use super::growing_level::{self, GrowingLevel};
 use super::path::{Path, PathResource};
@@ -105,8 +105,7 @@ fn shortage<'a>(
     }
     let mut series = vec![shown.name()];
     series.extend(in_use.map(SignalReadings::name).filter(|name| *name != shown.name()));
-    let spoken = format!("{}{}", pool.part.part, shown.signal.metric()).to_ascii_lowercase();
-    let is_threads = ["thread", "worker", "executor"].iter().any(|word| spoken.contains(word)) && !spoken.contains("connection");
+    let is_threads = shown.signal.members == Some(PoolMembers::Threads);
     let (held, filled) = (held(signals, strain, pool, (from, to)), filled(strain, in_use, size, from));
     Some(PoolShortage { name: pool.part.name(), from, to, is_threads, size, waiting: None, in_system: None, series, held, filled })
 }

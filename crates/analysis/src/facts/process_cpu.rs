@@ -9,6 +9,7 @@ use super::path::PathResource;
 use super::plateau::{ONE_SLOT, Plateaus};
 use super::readings::{SignalReadings, longest_run};
 use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use crate::statistics::{mean, median, population_variance, quantile};
 use crate::{Confidence, ResourceKind};
 
 /// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
@@ -138,12 +139,13 @@ fn is_one_thread(cpu: &SignalReadings<'_>, delay: Option<&SignalReadings<'_>>, (
         Some(delay) => cpu.beside(delay, from, to),
         None => cpu.between(from, to).map(|(_, used)| (used, 0.0)).collect(),
     };
-    let mut wanted: Vec<f64> = readings.iter().map(|(used, waited)| used + waited).collect();
-    wanted.sort_by(f64::total_cmp);
-    let Some(median) = wanted.get(wanted.len() / 2) else { return false };
+    if readings.is_empty() {
+        return false;
+    }
+    let median = median(&readings.iter().map(|(used, waited)| used + waited).collect::<Vec<f64>>());
     let full = |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED.0 && *used <= ONE_CORE_USED.1 && used + waited >= ONE_CORE_WANTED;
     let share = readings.iter().filter(full).count() as f64 / readings.len() as f64;
-    let wants_no_more = *median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to), GROWS_FLAT);
+    let wants_no_more = median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to), GROWS_FLAT);
     share >= ONE_CORE_SHARE && wants_no_more && has_stopped_growing(GROWS, cpu, (from, to))
 }
 
@@ -157,9 +159,8 @@ fn has_stopped_growing(by: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)
 /// Whether readings stay so near a whole number of cores that it limits them.
 fn stands_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64), grows: f64) -> bool {
     let values: Vec<f64> = cpu.between(from, to).map(|(_, used)| used).collect();
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let variance = values.iter().map(|used| (used - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64;
-    let is_flat = variance.sqrt() <= WAVERS * cores && has_stopped_growing(grows, cpu, (from, to));
+    let mean = mean(&values);
+    let is_flat = population_variance(&values).sqrt() <= WAVERS * cores && has_stopped_growing(grows, cpu, (from, to));
     (mean - cores).abs() <= WHOLE * cores && is_flat
 }
 
@@ -231,9 +232,7 @@ fn whole_cores(
     delay: Option<&SignalReadings<'_>>,
     cores: f64,
 ) -> Option<FoundLimit> {
-    let mut values: Vec<f64> = cpu.points().iter().map(|(_, used)| *used).collect();
-    values.sort_by(f64::total_cmp);
-    let limit = values.get(values.len() * 9 / 10)?.round();
+    let limit = quantile(&cpu.points().iter().map(|(_, used)| *used).collect::<Vec<f64>>(), 0.9).round();
     if limit < 1.0 || limit >= cores {
         return None;
     }

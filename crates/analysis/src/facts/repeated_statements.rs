@@ -6,6 +6,7 @@ use loadstone_metrics::{LeafSlice, Role, SeriesKey, SeriesKind, SignalPoint, Sna
 use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::RunTally;
+use crate::statistics::LeastSquaresLine;
 
 /// Iterations or requests that are needed to count them.
 const COUNTED_MIN: u64 = 20;
@@ -133,62 +134,29 @@ fn with_iterations(run: &Run, executed: &[(f64, f64)]) -> Option<f64> {
             return None;
         }
         let each = (last.1 - first.1) / (last.0 - first.0);
-        EXPLAINED.contains(&(FittedLine::through(&points)?.slope / each)).then_some(each)
+        EXPLAINED.contains(&(LeastSquaresLine::through(&points)?.slope / each)).then_some(each)
     };
     as_they_come(|leaf| leaf.started).or_else(|| as_they_come(|leaf| leaf.ended))
 }
 
 /// The request whose rate explains that of the executions, much better than the rate of all iterations does.
-fn with_a_request(run: &Run, keys: &[&SeriesKey], executed: &[(f64, f64)]) -> Option<(String, FittedLine)> {
+fn with_a_request(run: &Run, keys: &[&SeriesKey], executed: &[(f64, f64)]) -> Option<(String, LeastSquaresLine)> {
     let rates = |count_of: &dyn Fn(&Snapshot) -> u64| {
         let points = counted_beside(run, executed, count_of);
         let length = points.len().div_ceil(STRETCHES).max(1);
         let ends: Vec<(f64, f64)> = points.iter().copied().step_by(length).collect();
         ends.windows(2).map(|pair| (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1)).collect::<Vec<_>>()
     };
-    let of_iterations = FittedLine::through(&rates(&|slice| slice.leaves.iter().map(|leaf| leaf.ended).sum()))?;
+    let of_iterations = LeastSquaresLine::through(&rates(&|slice| slice.leaves.iter().map(|leaf| leaf.ended).sum()))?;
     let line_of = |key: &SeriesKey| {
         let rates = rates(&|slice| slice.series.iter().find(|series| series.key == *key).map_or(0, |series| series.count));
         let count: f64 = rates.iter().map(|rate| rate.0).sum();
-        let line = FittedLine::through(&rates).filter(|line| rates.len() >= STRETCHES_MIN && line.slope > 0.0)?;
-        (count >= COUNTED_MIN as f64 && line.varied >= VARIED_MIN && line.unexplained <= 1.0 - EXPLAINED_MIN).then_some(line)
+        let line = LeastSquaresLine::through(&rates).filter(|line| rates.len() >= STRETCHES_MIN && line.slope > 0.0)?;
+        (count >= COUNTED_MIN as f64 && line.x_variation >= VARIED_MIN && line.unexplained() <= 1.0 - EXPLAINED_MIN).then_some(line)
     };
     let (key, line) =
-        keys.iter().filter_map(|key| Some((key, line_of(key)?))).min_by(|a, b| a.1.unexplained.total_cmp(&b.1.unexplained))?;
+        keys.iter().filter_map(|key| Some((key, line_of(key)?))).min_by(|a, b| a.1.unexplained().total_cmp(&b.1.unexplained()))?;
     // Alone in its iterations, it is as good as they are, and its name says more.
     let is_alone = of_iterations.unexplained_in_proportion <= 1.0 - EXPLAINED_MIN && keys.len() == 1;
-    (is_alone || line.unexplained <= CLEARLY_LESS * of_iterations.unexplained_in_proportion).then(|| (key.name.to_string(), line))
-}
-
-/// The straight line through points (least squares).
-struct FittedLine {
-    slope: f64,
-    /// Sum of y over that of x.
-    ratio: f64,
-    /// Part of the variance of y that it leaves; and that a line through zero leaves, which is the only one by which y comes with x.
-    unexplained: f64,
-    unexplained_in_proportion: f64,
-    /// Coefficient of variation of x.
-    varied: f64,
-}
-
-impl FittedLine {
-    fn through(points: &[(f64, f64)]) -> Option<Self> {
-        let count = points.len() as f64;
-        let (x, y) = (points.iter().map(|point| point.0).sum::<f64>() / count, points.iter().map(|point| point.1).sum::<f64>() / count);
-        let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
-        let (xx, xy, yy) = (sum(&|dx, _| dx * dx), sum(&|dx, dy| dx * dy), sum(&|_, dy| dy * dy));
-        if xx <= 0.0 || yy <= 0.0 {
-            return None;
-        }
-        let each = points.iter().map(|point| point.0 * point.1).sum::<f64>() / points.iter().map(|point| point.0 * point.0).sum::<f64>();
-        let left = points.iter().map(|point| (point.1 - each * point.0).powi(2)).sum::<f64>();
-        Some(Self {
-            slope: xy / xx,
-            ratio: y / x,
-            unexplained: (1.0 - xy * xy / (xx * yy)).max(0.0),
-            unexplained_in_proportion: left / yy,
-            varied: (xx / count).sqrt() / x.max(1e-9),
-        })
-    }
+    (is_alone || line.unexplained() <= CLEARLY_LESS * of_iterations.unexplained_in_proportion).then(|| (key.name.to_string(), line))
 }

@@ -4,7 +4,7 @@ use loadstone_metrics::{Role, Signal};
 use loadstone_run_directory::SignalSeries;
 
 use super::readings::SignalReadings;
-use crate::robust::{median, spread};
+use crate::statistics::{interquartile_range, median};
 
 /// Seconds that are looked at on either side, and left out around the instant.
 const AROUND_S: f64 = 30.0;
@@ -90,7 +90,7 @@ fn of_signal(series: &SignalSeries, at: f64, from: f64, to: f64) -> Option<Signa
     // What kept moving before did not move there: the shift between the halves of the time before counts as wavering.
     let (early, late) = before.split_at(before.len() / 2);
     let drift = (median(late) - median(early)).abs();
-    let wavering = spread(&before).max(drift).max(WAVERS * low.abs().max(high.abs()));
+    let wavering = interquartile_range(&before).max(drift).max(WAVERS * low.abs().max(high.abs()));
     let score = if wavering > 0.0 { (high - low).abs() / wavering } else { 0.0 };
     Some(SignalMove { signal: &series.signal, before: low, after: high, score, readings: (before.len() as u64, after.len() as u64) })
 }

@@ -10,6 +10,7 @@ use loadstone_run_directory::Run;
 
 use super::humps::{between, hump};
 use crate::RunTally;
+use crate::statistics::median;
 
 /// Samples of a request that tell its share, and the part of all requests that such names must make up.
 const SAMPLES_MIN: u64 = 40;
@@ -63,7 +64,7 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
         return None;
     }
     let longer: Vec<f64> = each.iter().map(|one| one.slow_s - one.others_s).collect();
-    let part = SlowPart { slow, all, longer_s: crate::robust::median(&longer), each };
+    let part = SlowPart { slow, all, longer_s: median(&longer), each };
     let share = part.share();
     let is_same = |one: &SlowPartOf| {
         let longer = one.slow_s - one.others_s;

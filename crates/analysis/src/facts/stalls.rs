@@ -9,7 +9,7 @@ use super::load_stretches;
 use super::preparation::Preparation;
 use super::readings::SignalReadings;
 use super::signal_moves::is_worth_telling;
-use crate::robust::{median, spread, usual_and_slow};
+use crate::statistics::{interquartile_range, mean, median, slow_threshold};
 
 /// How many times the usual longest time of a second the longest must be, and by how much longer.
 const LONGER: f64 = 4.0;
@@ -108,7 +108,7 @@ fn seconds<'a>(run: &'a Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<
 /// The usual longest time, the time from which a second is slow, and the places of those that are.
 fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     let all: Vec<f64> = seconds.iter().map(|second| second.longest_s).collect();
-    let (usual, limit) = usual_and_slow(&all, LONGER, LONGER_BY_S);
+    let (usual, limit) = slow_threshold(&all, LONGER, LONGER_BY_S);
     (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
 }
 
@@ -247,7 +247,6 @@ fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
         loaded.map(|(_, load)| *load).collect()
     };
     let (during, others) = (values(true), values(false));
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let more = (mean(&during) - mean(&others)) * during.len() as f64;
     // Arrivals at random come in more of these seconds and in fewer of those by themselves: counts of a Poisson process have the variance of their mean.
     let is_random = run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open());
@@ -300,7 +299,7 @@ fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
         }
         let (high, low) = (median(&during), median(&others));
         let larger = high.abs().max(low.abs());
-        let score = (high - low).abs() / spread(&others).max(0.02 * larger).max(1e-12);
+        let score = (high - low).abs() / interquartile_range(&others).max(0.02 * larger).max(1e-12);
         if score >= SIGNAL_SCORE && (high - low).abs() >= SIGNAL_MOVED * larger && is_worth_telling(&series.signal, low, high) {
             let shown = |value: f64| loadstone_units::in_unit(value, series.signal.unit_shown());
             found.push((score, (series.signal.name.clone(), shown(high), shown(low))));

@@ -10,6 +10,7 @@ use loadstone_run_directory::Run;
 use super::plateau::Plateaus;
 use super::readings::SignalReadings;
 use super::waiting::WaitingStretch;
+use crate::statistics::best_tenth;
 
 /// Times longer than in the best tenth of the load, and by how much, from which a second counts as held up.
 const GROWN: f64 = 1.5;
@@ -71,9 +72,8 @@ impl Strain {
             })
             .collect();
         seconds.iter_mut().zip(rates).for_each(|(second, rate)| second.time_s = second.in_system / rate);
-        let mut times: Vec<f64> = seconds.iter().filter(|second| second.ended > 0.0).map(|second| second.time_s).collect();
-        times.sort_by(f64::total_cmp);
-        let base_s = times.get(times.len() / 10).copied().unwrap_or(0.0);
+        let times: Vec<f64> = seconds.iter().filter(|second| second.ended > 0.0).map(|second| second.time_s).collect();
+        let base_s = best_tenth(&times).unwrap_or(0.0);
         let waited = waiting.iter().map(|stretch| (stretch.from, stretch.to));
         let flat = plateaus.limited.iter().map(|plateau| (plateau.high.from, plateau.high.to));
         Self { seconds, known: waited.chain(flat).collect(), base_s }

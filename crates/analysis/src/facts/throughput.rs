@@ -8,7 +8,7 @@ use loadstone_plan::LoadProfile;
 use loadstone_run_directory::Run;
 
 use super::load_stretches::SteadyStretch;
-use crate::shift;
+use crate::statistics::shift;
 
 /// A change is one of a quarter, of so many requests on either side.
 const RATIO_MIN: f64 = 1.25;

@@ -3,7 +3,7 @@
 use loadstone_metrics::SeriesKind;
 
 use crate::RunTally;
-use crate::interval::mean_of_batches;
+use crate::statistics::{best_tenth, mean_of_batches};
 
 /// Seconds over which rates are taken, so that a few messages per second give a steady one.
 const SMOOTHED: usize = 10;
@@ -161,9 +161,8 @@ fn stretches(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> 
     };
     let times: Vec<f64> = (0..seconds.len()).map(|index| seconds[index].open / rate(index).max(0.1)).collect();
     let during_load = seconds.iter().zip(&times).filter(|(second, _)| second.to <= load_end + 1.0 && second.finished > 0.0);
-    let mut sorted: Vec<f64> = during_load.map(|(_, time)| *time).collect();
-    sorted.sort_by(f64::total_cmp);
-    let Some(base) = sorted.get(sorted.len() / 10).copied() else { return Vec::new() };
+    let during_load: Vec<f64> = during_load.map(|(_, time)| *time).collect();
+    let Some(base) = best_tenth(&during_load) else { return Vec::new() };
     let grown_by = if flow.is_some() { GROWN_BY_S } else { REQUESTS_GROWN_BY_S };
     let waits = |index: &usize| seconds[*index].open >= BACKLOG_MIN && times[*index] >= GROWN * base + grown_by;
     let long = runs((0..seconds.len()).filter(waits)).into_iter().filter(|(first, last)| last + 1 - first >= STRETCH_MIN_S);

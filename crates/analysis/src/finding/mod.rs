@@ -10,10 +10,30 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Confidence, Evidence};
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    Low,
+    Medium,
+    High,
+}
+
+/// Series and interval that a finding rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Evidence {
+    pub text: String,
+    /// Names of timeline series or signals to highlight.
+    pub series: Vec<String>,
+    /// Seconds since the run began.
+    pub from_seconds: f64,
+    pub to_seconds: f64,
+}
 
 /// The stable identifier of a rule, such as `connection-pool`. It names the rule's page in docs/findings.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct RuleId(Cow<'static, str>);
 
@@ -53,6 +73,7 @@ impl PartialEq<&str> for RuleId {
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Subject {
     /// The system or the run as a whole.
@@ -137,6 +158,7 @@ impl Subject {
 
 /// The unit of a [`Quantity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum QuantityUnit {
     Seconds,
@@ -153,6 +175,7 @@ pub enum QuantityUnit {
 
 /// A number that a finding rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Quantity {
     /// What it counts or measures, in snake case: `throughput`, `places`, `waiting`.
     pub name: Cow<'static, str>,
@@ -193,6 +216,7 @@ impl Quantity {
 
 /// Another cause that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Alternative {
     /// A noun phrase without its full stop.
     pub cause: String,
@@ -232,6 +256,7 @@ impl fmt::Display for Remark {
 
 /// Why the system behaves as it does, as far as the evidence shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Finding {
     pub rule: RuleId,
     pub subject: Subject,
@@ -275,6 +300,7 @@ pub(crate) fn is_same_matter(a: (&RuleId, &Subject), b: (&RuleId, &Subject)) -> 
 
 /// What is missing to name a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum MissingKnowledge {
     /// Too few requests or journeys ended.
@@ -295,6 +321,7 @@ pub enum MissingKnowledge {
 
 /// What the findings as a whole mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RemarkKind {
     /// Nothing to add.
@@ -313,6 +340,7 @@ pub enum RemarkKind {
 
 /// What the findings as a whole mean, as data and as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Remark {
     #[serde(flatten)]
     pub kind: RemarkKind,
@@ -362,6 +390,7 @@ impl Remark {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Findings {
     /// Most important first.
     pub findings: Vec<Finding>,
@@ -369,6 +398,7 @@ pub struct Findings {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ProofState {
     /// The setting that the finding names was changed, and what the finding explains moved with it.
@@ -380,6 +410,7 @@ pub enum ProofState {
 
 /// What an experiment showed about a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FindingProof {
     pub rule: RuleId,
     pub subject: Subject,

@@ -118,7 +118,8 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let is_long = change.shape != Shape::Drift || change.to - change.from >= WANDERS_S;
     let is_sure = change.factor() >= SURE && change.p_value <= SURE_P && dwarfs && is_long;
     let confidence = if is_sure { Confidence::High } else { Confidence::Medium };
-    let mut found = RankedFinding::new(standing, "change", subject(change, &names), confidence, claim).rests_on(numbers(change), columns(change), span(change));
+    let mut found =
+        RankedFinding::new(standing, "change", subject(change, &names), confidence, claim).rests_on(numbers(change), columns(change), span(change));
     // A scenario changes as its request does, and often has its name.
     let added = |of: &Change| of.after.mean - of.before.mean;
     let is_echo = |other: &Change| {

@@ -50,7 +50,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (true, None) => Standing::Cause,
         (true, Some(waiting)) => Standing::during(waiting),
     };
-    let mut found = RankedFinding::new(standing, "database-waits", Subject::observed(&wait.readings.signal.observer), Confidence::Medium, claim).rests_on(
+    let mut found =
+        RankedFinding::new(standing, "database-waits", Subject::observed(&wait.readings.signal.observer), Confidence::Medium, claim).rests_on(
         format!("{sessions:.1} sessions {doing} while {waited} waited"),
         vec![wait.readings.name()],
         stretch,

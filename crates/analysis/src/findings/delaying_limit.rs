@@ -65,7 +65,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let claim = format!("{names} {stop} at {}{pace}, however much is asked: {what} is in the way", loadstone_units::rate(rate));
     let quota = quota(facts);
     let confidence = if quota.ruled_out && passage != Passage::EvenUnseen { Confidence::Medium } else { Confidence::Low };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(plateaus.limited.iter().map(|plateau| plateau.name.as_str())), confidence, claim);
+    let found =
+        RankedFinding::new(Standing::Cause, "rate-limit", limited, confidence, claim);
     let found = plateaus.limited.iter().fold(found, with_evidence);
     let limiter = format!(
         "Look for a limiter in the way (a gateway, the service itself, a client of its own) that lets {} through",

@@ -132,7 +132,9 @@ fn finding(
     let whole = if whole.0 < whole.1 { format!("{:.0} to {:.0}", whole.0, whole.1) } else { format!("{:.0}", whole.0) };
     let pace = even.map_or_else(String::new, |pace| format!(" let through at an even {}, or", loadstone_units::rate(pace.mean)));
     let claim = format!("{names} {is_are}{pace} served about {whole} at a time{what}");
-    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", subject(plateaus), confidence, claim).with(Quantity::count("places", slots).within((slots - half).max(0.0), slots + half)).with(Quantity::rate("throughput", rate));
+    let mut found = RankedFinding::new(Standing::Cause, "effective-concurrency", subject(plateaus), confidence, claim)
+        .with(Quantity::count("places", slots).within((slots - half).max(0.0), slots + half))
+        .with(Quantity::rate("throughput", rate));
     found.finding.evidence = limited.iter().map(|plateau| evidence(plateau, &slots_text)).collect();
     if let Some((busiest, part)) = plateaus.busiest().filter(|(_, part)| limited.len() > 1 && *part >= MOST_OF_THEM) {
         let text = format!(

@@ -55,7 +55,8 @@ fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
         loadstone_units::share(share),
         loadstone_units::share(least(&busy, stretch))
     );
-    let mut found = RankedFinding::new(Standing::Cause, "event-loop", Subject::observed(name), Confidence::High, claim).with(Quantity::share("busy", share)).rests_on(text, vec![busy.name()], stretch);
+    let mut found = RankedFinding::new(Standing::Cause, "event-loop", Subject::observed(name), Confidence::High, claim)
+        .with(Quantity::share("busy", share)).rests_on(text, vec![busy.name()], stretch);
     if let Some(top) = &top {
         let text = format!("samples of the stack: {} of a core in {}", loadstone_units::share_to(top.cores, top.digits), top.place());
         found = found.rests_on(text, vec![top.series.clone()], stretch);

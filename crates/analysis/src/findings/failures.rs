@@ -96,7 +96,8 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
     let (standing, share) = (standing(facts, failing), failing.share());
     let span = span(facts, failing);
     let (low, high) = failing.interval;
-    let mut found = RankedFinding::new(standing, "failures", subject(failing, &names), Confidence::High, claim).with(Quantity::share("failed", share).within(low, high)).rests_on(
+    let mut found = RankedFinding::new(standing, "failures", subject(failing, &names), Confidence::High, claim)
+        .with(Quantity::share("failed", share).within(low, high)).rests_on(
         format!(
             "{} of {} \"{}\" failed{}: {} (95 % interval {}–{})",
             loadstone_units::count(failing.while_failing.0),

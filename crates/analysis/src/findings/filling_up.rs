@@ -107,7 +107,8 @@ fn too_short(facts: &Facts<'_>, backlog: &GrowingBacklog<'_>) -> RankedFinding {
         backlog.observer,
         loadstone_units::number(backlog.growth.0)
     );
-    let mut found = grew(RankedFinding::new(Standing::Fault, "growing-backlog", Subject::part(backlog.observer, &backlog.what), Confidence::High, claim), backlog);
+    let subject = Subject::part(backlog.observer, &backlog.what);
+    let mut found = grew(RankedFinding::new(Standing::Fault, "growing-backlog", subject, Confidence::High, claim), backlog);
     if let Some((wait, done)) = backlog.wait().zip(backlog.done) {
         let limit = facts.run.plan.options.request_timeout_ns as f64 / 1e9;
         let slower = backlog.growth.0 / done;

@@ -9,6 +9,7 @@ use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
+use crate::statistics::LeastSquaresLine;
 
 /// Connections that must have been added for a slope to mean something.
 const CONNECTIONS_MIN: f64 = 100.0;
@@ -113,13 +114,6 @@ fn busy_share(facts: &Facts<'_>, level: &[&(f64, f64, f64)]) -> f64 {
 
 /// Slope of memory over connections by least squares, and the part of the variance that it explains.
 fn line(points: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
-    let count = points.len() as f64;
-    if count < 5.0 {
-        return None;
-    }
-    let (mean_x, mean_y) =
-        (points.iter().map(|point| point.1).sum::<f64>() / count, points.iter().map(|point| point.2).sum::<f64>() / count);
-    let sum = |of: fn(f64, f64) -> f64| points.iter().map(|point| of(point.1 - mean_x, point.2 - mean_y)).sum::<f64>();
-    let (xx, xy, yy) = (sum(|x, _| x * x), sum(|x, y| x * y), sum(|_, y| y * y));
-    (xx > 0.0 && yy > 0.0).then(|| (xy / xx, xy * xy / (xx * yy)))
+    let points: Vec<(f64, f64)> = points.iter().map(|(_, connections, memory)| (*connections, *memory)).collect();
+    LeastSquaresLine::through(&points).filter(|_| points.len() >= 5).map(|line| (line.slope, line.explained))
 }

@@ -38,7 +38,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         ),
     };
     let claim = format!("\"{observer}\" could not be read from {}{until}: {what}, and {felt}", loadstone_units::seconds(*from));
-    let found = RankedFinding::new(Standing::Cause, "outage", Subject::observed(observer), Confidence::High, claim).with(Quantity::count("failed", *failed as f64)).with(Quantity::seconds("from", *from));
+    let found = RankedFinding::new(Standing::Cause, "outage", Subject::observed(observer), Confidence::High, claim)
+        .with(Quantity::count("failed", *failed as f64))
+        .with(Quantity::seconds("from", *from));
     let columns = vec!["rate/failed".to_owned(), "rate/requests".to_owned()];
     let found = found.rests_on((*message).to_owned(), columns, (*from, *to)).rests_on(
         format!(

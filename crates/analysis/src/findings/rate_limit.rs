@@ -14,7 +14,7 @@ use crate::facts::failures::{RESOURCE_EXHAUSTED, is_exhausted};
 use crate::facts::pace::Evenness;
 use crate::facts::readings::most_frequent;
 use crate::instant::named;
-use crate::interval::mean_of_batches;
+use crate::statistics::mean_of_batches;
 use crate::{Confidence, SeriesTally};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
@@ -115,7 +115,8 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim).with(Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half))
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim)
+        .with(Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half))
         .rests_on(
             format!(
                 "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",

@@ -39,7 +39,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     );
     let confidence = if is_resent { Confidence::High } else { Confidence::Medium };
     let whole = connects.whole;
-    let found = RankedFinding::new(Standing::Cause, "slow-connect", Subject::Whole, confidence, claim).with(Quantity::seconds("connecting_before", before)).with(Quantity::seconds("connecting", after)).rests_on(
+    let found = RankedFinding::new(Standing::Cause, "slow-connect", Subject::Whole, confidence, claim)
+        .with(Quantity::seconds("connecting_before", before))
+        .with(Quantity::seconds("connecting", after)).rests_on(
         format!(
             "a request took {} on average instead of {}; connecting is {} of what was added",
             loadstone_units::seconds(whole.1),

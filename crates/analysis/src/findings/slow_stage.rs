@@ -7,7 +7,7 @@ use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
-use crate::interval::mean_of_batches;
+use crate::statistics::mean_of_batches;
 use crate::{Confidence, FlowTally};
 
 /// Part of what comes in by which a queue must grow to be called one that lags.

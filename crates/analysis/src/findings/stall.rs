@@ -56,7 +56,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let rule = if stalls.period.is_some() { "periodic-stall" } else { "stall" };
     let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
-    let found = RankedFinding::new(Standing::Fault, rule, Subject::requests(if spared.is_empty() { Vec::new() } else { held_up.clone() }), confidence, claim).rests_on(
+    let found =
+        RankedFinding::new(Standing::Fault, rule, subject, confidence, claim).rests_on(
         format!(
             "{} pauses, at {}{}: the slowest request of such a second took {longest}, of any other {usual}; {} of the {} requests that \
              ended in those seconds were slower than usual",

@@ -63,7 +63,9 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
         loadstone_units::number(in_system)
     );
     let series = place.each.iter().map(SignalReadings::name).take(4).collect();
-    let mut found = RankedFinding::new(standing, "thread-waits", Subject::part(wait.observer, &place.at), confidence, claim).with(Quantity::count("threads_waiting", waiting)).with(Quantity::count("threads", total)).rests_on(text, series, stretch);
+    let mut found = RankedFinding::new(standing, "thread-waits", Subject::part(wait.observer, &place.at), confidence, claim)
+        .with(Quantity::count("threads_waiting", waiting))
+        .with(Quantity::count("threads", total)).rests_on(text, series, stretch);
     for (other, count) in others(wait) {
         let at = other.label("at").unwrap_or_default();
         let below = other.label("under").map_or(String::new(), |under| format!(" below `{under}`"));

@@ -52,7 +52,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         clock(from)
     );
     let end = facts.tally.duration_seconds();
-    let found = RankedFinding::new(Standing::Cause, "unanswered", Subject::requests(names.iter().copied()), Confidence::Medium, claim).with(Quantity::count("unanswered", count as f64)).rests_on(
+    let found = RankedFinding::new(Standing::Cause, "unanswered", Subject::requests(names.iter().copied()), Confidence::Medium, claim)
+        .with(Quantity::count("unanswered", count as f64)).rests_on(
         format!(
             "they had been open for up to {} when the run ended; {}",
             loadstone_units::seconds(open),

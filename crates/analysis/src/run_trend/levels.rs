@@ -1,43 +1,45 @@
-//! Cuts a series into stretches of one level.
+//! Cuts a series into segments of one level.
 //!
-//! E-divisive (Matteson and James, "A nonparametric approach for multiple change point analysis of multivariate data", 2014): the cut is where the energy
-//! distance between both sides is largest, and each side is cut again. A cut is kept in two turns, as Hunter does (Fleming, Kołaczkowski et al., "Hunter:
-//! Using Change Point Detection to Hunt for Performance Regressions", 2023), which also takes Student's t in the place of permutations: first all that
-//! are *weak*, so that a step that is masked by a later one is seen at all; then the least significant of them go, one after the other, until all that
-//! are left are *strong*.
+//! E-divisive (Matteson and James, "A nonparametric approach for multiple change point analysis of multivariate data", 2014): the cut is at
+//! the largest energy distance between both sides, and each side is cut again. Cuts are selected in two passes, as in Hunter (Fleming,
+//! Kołaczkowski et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions", 2023), which also uses Student's t
+//! instead of permutations. The first pass collects all *weak* cuts, so that a step masked by a later one is found at all. The second pass
+//! removes the least significant cut repeatedly until all remaining cuts are *strong*.
 //!
-//! Two things differ. Runs of one machine resemble their neighbours, which makes means vary more than t believes: errors grow by the factor that
-//! [`crate::shift`] measures. And the place was chosen as the best of many: the probability is multiplied by their number (Bonferroni).
+//! There are two differences. Consecutive runs on one machine are correlated, so means vary more than t assumes: errors are widened by the
+//! factor that [`crate::statistics::shift`] measures. Also, the position is the best of many: the probability is multiplied by their number
+//! (Bonferroni).
 
-use crate::interval::{student_t, t_two_sided};
-use crate::shift::dependence_of;
+use crate::statistics::shift::dependence_of;
+use crate::statistics::{mean, median, median_deviation, student_t, t_two_sided, variance, welch_freedom};
 
-/// Values on either side of a cut.
+/// Minimum number of values on either side of a cut.
 pub(super) const SIDE_MIN: usize = 3;
-/// Chance below which a cut is weak: it stays until the others are known.
-const WEAK: f64 = 0.002;
-/// Standard errors by which dependence may be higher than it looks.
-const UNSURE: f64 = 1.5;
-/// Values beyond so many deviations weigh no more.
-const CLIPPED: f64 = 3.5;
+/// Maximum p-value of a weak cut, which is kept until the others are known.
+const WEAK_P_MAX: f64 = 0.002;
+/// Number of standard errors by which the dependence may be underestimated.
+const DEPENDENCE_MARGIN: f64 = 1.5;
+/// Values are clipped at this many deviations from the median.
+const CLIP_DEVIATIONS: f64 = 3.5;
 
 /// A cut before the value `at`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LevelCut {
     pub(super) at: usize,
-    /// The stretches on both sides.
+    /// The segments on both sides: from `from` to `at`, and from `at` to `to`.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// `after` less `before`, with half of its 95 % interval.
+    /// `after` minus `before`, with half of its 95 % interval.
     pub(super) change: f64,
     pub(super) half: f64,
-    /// Values by which `at` may be off: moving a cut by one costs (change / deviation)² in likelihood, and all within four are as likely (Hinkley 1970).
+    /// Number of values by which `at` may be off. Moving a cut by one value costs (change / deviation)² in likelihood, and all positions
+    /// within four are equally likely (Hinkley 1970).
     pub(super) at_error: usize,
-    /// Chance that a series of one level has a cut as clear anywhere.
+    /// Probability that a series of one level has a cut this clear anywhere.
     pub(super) p: f64,
 }
 
-/// The strong cuts, in order. `strong`: the chance of any in a series of one level.
+/// The strong cuts, in order. `strong`: the probability of any such cut in a series of one level.
 pub(super) fn cuts(values: &[f64], strong: f64) -> Vec<LevelCut> {
     if values.len() < 2 * SIDE_MIN {
         return Vec::new();
@@ -54,49 +56,49 @@ pub(super) fn cuts(values: &[f64], strong: f64) -> Vec<LevelCut> {
     }
 }
 
-/// What is left of each value once the level of its stretch is taken out.
-pub(super) fn rest(values: &[f64], cuts: &[LevelCut]) -> Vec<f64> {
+/// The residual of each value after subtracting the level of its segment.
+pub(super) fn residuals_of(values: &[f64], cuts: &[LevelCut]) -> Vec<f64> {
     residuals(values, &cuts.iter().map(|cut| cut.at).collect::<Vec<_>>())
 }
 
 fn residuals(values: &[f64], places: &[usize]) -> Vec<f64> {
     let mut rest = Vec::with_capacity(values.len());
-    for (from, to) in stretches(values.len(), places) {
+    for (from, to) in segments(values.len(), places) {
         let level = mean(&values[from..to]);
         rest.extend(values[from..to].iter().map(|value| value - level));
     }
     rest
 }
 
-fn stretches(count: usize, places: &[usize]) -> Vec<(usize, usize)> {
+fn segments(count: usize, places: &[usize]) -> Vec<(usize, usize)> {
     let ends = places.iter().copied().chain([count]);
     let starts = [0].into_iter().chain(places.iter().copied());
     starts.zip(ends).collect()
 }
 
-/// Each cut held against the stretches beside it.
+/// Tests each cut with the segments on either side.
 fn judged(values: &[f64], places: &[usize]) -> Vec<LevelCut> {
     let dependence = dependence_at_most(&residuals(values, places));
-    let stretches = stretches(values.len(), places);
-    let pairs = stretches.windows(2).map(|pair| (pair[0].0, pair[0].1, pair[1].1));
+    let segments = segments(values.len(), places);
+    let pairs = segments.windows(2).map(|pair| (pair[0].0, pair[0].1, pair[1].1));
     pairs.map(|(from, at, to)| test(values, (from, at, to), dependence, values.len())).collect()
 }
 
-/// How much dependence widens variances, with its own uncertainty on top: taken for too little, it would make steps of what wanders. The standard error of a
-/// correlation is √((1 − φ²)/n) (Bartlett 1946), and the factor is (1 + φ)/(1 − φ).
+/// The factor by which dependence widens variances, including its own uncertainty: an underestimate would report steps in a random walk.
+/// The standard error of a correlation is √((1 − φ²)/n) (Bartlett 1946), and the factor is (1 + φ)/(1 − φ).
 fn dependence_at_most(rest: &[f64]) -> f64 {
     let found = dependence_of(rest);
-    if found > 1.0 { found * (1.0 + UNSURE * (found + 1.0) / (rest.len() as f64 * found).sqrt()) } else { found }
+    if found > 1.0 { found * (1.0 + DEPENDENCE_MARGIN * (found + 1.0) / (rest.len() as f64 * found).sqrt()) } else { found }
 }
 
-/// Welch's t test (1947) of two stretches.
+/// Welch's t test (1947) of two segments.
 fn test(values: &[f64], (from, at, to): (usize, usize, usize), dependence: f64, count: usize) -> LevelCut {
     let (before, after) = (clipped(&values[from..at]), clipped(&values[at..to]));
     let change = mean(&after) - mean(&before);
-    // Values that depend on each other count for fewer.
+    // Dependent values count as fewer.
     let (a, b) = (squared_error(&before, &after) * dependence, squared_error(&after, &before) * dependence);
     let worth = |part: &[f64]| (part.len() as f64 / dependence - 1.0).max(1.0);
-    let freedom = if a + b > 0.0 { (a + b).powi(2) / (a * a / worth(&before) + b * b / worth(&after)) } else { 1.0 };
+    let freedom = if a + b > 0.0 { welch_freedom((a, worth(&before)), (b, worth(&after))) } else { 1.0 };
     let error = (a + b).sqrt();
     let p = if change == 0.0 { 1.0 } else { t_two_sided(change.abs() / error, freedom) };
     let spread = variance(&before).max(variance(&after));
@@ -105,36 +107,35 @@ fn test(values: &[f64], (from, at, to): (usize, usize, usize), dependence: f64, 
     LevelCut { at, from, to, change, half: student_t(freedom) * error, at_error, p: (p * places).min(1.0) }
 }
 
-/// Squared error of a mean. A few values may be alike by chance: they are taken to vary at least half as much as those on the other side.
-fn squared_error(of: &[f64], beside: &[f64]) -> f64 {
-    let variance = variance(of).max(variance(beside) / 4.0);
+/// Squared error of a mean. A few values may be similar by chance: their deviation is taken as at least half of that on the other side.
+fn squared_error(of: &[f64], other_side: &[f64]) -> f64 {
+    let variance = variance(of).max(variance(other_side) / 4.0);
     variance / of.len() as f64
 }
 
-/// One outlier among many runs is no level.
+/// A single outlier among many runs is no level.
 fn clipped(values: &[f64]) -> Vec<f64> {
-    let middle = crate::robust::median(values);
-    let deviation = 1.4826 * crate::robust::median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>());
+    let (middle, deviation) = (median(values), median_deviation(values));
     if deviation <= 0.0 {
         return values.to_vec();
     }
-    values.iter().map(|value| value.clamp(middle - CLIPPED * deviation, middle + CLIPPED * deviation)).collect()
+    values.iter().map(|value| value.clamp(middle - CLIP_DEVIATIONS * deviation, middle + CLIP_DEVIATIONS * deviation)).collect()
 }
 
-/// Cuts a stretch where its sides differ most, and each side again, for as long as a cut is at least weak.
+/// Cuts a segment where its sides differ most, and each side again, as long as the cut is at least weak.
 fn cut(values: &[f64], from: usize, to: usize, places: &mut Vec<usize>) {
     let Some(at) = best(&values[from..to]).map(|at| from + at) else { return };
-    // Without any correction: levels that are not yet known look like dependence, and what is weak alone may be strong beside others.
+    // Without any correction: unknown levels look like dependence, and a cut that is weak alone may be strong next to others.
     let found = test(values, (from, at, to), 1.0, 2 * SIDE_MIN);
-    if found.p <= WEAK {
+    if found.p <= WEAK_P_MAX {
         places.push(at);
         cut(values, from, at, places);
         cut(values, at, to, places);
     }
 }
 
-/// Where the energy distance of both sides is largest, times mn/(m + n). In linear time for each place: going to the next one moves one value to the other
-/// side.
+/// The position with the largest energy distance of both sides, times mn/(m + n). Each position takes linear time, since it moves one value
+/// to the other side.
 fn best(values: &[f64]) -> Option<usize> {
     let count = values.len();
     if count < 2 * SIDE_MIN {
@@ -160,15 +161,6 @@ fn best(values: &[f64]) -> Option<usize> {
         }
     }
     found.map(|(at, _)| at)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-fn variance(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)
 }
 
 #[cfg(test)]
@@ -202,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_best_cut_is_where_the_energy_is_highest() {
-        // By hand: sides {0, 0, 0} and {1, 1, 1}: every distance across is 1, none within.
+        // Computed by hand for the sides {0, 0, 0} and {1, 1, 1}: every distance across is 1, every distance within is 0.
         assert_eq!(best(&[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]), Some(3));
         assert_eq!(best(&[0.0, 0.0, 1.0, 1.0, 1.0]), None, "too few");
     }

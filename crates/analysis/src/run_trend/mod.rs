@@ -1,7 +1,7 @@
 //! A test over its runs: where its numbers changed, by how much, and with which run.
 //!
-//! Read [`RunTrend::of`] first; `levels` cuts one series into stretches of one level, `series` makes the series of the runs' summaries. Deliberately
-//! absent: which runs there are, and reading them.
+//! Read [`RunTrend::of`] first. `levels` cuts one series into segments of one level, and `series` creates the series from the runs'
+//! summaries. Deliberately absent: finding and reading the runs.
 
 mod levels;
 mod model;

@@ -1,4 +1,4 @@
-//! A trend as data. This is also the schema of `loadstone trend --json`, which docs/trend.md describes.
+//! A trend as data. It is also the schema of `loadstone trend --json`, which docs/trend.md describes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ pub struct TrendRun {
     pub id: String,
     /// RFC 3339.
     pub started: String,
-    /// Of what was tested, where it is known.
+    /// Commit of the tested system, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,19 +28,19 @@ pub enum TrendMetric {
 /// The level of a series changed from one run to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrendStep {
-    /// Place of the first run of the new level in [`RunTrend::runs`], and of the last of the old one.
+    /// Index in [`RunTrend::runs`] of the first run of the new level (`at`), and of the last run of the old one (`before_at`).
     pub at: usize,
     pub before_at: usize,
-    /// By how many runs it may be off either way.
+    /// Number of runs by which `at` may be off in either direction.
     pub at_error: u64,
-    /// Means of the runs of both levels, in seconds or shares; of times the geometric mean.
+    /// Means over the runs of both levels, in seconds or shares; for times, the geometric mean.
     pub before: f64,
     pub after: f64,
-    /// `after` divided by `before`, of failures the difference, with its 95 % interval.
+    /// `after` divided by `before` (for failures the difference), with its 95 % interval.
     pub change: f64,
     pub low: f64,
     pub high: f64,
-    /// Chance that runs of a system that never changed show one as clear, anywhere in the series.
+    /// Probability that runs of an unchanged system have a step this clear anywhere in the series.
     pub p: f64,
     pub runs_before: u64,
     pub runs_after: u64,
@@ -53,9 +53,9 @@ pub struct TrendSeries {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     pub metric: TrendMetric,
-    /// One for each run of [`RunTrend::runs`]; `None` where a run did not measure it.
+    /// One for each run of [`RunTrend::runs`]; `None` if a run did not measure it.
     pub values: Vec<Option<f64>>,
-    /// By how much single runs of one level differ: two standard deviations, relative; of failures as a share.
+    /// Variation of single runs of one level: two standard deviations, relative; for failures as a share.
     pub noise: Option<f64>,
     /// In the order of the runs.
     pub steps: Vec<TrendStep>,
@@ -71,11 +71,11 @@ pub struct RunTrend {
     pub test: String,
     /// The oldest first.
     pub runs: Vec<TrendRun>,
-    /// Those with a step come first.
+    /// Series with a step first.
     pub series: Vec<TrendSeries>,
-    /// The chance, at most, that any step is told of a test that never changed.
+    /// Maximum probability that any step is reported for an unchanged system.
     pub false_chance: f64,
-    /// In a sentence.
+    /// The result in one sentence.
     pub headline: String,
 }
 
@@ -89,7 +89,7 @@ impl TrendMetric {
         }
     }
 
-    /// A difference and not a ratio: shares may be zero.
+    /// The change is a difference, not a ratio, because shares may be zero.
     pub fn is_difference(self) -> bool {
         self == TrendMetric::Failures
     }
@@ -106,7 +106,7 @@ impl TrendSeries {
 }
 
 impl TrendStep {
-    /// More is worse, of times and failures alike.
+    /// Higher is worse, for times and failures alike.
     pub fn is_worse(&self) -> bool {
         self.after > self.before
     }

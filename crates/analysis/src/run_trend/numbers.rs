@@ -1,18 +1,18 @@
-//! What a trend is made of, of one run: few numbers of its summary.
+//! The input of a trend from one run: a few numbers of its summary.
 
 use serde::{Deserialize, Serialize};
 
 use super::model::{TrendMetric, TrendRun};
 use crate::{RequestRow, Summary, TimeStats};
 
-/// A run as a trend is made of it.
+/// A run as the input of a trend.
 #[derive(Debug, Clone)]
 pub struct TrendInput {
     pub run: TrendRun,
     pub numbers: TrendNumbers,
 }
 
-/// Small enough to be kept of thousands of runs.
+/// Small enough to keep for thousands of runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrendNumbers {
     all: TrendTimes,
@@ -23,7 +23,7 @@ pub struct TrendNumbers {
 struct NamedNumbers {
     name: String,
     count: u64,
-    /// `None`: the same name in several scenarios is no one series.
+    /// `None`: the name occurs in several scenarios, so it is not a single series.
     numbers: Option<TrendTimes>,
 }
 
@@ -53,7 +53,7 @@ impl TrendNumbers {
         Self { all: TrendTimes::of(&summary.response, failures), requests }
     }
 
-    /// p50, p95 and p99 of all together and of each request; no failures.
+    /// p50, p95 and p99 of all requests together and of each request, without failures.
     #[cfg(test)]
     pub(super) fn of_times(all: [Option<f64>; 3], requests: &[(&str, [Option<f64>; 3])]) -> Self {
         let of = |[p50, p95, p99]: [Option<f64>; 3]| TrendTimes { p50, p95, p99, failures: Some(0.0) };
@@ -68,7 +68,7 @@ impl TrendNumbers {
         named.into_iter().map(|of| of.name.as_str()).collect()
     }
 
-    /// `request`: its name; `None`: all together.
+    /// `request`: its name; `None`: all requests together.
     pub(super) fn value(&self, request: Option<&str>, metric: TrendMetric) -> Option<f64> {
         let numbers = match request {
             Some(name) => self.requests.iter().find(|of| of.name == name)?.numbers?,

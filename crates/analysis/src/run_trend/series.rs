@@ -1,14 +1,14 @@
-//! The series of a test, made of its runs' summaries, and what became of them.
+//! The series of a test, created from its runs' summaries, and their steps.
 
 use super::levels;
 use super::model::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
 use super::numbers::TrendInput;
 
-/// The chance that a test that never changed shows any step.
+/// Maximum probability that a test of an unchanged system shows any step.
 const FALSE_CHANCE: f64 = 0.05;
-/// Requests that are followed; those that the newest run made most of.
+/// Maximum number of requests in the trend: the most frequent ones of the newest run.
 const REQUESTS_MAX: usize = 20;
-/// Relative change of times, and change of the share of failures, below which nobody cares.
+/// Smallest relative change of times that matters, and smallest change of the share of failures.
 const EFFECT: f64 = 0.03;
 const FAILURES_EFFECT: f64 = 0.001;
 const METRICS: [TrendMetric; 4] = [TrendMetric::P50, TrendMetric::P95, TrendMetric::P99, TrendMetric::Failures];
@@ -16,10 +16,10 @@ const METRICS: [TrendMetric; 4] = [TrendMetric::P50, TrendMetric::P95, TrendMetr
 impl RunTrend {
     pub const SCHEMA: u32 = 1;
 
-    /// Of the complete runs of a test under the same load, the oldest first.
+    /// The trend of the complete runs of a test under the same load, the oldest first.
     pub fn of(test: &str, inputs: &[TrendInput]) -> Self {
         let requests = requests(inputs);
-        // With a single request, all together are the same.
+        // With a single request, the series of all requests would be the same.
         let all = (requests.len() != 1).then_some(None);
         let subjects: Vec<Option<String>> = all.into_iter().chain(requests.into_iter().map(Some)).collect();
         let count = (subjects.len() * METRICS.len()) as f64;
@@ -35,7 +35,7 @@ impl RunTrend {
         trend
     }
 
-    /// Every step with its series; the newest first, and of one run the clearest.
+    /// Every step with its series: the newest first, and for the same run the clearest first.
     pub fn steps(&self) -> Vec<(&TrendSeries, &TrendStep)> {
         let mut steps: Vec<(&TrendSeries, &TrendStep)> =
             self.series.iter().flat_map(|series| series.steps.iter().map(move |step| (series, step))).collect();
@@ -46,7 +46,7 @@ impl RunTrend {
     fn sentence(&self) -> String {
         let runs = loadstone_units::counted(self.runs.len() as u64, "run");
         if self.runs.len() < 2 * levels::SIDE_MIN {
-            return format!("cannot tell: {runs} so far, and a step needs {} on either side", levels::SIDE_MIN);
+            return format!("cannot tell: {runs} so far, but a step needs at least {} on either side", levels::SIDE_MIN);
         }
         let steps = self.steps();
         let Some((series, step)) = steps.first() else {
@@ -61,17 +61,20 @@ impl RunTrend {
     }
 }
 
-/// One change of the system shows in several series, in some of them not to the very run: these are told with the run that the clearest names.
+/// One change of the system appears in several series, in some of them a few runs off. These steps are moved to the run of the clearest
+/// step.
 fn align(series: &mut [TrendSeries]) {
-    let mut sure: Vec<(usize, usize)> = Vec::new();
+    let mut known_steps: Vec<(usize, usize)> = Vec::new();
     let mut steps: Vec<&mut TrendStep> = series.iter_mut().flat_map(|series| &mut series.steps).collect();
     steps.sort_by(|a, b| a.at_error.cmp(&b.at_error).then(a.p.total_cmp(&b.p)));
     for step in steps {
-        let near =
-            sure.iter().filter(|(at, _)| at.abs_diff(step.at) as u64 <= 2 * step.at_error + 1).min_by_key(|(at, _)| at.abs_diff(step.at));
+        let near = known_steps
+            .iter()
+            .filter(|(at, _)| at.abs_diff(step.at) as u64 <= 2 * step.at_error + 1)
+            .min_by_key(|(at, _)| at.abs_diff(step.at));
         match near {
             Some((at, before_at)) => (step.at, step.before_at) = (*at, *before_at),
-            None => sure.push((step.at, step.before_at)),
+            None => known_steps.push((step.at, step.before_at)),
         }
     }
 }
@@ -79,14 +82,14 @@ fn align(series: &mut [TrendSeries]) {
 impl TrendStep {
     /// `rose by 12.1 % (9.0 % to 15.3 %), from 38.2 ms to 42.8 ms`.
     pub fn in_words(&self, metric: TrendMetric) -> String {
-        let way = if self.is_worse() { "rose" } else { "fell" };
+        let direction = if self.is_worse() { "rose" } else { "fell" };
         if metric.is_difference() {
-            return format!("{way} from {} to {}", loadstone_units::share(self.before), loadstone_units::share(self.after));
+            return format!("{direction} from {} to {}", loadstone_units::share(self.before), loadstone_units::share(self.after));
         }
         let size = |ratio: f64| if self.is_worse() { ratio - 1.0 } else { 1.0 - ratio };
         let (from, to) = if self.is_worse() { (self.low, self.high) } else { (self.high, self.low) };
         format!(
-            "{way} by {} ({} to {}), from {} to {}",
+            "{direction} by {} ({} to {}), from {} to {}",
             loadstone_units::share(size(self.change)),
             loadstone_units::share(size(from)),
             loadstone_units::share(size(to)),
@@ -96,7 +99,7 @@ impl TrendStep {
     }
 }
 
-/// Those of the newest run, the most frequent first.
+/// The requests of the newest run, the most frequent first.
 fn requests(inputs: &[TrendInput]) -> Vec<String> {
     let names = inputs.last().map_or_else(Vec::new, |newest| newest.numbers.names());
     names.into_iter().take(REQUESTS_MAX).map(str::to_owned).collect()
@@ -125,7 +128,7 @@ fn series(inputs: &[TrendInput], request: Option<String>, metric: TrendMetric, s
         runs_before: (cut.at - cut.from) as u64,
         runs_after: (cut.to - cut.at) as u64,
     };
-    let rest = levels::rest(&scaled, &cuts);
+    let rest = levels::residuals_of(&scaled, &cuts);
     let deviation = (rest.iter().map(|value| value * value).sum::<f64>() / (rest.len() as f64 - 1.0 - cuts.len() as f64).max(1.0)).sqrt();
     let last = cuts.last().map_or(0, |cut| cut.at);
     TrendSeries {

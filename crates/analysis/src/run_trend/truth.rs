@@ -1,22 +1,22 @@
-//! How often a trend is right, on simulated histories. The table in docs/trend.md comes from [`the_whole_table`].
+//! Measures how often a trend is right, on simulated histories. The table in docs/trend.md comes from [`the_whole_table`].
 
 use loadstone_metrics::{SeriesKey, SeriesKind};
 
 use super::{RunTrend, TrendInput, TrendNumbers, TrendRun};
-use crate::draws::Draws;
-use crate::robust::share_in_words;
+use crate::statistics::draws::Draws;
+use crate::statistics::share_in_words;
 use crate::{Findings, Grade, Percentile, RequestRow, RunTotals, Summary, TimeStats, Validity, Verdict};
 
-/// Runs of a system, and how they differ from each other without any change.
+/// Runs of a system, and their variation without any change.
 #[derive(Debug, Clone, Copy)]
 struct Noise {
     name: &'static str,
     runs: usize,
-    /// Standard deviation of ln p95 of one run; of p50 half as much, of p99 twice.
+    /// Standard deviation of ln p95 of one run; half of it for p50, twice for p99.
     deviation: f64,
-    /// Correlation of a run with the one before.
+    /// Correlation of a run with the previous one.
     memory: f64,
-    /// One run in so many takes half as long again; 0: none.
+    /// One run in this many takes 50 % longer; 0: none.
     outliers: u64,
 }
 
@@ -30,7 +30,7 @@ const NOISES: [Noise; 6] = [
 ];
 
 impl Noise {
-    /// From the run `from` on, everything takes so many times as long.
+    /// From the run `from` on, all times are multiplied by `slower`.
     fn history(self, seed: u64, from: usize, slower: f64) -> RunTrend {
         let mut draws = Draws::new(seed);
         let mut machine = draws.normal();
@@ -40,7 +40,7 @@ impl Noise {
                 let is_outlier = self.outliers > 0 && draws.uniform() * (self.outliers as f64) < 1.0;
                 let times = if run >= from { slower } else { 1.0 } * if is_outlier { 1.5 } else { 1.0 };
                 let requests = ["Buy", "List"].map(|name| {
-                    // What all requests of a run share, and what is each one's own.
+                    // The common part of all requests of a run, and the part of each request.
                     let of = |sd: f64, own: f64| times * (sd * (0.8 * machine + 0.6 * own)).exp();
                     let own = draws.normal();
                     let times = [
@@ -117,33 +117,33 @@ fn input(run: usize, requests: &[(&str, [f64; 3])]) -> TrendInput {
     TrendInput { run: TrendRun { id: format!("run-{run}"), ..TrendRun::default() }, numbers: TrendNumbers::of(&summary) }
 }
 
-/// Of so many histories: any step told without a change; of those with one of 10 % fifteen runs (or a third) before the end, found at all, and with its
-/// very run named.
-fn told(noise: Noise, histories: u64) -> [u64; 4] {
+/// Counts over histories: any step reported without a change; and for a change of 10 % fifteen runs (or a third) before the end: found at
+/// all, found at the exact run, and another run reported.
+fn outcomes(noise: Noise, histories: u64) -> [u64; 4] {
     let from = noise.runs - (noise.runs / 3).min(15);
-    let mut told = [0; 4];
+    let mut outcomes = [0; 4];
     for seed in 1..=histories {
-        told[0] += u64::from(!noise.history(seed, usize::MAX, 1.0).steps().is_empty());
+        outcomes[0] += u64::from(!noise.history(seed, usize::MAX, 1.0).steps().is_empty());
         let changed = noise.history(seed + 1_000_000, from, 1.1);
         let steps = changed.steps();
-        told[1] += u64::from(steps.iter().any(|(_, step)| step.at.abs_diff(from) <= 2 && step.is_worse()));
-        told[2] += u64::from(steps.iter().any(|(_, step)| step.at == from && step.is_worse()));
-        told[3] += u64::from(steps.iter().any(|(_, step)| step.at.abs_diff(from) > 2));
+        outcomes[1] += u64::from(steps.iter().any(|(_, step)| step.at.abs_diff(from) <= 2 && step.is_worse()));
+        outcomes[2] += u64::from(steps.iter().any(|(_, step)| step.at == from && step.is_worse()));
+        outcomes[3] += u64::from(steps.iter().any(|(_, step)| step.at.abs_diff(from) > 2));
     }
-    told
+    outcomes
 }
 
-/// `LOADSTONE_TRENDS`: histories per row. With 200, these are the figures of docs/trend.md:
-/// `LOADSTONE_TRENDS=200 cargo test -p loadstone-analysis --lib run_trend::truth -- --nocapture`.
+/// `LOADSTONE_TRENDS`: histories per row. The figures of docs/trend.md use 200: `LOADSTONE_TRENDS=200 cargo test -p loadstone-analysis
+/// --lib run_trend::truth -- --nocapture`.
 #[test]
 fn the_whole_table() {
     let histories = std::env::var("LOADSTONE_TRENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     println!("| history | false alert | 10 % step found | its run named | another run named, too |\n|---|--:|--:|--:|--:|");
     for noise in NOISES {
-        let [alerts, found, named, wrong] = told(noise, histories);
+        let [alerts, found, named, wrong] = outcomes(noise, histories);
         let share = |hits: u64| share_in_words(hits, histories);
         println!("| {} | {} | {} | {} | {} |", noise.name, share(alerts), share(found), share(named), share(wrong));
-        // The promise is one in twenty: five of twenty come once in four hundred times.
+        // The promise is one in twenty; five of twenty occur once in four hundred times.
         assert!(alerts * 4 <= histories, "{}: {alerts} of {histories}", noise.name);
     }
 }

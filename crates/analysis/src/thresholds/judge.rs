@@ -1,4 +1,4 @@
-//! One threshold through the run: when it is judged, and when its failure is certain.
+//! Follows one threshold through the run: when it is judged, and when its failure is certain.
 
 use std::collections::BTreeSet;
 
@@ -9,54 +9,54 @@ use loadstone_run_directory::SignalSeries;
 use super::samples::{self, MeasuredValue, ThresholdSamples, WorstWindow, measure_points};
 use super::wording;
 use crate::load_time::LoadTime;
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::{ThresholdResult, ThresholdState};
 
-/// Seconds in a row that a threshold which could still recover must fail before the run is stopped for it.
-const FAILING_SECONDS: u32 = 10;
-/// Samples that a mean, and a share, need before the run is stopped for them.
+/// A threshold that could recover must fail for this many consecutive seconds before it stops the run.
+const FAILING_SECONDS_MIN: u32 = 10;
+/// Minimum number of samples of a mean, and of a share, before it stops the run.
 const MEAN_SAMPLES_MIN: u64 = 10;
 const SHARE_SAMPLES_MIN: u64 = 100;
-/// Points of a signal that are kept for a threshold: more than a day of seconds.
+/// Maximum number of points of a signal that are kept for a threshold: more than a day of seconds.
 const SIGNAL_POINTS_MAX: usize = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Judge {
     threshold: Threshold,
-    /// Whole run, or the window now open.
+    /// The samples of the whole run, or of the current window.
     samples: ThresholdSamples,
     window: Option<OpenWindow>,
     worst: Option<WorstWindow>,
     windows_judged: u32,
     windows_failed: u32,
-    /// The first slice in which anything selected ended, be it in the warm-up.
+    /// The first slice in which a selected event ended, even during the warm-up.
     first_ended: Option<u32>,
-    /// It is known when the load began.
+    /// The start of the load is known.
     knows_load: bool,
     failing_seconds: u32,
     certain: bool,
-    /// Readings of the signal; of a counter its growth per second from one reading to the next.
+    /// Readings of the signal; for a counter, its growth per second between readings.
     points: Vec<SignalPoint>,
-    /// The previous reading, of a counter.
-    counted: Option<SignalPoint>,
+    /// The previous reading of a counter.
+    previous: Option<SignalPoint>,
 }
 
-/// The window being filled. Seconds are counted by slices.
+/// The current window. Seconds are counted by slices.
 #[derive(Debug, Clone, Copy)]
 struct OpenWindow {
     first_slice: u32,
-    /// Last slice that held anything.
+    /// Last slice with any data.
     last_slice: u32,
 }
 
-/// Which seconds form windows, where it is known when the load began and ended.
+/// The seconds that form windows, if the start and end of the load are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Edges {
-    /// All in which there was anything.
+    /// All seconds with data.
     Any,
-    /// Those of the load. The first may be a part of one: its window can hold, but not fail.
+    /// Seconds of the load. The first may be partial: its window can hold, but not fail.
     LoadOnly,
-    /// Those of the load that are whole.
+    /// Complete seconds of the load.
     WholeOnly,
 }
 
@@ -74,7 +74,7 @@ impl Judge {
             failing_seconds: 0,
             certain: false,
             points: Vec::new(),
-            counted: None,
+            previous: None,
         }
     }
 
@@ -82,7 +82,7 @@ impl Judge {
         &self.threshold
     }
 
-    /// Returns true when the slice has made the failure certain. `load`: of what the threshold selects.
+    /// Returns true if the slice makes the failure certain. `load`: the load that the threshold selects.
     pub(super) fn push(&mut self, slice: &Snapshot, load: LoadTime) -> bool {
         if matches!(self.threshold.metric, Metric::Signal { .. }) {
             return false;
@@ -107,7 +107,7 @@ impl Judge {
                     Edges::LoadOnly => {
                         samples.count > 0 && (load.began.is_none() || load.covers(slice) || self.first_ended == Some(slice.slice))
                     }
-                    // In the second in which the first one ends, none could end before it.
+                    // In the second in which the first event ends, no event could end before it.
                     Edges::WholeOnly => {
                         samples.count > 0 && (load.began.is_none() || load.covers(slice) && self.first_ended != Some(slice.slice))
                     }
@@ -122,8 +122,8 @@ impl Judge {
         now
     }
 
-    /// Windows follow back to back from the first slice that holds anything the selector picks. A window is judged when a later one
-    /// begins to fill, so that seconds after the last such slice never count as empty windows.
+    /// Windows are adjacent and begin with the first slice with selected data. A window is judged when a later one begins, so that seconds
+    /// after the last such slice never count as empty windows.
     fn push_window(&mut self, slice: &Snapshot, load: LoadTime, seconds: u32) {
         while let Some(open) = self.window
             && slice.slice >= open.first_slice + seconds
@@ -138,7 +138,7 @@ impl Judge {
         self.samples.add(&self.threshold, slice, load);
     }
 
-    /// What the edges of the load do to a window: a part of a second can hold too little, never too much.
+    /// The effect of the edges of the load on a window: a partial second can have too little data, never too much.
     fn edges(&self) -> Edges {
         let is_upper = matches!(self.threshold.bound.comparison, Comparison::Below | Comparison::AtMost);
         match self.threshold.aggregate {
@@ -150,7 +150,7 @@ impl Judge {
 
     fn judge_window(&mut self, open: OpenWindow, seconds: f64) {
         let measured = self.samples.measure(&self.threshold.metric, self.threshold.aggregate, Some(seconds));
-        // Times of a window in which nothing ended say nothing; counts and rates of it are zero.
+        // A window in which nothing ended has no times; its counts and rates are zero.
         let Some(holds) = self.holds(measured) else { return };
         let is_cut = self.edges() == Edges::LoadOnly && self.first_ended == Some(open.first_slice) && self.knows_load;
         if is_cut && !holds {
@@ -165,10 +165,11 @@ impl Judge {
         }
     }
 
-    /// The run is over: judges the last window if it is at least half full. A count in it can only be judged against
-    /// an upper bound, since the missing seconds could only have added to it.
+    /// The run is over: judges the last window if it is at least half full. A count in a partial window can only be judged against an upper
+    /// bound, since the missing seconds could only have increased it.
     ///
-    /// A signal with a label that never showed up while others of the same metric did (no session ever waited for that lock) was zero.
+    /// A signal with a label that never appeared, while other labels of the same metric did (no session ever waited for that lock), was
+    /// zero.
     pub(super) fn close(&mut self, signals: &BTreeSet<String>) {
         if let Metric::Signal { name } = &self.threshold.metric
             && self.points.is_empty()
@@ -187,14 +188,14 @@ impl Judge {
         }
     }
 
-    /// Whether the bound holds; `None` without data or when a lower bound on the value leaves it open.
+    /// Whether the bound holds; `None` without data, or if a lower bound on the value does not decide.
     fn holds(&self, measured: MeasuredValue) -> Option<bool> {
         let bound = self.threshold.bound;
         match measured {
             MeasuredValue::Value(value) => Some(bound.holds(value)),
             MeasuredValue::NoData => None,
-            // The value is this or more. Towards "below" that is a failure already when the bound is not above it; a bound beyond
-            // the longest wait cannot be shown to hold either, so it fails.
+            // The value is at least this. For an upper bound this is a failure if the bound is not above it. A bound beyond the longest
+            // wait cannot be shown to hold either, so it fails.
             MeasuredValue::AtLeast(least) => match bound.comparison {
                 Comparison::Below | Comparison::AtMost | Comparison::Equals => Some(false),
                 Comparison::Above | Comparison::AtLeast => Some(bound.holds(least)),
@@ -224,7 +225,7 @@ impl Judge {
         self.samples.measure(&self.threshold.metric, self.threshold.aggregate, None)
     }
 
-    /// Samples that a threshold on times rests on; `None` for what is not a time.
+    /// The number of samples of a threshold on times; `None` for other metrics.
     pub(super) fn samples_of_time(&self) -> Option<u64> {
         samples::is_time(&self.threshold.metric).then(|| self.samples.samples(&self.threshold.metric))
     }
@@ -237,7 +238,7 @@ impl Judge {
         self.failing_seconds = if failing { self.failing_seconds + 1 } else { 0 };
     }
 
-    /// Enough that a failing value is not an accident of the first few requests.
+    /// Enough samples so that a failing value is not caused by the first few requests.
     fn has_enough_samples(&self) -> bool {
         if matches!(self.threshold.metric, Metric::Signal { .. }) {
             return self.points.len() as u64 >= MEAN_SAMPLES_MIN;
@@ -259,19 +260,19 @@ impl Judge {
         let upper = matches!(bound.comparison, Comparison::Below | Comparison::AtMost);
         let equals = bound.comparison == Comparison::Equals;
         match (&self.threshold.metric, self.threshold.aggregate) {
-            // A count only ever grows, and so does a maximum; a minimum only ever falls.
+            // A count and a maximum can only grow; a minimum can only fall.
             (_, Aggregate::Max) => failing && (upper || (equals && self.exceeds())),
             (_, Aggregate::Count) => failing && (upper || (equals && self.exceeds())),
             (_, Aggregate::Min) => failing && (!upper && !equals || (equals && !self.exceeds())),
-            // One is enough against "all" and against "none".
+            // A single event refutes "all" and "none".
             (Metric::PassedChecks, Aggregate::Rate) if !upper && bound.value >= 1.0 => failing,
-            (Metric::PassedChecks, Aggregate::Rate) => self.failing_seconds >= FAILING_SECONDS,
+            (Metric::PassedChecks, Aggregate::Rate) => self.failing_seconds >= FAILING_SECONDS_MIN,
             (metric, Aggregate::Rate) if metric.rate_is_share() && (upper || equals) && bound.value == 0.0 => failing,
-            // The last value may be another one yet.
+            // The last value may change.
             (_, Aggregate::Last) => false,
-            // A throughput can still be reached later.
+            // A throughput can be reached later.
             (metric, Aggregate::Rate) if !metric.rate_is_share() && !upper => false,
-            _ => self.failing_seconds >= FAILING_SECONDS,
+            _ => self.failing_seconds >= FAILING_SECONDS_MIN,
         }
     }
 
@@ -279,7 +280,7 @@ impl Judge {
         matches!(self.measured(), MeasuredValue::Value(value) | MeasuredValue::AtLeast(value) if value > self.threshold.bound.value)
     }
 
-    /// Returns true when the points have made the failure certain.
+    /// Returns true if the points make the failure certain.
     pub(super) fn push_signals(&mut self, batch: &[SignalSeries]) -> bool {
         let Metric::Signal { name } = &self.threshold.metric else { return false };
         let mut any = false;
@@ -290,7 +291,7 @@ impl Judge {
                 let read = match series.signal.kind {
                     SignalKind::Gauge => Some(*point),
                     SignalKind::Counter => {
-                        let growth = self.counted.replace(*point).and_then(|before| point.growth_since(&before));
+                        let growth = self.previous.replace(*point).and_then(|before| point.growth_since(&before));
                         growth.map(|value| SignalPoint { at: point.at, value })
                     }
                 };
@@ -305,8 +306,8 @@ impl Judge {
         now
     }
 
-    /// `ended`: no slice follows, and a threshold that is not failed has passed. `interval`: 95 % interval of a percentile over
-    /// the whole run.
+    /// `ended`: no slice follows, and a threshold that has not failed has passed. `interval`: 95 % interval of a percentile over the whole
+    /// run.
     pub(super) fn result(&self, ended: bool, interval: Option<(f64, f64)>) -> ThresholdResult {
         let worst = match self.threshold.window {
             Window::WholeRun => {
@@ -347,13 +348,13 @@ impl Judge {
         }
     }
 
-    /// A count of nothing is zero only where something could have been counted: a selector that fits no series has no data. Scripts that never ended
-    /// an iteration have thrown no errors.
+    /// A count without data is zero only where something could have been counted: a selector that matches no series has no data. Scripts
+    /// that never ended an iteration have no script errors.
     fn whole_run_holds(&self, measured: MeasuredValue, ended: bool) -> Option<bool> {
         let is_known = match self.threshold.metric {
             Metric::Signal { .. } => true,
             Metric::ScriptErrors => self.threshold.selector.scenario.is_none(),
-            // Nothing was added to it.
+            // A counter without values is zero.
             Metric::Own { kind: MetricKind::Counter, .. } => self.threshold.aggregate == Aggregate::Count,
             _ => false,
         };
@@ -361,7 +362,7 @@ impl Judge {
         if nothing && (ended || self.threshold.aggregate != Aggregate::Count) { None } else { self.holds(measured) }
     }
 
-    /// Back-to-back windows over a signal's points.
+    /// Adjacent windows over the points of a signal.
     fn worst_of_signal(&self, seconds: u32) -> Option<WorstWindow> {
         let begin = self.points.first()?.at;
         let window_ns = u64::from(seconds) * 1_000_000_000;

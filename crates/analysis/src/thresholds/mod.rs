@@ -1,7 +1,7 @@
-//! Thresholds: whether a run met its objectives, while it runs and afterwards.
+//! Thresholds: whether a run meets its objectives, during the run and afterwards.
 //!
-//! Read [`Thresholds`] first. One evaluation serves both: the final verdict is what the live one says after the last slice. The rules for windows, warm-up
-//! and aborting are in docs/metrics.md.
+//! Read [`Thresholds`] first. One evaluation serves both: the final verdict is the live result after the last slice. docs/metrics.md has
+//! the rules for windows, warm-up and aborting.
 
 mod judge;
 pub(crate) mod samples;
@@ -14,8 +14,8 @@ use loadstone_plan::{Aggregate, Metric, Threshold, Window};
 use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::censored::CensoredTimes;
-use crate::interval::Intervals;
 use crate::load_time::LoadTimes;
+use crate::statistics::Intervals;
 use crate::{ThresholdResult, ThresholdState};
 use judge::Judge;
 
@@ -25,7 +25,7 @@ pub struct Thresholds {
     judges: Vec<Judge>,
     load_times: LoadTimes,
     known: BTreeSet<SeriesKey>,
-    /// Names of signals, where a threshold speaks of one; at most [`Thresholds::SIGNALS_MAX`].
+    /// Names of signals, if a threshold refers to one; at most [`Thresholds::SIGNALS_MAX`].
     known_signals: BTreeSet<String>,
 }
 
@@ -35,14 +35,14 @@ pub struct ThresholdFailure {
     /// Position in the plan.
     pub index: usize,
     pub result: ThresholdResult,
-    /// The plan asks to stop the run.
+    /// The plan stops the run on this failure.
     pub abort: bool,
 }
 
 impl Thresholds {
-    /// Names listed when a selector fits nothing.
+    /// Maximum number of names listed if a selector matches nothing.
     const KNOWN_MAX: usize = 8;
-    /// Signals remembered to say what there was.
+    /// Maximum number of signal names that are kept for the list.
     const SIGNALS_MAX: usize = 2_000;
 
     pub fn new(thresholds: &[Threshold]) -> Self {
@@ -54,7 +54,7 @@ impl Thresholds {
         }
     }
 
-    /// Takes one merged slice; returns what has become certain to fail with it.
+    /// Takes one merged slice. Returns the thresholds that have become certain to fail with it.
     pub fn push(&mut self, slice: &Snapshot) -> Vec<ThresholdFailure> {
         for series in slice.series.iter().filter(|series| samples::is_known(series)) {
             if !self.known.contains(&series.key) {
@@ -72,7 +72,7 @@ impl Thresholds {
         failures
     }
 
-    /// Takes points of observer series; returns what has become certain to fail with them.
+    /// Takes points of observer series. Returns the thresholds that have become certain to fail with them.
     pub fn push_signals(&mut self, batch: &[SignalSeries]) -> Vec<ThresholdFailure> {
         if !self.judges.iter().any(|judge| matches!(judge.threshold().metric, Metric::Signal { .. })) {
             return Vec::new();
@@ -91,12 +91,12 @@ impl Thresholds {
         failures
     }
 
-    /// How things stand: `Failed` once certain, `Pending` otherwise, with what was measured so far.
+    /// The current results: `Failed` if certain, otherwise `Pending`, with the values so far.
     pub fn so_far(&self) -> Vec<ThresholdResult> {
         self.judges.iter().map(|judge| judge.result(false, None)).collect()
     }
 
-    /// Per threshold on times: the samples that it rests on, warm-up apart. `None` for what is not a time.
+    /// For each threshold on times, the number of samples without the warm-up. `None` for other metrics.
     pub(crate) fn samples(&self) -> Vec<Option<u64>> {
         self.judges.iter().map(Judge::samples_of_time).collect()
     }
@@ -124,7 +124,7 @@ pub fn evaluate(run: &Run) -> Vec<ThresholdResult> {
     judged(run).0
 }
 
-/// The verdict on a run, and what [`Thresholds::samples`] says at its end.
+/// The verdict on a run, and [`Thresholds::samples`] at its end.
 pub(crate) fn judged(run: &Run) -> (Vec<ThresholdResult>, Vec<Option<u64>>) {
     let mut thresholds = Thresholds::new(&run.plan.thresholds);
     for slice in &run.slices {
@@ -135,7 +135,7 @@ pub(crate) fn judged(run: &Run) -> (Vec<ThresholdResult>, Vec<Option<u64>>) {
     (thresholds.finish_with(|threshold| interval_of(run, threshold).and_then(|(low, high)| low.zip(high))), samples)
 }
 
-/// The 95 % interval of a percentile of response or service times over the whole run; an end that the samples do not carry is `None`.
+/// The 95 % interval of a percentile of response or service times over the whole run. An end that the samples do not determine is `None`.
 pub(crate) fn interval_of(run: &Run, threshold: &Threshold) -> Option<(Option<f64>, Option<f64>)> {
     let (Aggregate::Quantile(quantile), Window::WholeRun) = (threshold.aggregate, threshold.window) else { return None };
     let is_service = threshold.metric == Metric::ServiceTime;

@@ -1,4 +1,4 @@
-//! The samples that a threshold's selector picks, over the run or one window, and what is measured from them.
+//! The samples that a threshold's selector matches, over the run or one window, and the values measured from them.
 
 use loadstone_metrics::{FlowSlice, Histogram, MetricValue, Outcome, SeriesKey, SeriesKind, SeriesSlice, SignalPoint, Snapshot, Tags};
 use loadstone_plan::{Aggregate, Metric, Selector, Threshold};
@@ -6,7 +6,7 @@ use loadstone_plan::{Aggregate, Metric, Selector, Threshold};
 use crate::censored::{CensoredTimes, Quantile, behind};
 use crate::load_time::{LoadTime, RateSpan};
 
-/// Gathered from the series that a threshold selects. Memory is bounded: one set of histograms.
+/// Collected from the series that a threshold selects. Memory is bounded: one set of histograms.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThresholdSamples {
     pub(crate) count: u64,
@@ -15,18 +15,18 @@ pub(crate) struct ThresholdSamples {
     times: Histogram,
     censored: Histogram,
     failed_times: Histogram,
-    /// Of a flow's backlog, second by second.
+    /// The backlog of a flow, second by second.
     levels: Levels,
-    /// Something was there, be it that it was only interrupted.
+    /// There was any data, even if it was only an interrupted request.
     any: bool,
     span: RateSpan,
-    /// Of the response times of all that ended. Nanoseconds.
+    /// Sum of the response times of all that ended. Nanoseconds.
     response_sum: u128,
-    /// Of a metric of the test's own.
+    /// The value of a custom metric.
     own: Option<MetricValue>,
 }
 
-/// A level that was read again and again.
+/// A level with repeated readings.
 #[derive(Debug, Clone, Copy, Default)]
 struct Levels {
     readings: u64,
@@ -77,12 +77,12 @@ impl From<Quantile> for MeasuredValue {
     }
 }
 
-/// The worst that was measured over the windows.
+/// The worst value over the windows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WorstWindow {
     pub(super) measured: MeasuredValue,
     pub(super) holds: bool,
-    /// Begin of the window. Seconds since the run began.
+    /// Start of the window. Seconds since the run began.
     pub(super) at_seconds: f64,
     pub(super) samples: u64,
 }
@@ -97,20 +97,20 @@ pub(crate) fn kind_of(metric: &Metric) -> Option<SeriesKind> {
     }
 }
 
-/// Whether something carries all the tags that the threshold asks for.
-fn carries(threshold: &Threshold, tags: &Tags) -> bool {
+/// Whether the tags include all the tags of the threshold.
+fn has_tags(threshold: &Threshold, tags: &Tags) -> bool {
     threshold.selector.tags.iter().all(|(name, value)| tags.get(name) == Some(value))
 }
 
-/// What the slice has of the series that the threshold selects: each whole, or its parts by the tags asked for.
+/// The slice's data of the series that the threshold selects: each series as a whole, or its parts with the requested tags.
 pub(crate) fn selected<'a>(threshold: &'a Threshold, slice: &'a Snapshot) -> impl Iterator<Item = &'a SeriesSlice> {
     let by_tags = !threshold.selector.tags.is_empty();
     let whole = slice.series.iter().filter(move |_| !by_tags);
-    let parts = slice.tagged.iter().filter(move |part| by_tags && carries(threshold, &part.tags)).map(|part| &part.series);
+    let parts = slice.tagged.iter().filter(move |part| by_tags && has_tags(threshold, &part.tags)).map(|part| &part.series);
     whole.chain(parts).filter(|series| selects(threshold, &series.key))
 }
 
-/// Whether the threshold selects a series, by whatever tags.
+/// Whether the threshold selects a series, regardless of tags.
 pub(crate) fn selects(threshold: &Threshold, key: &SeriesKey) -> bool {
     let Selector { name, scenario, group, tags: _ } = &threshold.selector;
     let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
@@ -118,7 +118,8 @@ pub(crate) fn selects(threshold: &Threshold, key: &SeriesKey) -> bool {
 }
 
 impl ThresholdSamples {
-    /// Adds what the slice holds for the threshold; whether there was anything. `load`: of what the threshold selects, as known by the slice's end.
+    /// Adds the slice's data for the threshold. Returns whether there was any. `load`: the load that the threshold selects, as known at the
+    /// end of the slice.
     pub(crate) fn add(&mut self, threshold: &Threshold, slice: &Snapshot, load: LoadTime) -> bool {
         let (mut any, before) = (false, self.count);
         for series in selected(threshold, slice) {
@@ -136,12 +137,12 @@ impl ThresholdSamples {
         any
     }
 
-    /// Whether there ever was anything.
+    /// Whether there was any data.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
 
-    /// Whether there was anything to add.
+    /// Returns whether there was any data.
     fn add_flow(&mut self, metric: &Metric, flow: &FlowSlice) -> bool {
         match metric {
             Metric::FlowTime { stage } => {
@@ -169,11 +170,11 @@ impl ThresholdSamples {
         }
     }
 
-    /// The whole of a metric of the test's own, or its parts by the tags asked for.
+    /// Adds a custom metric as a whole, or its parts with the requested tags.
     fn add_own(&mut self, threshold: &Threshold, name: &str, slice: &Snapshot) -> bool {
         let (by_tags, before) = (!threshold.selector.tags.is_empty(), self.count);
         for part in slice.metrics.iter().filter(|part| *part.name == *name && part.tags.is_empty() != by_tags) {
-            if carries(threshold, &part.tags) {
+            if has_tags(threshold, &part.tags) {
                 self.count += part.value.count();
                 match &mut self.own {
                     Some(own) => own.merge(&part.value),
@@ -218,7 +219,7 @@ impl ThresholdSamples {
         }
     }
 
-    /// Samples behind a time, or things counted.
+    /// Number of samples of a time, or of counted events.
     pub(crate) fn samples(&self, metric: &Metric) -> u64 {
         match metric {
             Metric::FlowBacklog => self.levels.readings,
@@ -228,7 +229,7 @@ impl ThresholdSamples {
         }
     }
 
-    /// What a share is of.
+    /// The numerator of a share.
     fn part(&self, metric: &Metric) -> u64 {
         match metric {
             Metric::PassedChecks => self.count - self.failed,
@@ -237,7 +238,8 @@ impl ThresholdSamples {
         }
     }
 
-    /// Of a window its rate is per second of its length, given here in seconds; of the run, over the time that docs/metrics.md says.
+    /// The rate of a window is per second of its length, which is in seconds. The rate of the run is over the time that docs/metrics.md
+    /// defines.
     fn per_second(&self, window_seconds: Option<f64>) -> MeasuredValue {
         let rate = match window_seconds {
             Some(seconds) => (seconds > 0.0).then(|| self.count as f64 / seconds),
@@ -272,7 +274,7 @@ impl ThresholdSamples {
         }
     }
 
-    /// In the metric's unit. What nothing was added to is zero.
+    /// In the metric's unit. A count without values is zero.
     fn measure_own(&self, aggregate: Aggregate, window_seconds: Option<f64>) -> MeasuredValue {
         let value = match (&self.own, aggregate) {
             (None, Aggregate::Count) => Some(0.0),
@@ -308,7 +310,7 @@ impl ThresholdSamples {
         CensoredTimes { ended: &self.times, censored: &self.censored, failed: &self.failed_times }
     }
 
-    /// Whether some got no response in time.
+    /// Whether some requests were cut off without a response.
     pub(crate) fn is_cut_off(&self) -> bool {
         !self.censored.is_empty()
     }
@@ -326,12 +328,12 @@ pub(crate) fn is_time(metric: &Metric) -> bool {
     )
 }
 
-/// Whether the slice holds something that ended, was interrupted or was checked under the key; for listing known names.
+/// Whether the slice has an event that ended, was interrupted or was checked under the key; for the list of known names.
 pub(crate) fn is_known(series: &SeriesSlice) -> bool {
     series.count > 0 || series.outcomes.iter().any(|(outcome, _)| *outcome == Outcome::Interrupted)
 }
 
-/// Aggregates the points of a signal. A counter's rate is its growth per second.
+/// Aggregates the points of a signal. The rate of a counter is its growth per second.
 pub(crate) fn measure_points(points: &[SignalPoint], aggregate: Aggregate) -> MeasuredValue {
     let values = points.iter().map(|point| point.value);
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return MeasuredValue::NoData };

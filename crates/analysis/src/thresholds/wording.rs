@@ -1,4 +1,4 @@
-//! What a threshold's result says to people.
+//! The sentences of threshold results.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use loadstone_plan::{Aggregate, Comparison, Metric, MetricKind, Selector, Thresh
 use super::samples::{self, MeasuredValue, WorstWindow};
 use crate::ThresholdState;
 use crate::own_metrics;
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 
 /// `p99 was 38.2 ms (95 % interval 37.1 ms to 40 ms); bound below 50 ms (12,000 samples, 120 beyond it)`.
 pub(super) fn detail(
@@ -22,7 +22,7 @@ pub(super) fn detail(
     let measured = match worst.measured {
         MeasuredValue::Value(measured) => value(measured),
         MeasuredValue::AtLeast(least) if matches!(threshold.metric, Metric::FlowTime { .. }) => {
-            format!("at least {} (it lies among journeys that did not finish)", value(least))
+            format!("at least {} (the value lies among journeys that did not finish)", value(least))
         }
         MeasuredValue::AtLeast(least) => format!("at least {} (longer responses were cut off by a time limit)", value(least)),
         MeasuredValue::NoData => "not measured".to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn detail(
     {
         let beyond = samples_beyond(worst.samples, q);
         let few = if beyond < SAMPLES_BEYOND_MIN { ", too few to rely on" } else { "" };
-        let cut = if cut_off { "; some were cut off and count as longer" } else { "" };
+        let cut = if cut_off { "; some requests were cut off and count as longer" } else { "" };
         text.push_str(&format!(
             " ({} samples, {} beyond it{few}{cut})",
             loadstone_units::count(worst.samples),
@@ -54,28 +54,28 @@ pub(super) fn detail(
     text
 }
 
-/// The same sentence while the run goes on.
+/// The same sentence while the run is in progress.
 pub(super) fn so_far(detail: &str, state: ThresholdState, failing: bool) -> String {
-    let stands = match (state, failing) {
+    let outlook = match (state, failing) {
         (ThresholdState::Failed, _) => "; it can no longer be met",
-        (_, true) => "; it fails at the moment",
+        (_, true) => "; it currently fails",
         _ => "",
     };
-    format!("so far {detail}{stands}")
+    format!("so far {detail}{outlook}")
 }
 
-/// Why there was nothing to judge, with the names that were seen.
+/// Why there was no data, with the known names.
 pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signals: &BTreeSet<String>, list_max: usize) -> String {
     let Some(kind) = samples::kind_of(&threshold.metric) else {
         if let Metric::Own { name, .. } = &threshold.metric {
             let tags = &threshold.selector.tags;
-            let said = tags.iter().map(|(tag, value)| format!(" with {tag}={value}")).collect::<String>();
-            return format!("nothing was recorded under the metric \"{name}\"{said}");
+            let with_tags = tags.iter().map(|(tag, value)| format!(" with {tag}={value}")).collect::<String>();
+            return format!("no value was recorded for the metric \"{name}\"{with_tags}");
         }
         let Metric::Signal { name } = &threshold.metric else {
             let name = threshold.selector.name.as_deref().unwrap_or_default();
             return format!(
-                "no journey of flow \"{name}\" was seen: does the test call `start(key)`, and does something call `finish(key)`?"
+                "no journey of flow \"{name}\" was seen: check that the test calls `start(key)` and that something calls `finish(key)`"
             );
         };
         return no_signal(name, signals, list_max);
@@ -102,15 +102,15 @@ pub(super) fn no_data(threshold: &Threshold, known: &BTreeSet<SeriesKey>, signal
     }
     if !tags.is_empty() && of_kind.iter().any(|key| samples::selects(threshold, key)) {
         let tags = tags.iter().map(|(tag, value)| format!("{tag}={value}")).collect::<Vec<_>>().join(", ");
-        return format!("no {noun} that it selects carried {tags}");
+        return format!("no {noun} that the threshold selects has the tags {tags}");
     }
     if of_kind.iter().any(|key| samples::selects(threshold, key)) {
         if let loadstone_plan::Window::Every { seconds } = threshold.window {
-            return format!("no window of {seconds} s was even half full: run longer, or judge shorter windows");
+            return format!("no window of {seconds} s was at least half full: run longer, or use shorter windows");
         }
-        return format!("no {noun} was measured in the time that is judged (after {} s)", threshold.after_seconds);
+        return format!("no {noun} was measured in the judged period (after {} s)", threshold.after_seconds);
     }
-    format!("no {noun} matches its name, scenario and group together")
+    format!("no {noun} matches the threshold's name, scenario and group together")
 }
 
 fn no_signal(name: &str, known: &BTreeSet<String>, list_max: usize) -> String {

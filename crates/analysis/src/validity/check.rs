@@ -1,4 +1,4 @@
-//! What a validity check is given, and how it says its result.
+//! The input of a validity check, and the construction of its result.
 
 use loadstone_metrics::{SeriesKind, SignalNotice};
 use loadstone_plan::TestPlan;
@@ -7,40 +7,40 @@ use loadstone_run_directory::{AgentInfo, HostFacts, RunEnd};
 use crate::doubt::JudgedPercentile;
 use crate::{Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
 
-/// What the checks look at.
+/// The data that the checks examine.
 pub(crate) struct CheckInput<'a> {
     pub(crate) plan: &'a TestPlan,
     pub(crate) host: &'a HostFacts,
-    /// Those that made the load, by number; none where it was this machine.
+    /// The agents that generated the load, by number; empty when this machine generated it.
     pub(crate) agents: &'a [AgentInfo],
     pub(crate) tally: &'a RunTally,
-    /// What happened to the observers.
+    /// Events of the observers: failures, recoveries and lost readings.
     pub(crate) notices: &'a [SignalNotice],
     /// Response times of all requests.
     pub(crate) response: &'a TimeStats,
-    /// Per threshold on times: the samples that it rests on. `None` for what is not a time.
+    /// For each threshold on times, the number of samples that it uses. `None` for metrics that are not times.
     pub(crate) threshold_samples: &'a [Option<u64>],
-    /// What a reader looks at first, with what the generator may have added.
+    /// The percentiles that the reports show first, with the time that the generator may have added to them.
     pub(crate) judged: &'a [JudgedPercentile],
-    /// Empty while the run goes on.
+    /// Empty while the run is in progress.
     pub(crate) thresholds: &'a [ThresholdResult],
-    /// Labels of the thresholds that cannot be decided for the generator's sake.
+    /// Labels of the thresholds that cannot be decided because of the generator.
     pub(crate) undecided: &'a [String],
     pub(crate) stage: RunStage<'a>,
 }
 
-/// Where the run stands.
+/// The state of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum RunStage<'a> {
-    /// More slices will follow; what only holds at the end is not judged.
+    /// More slices will follow. Conditions that only hold at the end are not checked.
     Running,
-    /// `None`: killed.
+    /// `None`: the run was killed.
     Over(Option<&'a RunEnd>),
 }
 
 impl CheckInput<'_> {
-    /// The highest percentile that the run can show, to hold disturbances against: `("p99", 0.99, seconds)`, or the maximum when there
-    /// are too few samples for any.
+    /// The highest percentile that the run can show, as the scale for disturbances: `("p99", 0.99, seconds)`, or the maximum when there are
+    /// too few samples for any percentile.
     pub(super) fn tail(&self, highest: f64) -> Option<(String, f64, f64)> {
         let shown = self.response.percentiles.iter().rev().filter(|p| p.quantile <= highest + 1e-9);
         shown
@@ -49,7 +49,7 @@ impl CheckInput<'_> {
             .or_else(|| Some(("maximum".to_owned(), 1.0 - 1.0 / self.response.count.max(2) as f64, self.response.max?)))
     }
 
-    /// A worker, and whose it is: so much of the load may have been touched by what befell it.
+    /// The worker and its agent, with the share of the load's workers that the agent runs: this much of the load may be affected.
     pub(super) fn worker(&self, number: u32) -> String {
         let is_whose = |agent: &&AgentInfo| (agent.first_worker..agent.first_worker + agent.workers).contains(&number);
         let all: u32 = self.agents.iter().map(|agent| agent.workers).sum();
@@ -64,7 +64,7 @@ impl CheckInput<'_> {
         }
     }
 
-    /// An agent as people know it.
+    /// The agent's name, or its number counted from 1 when it has none.
     pub(super) fn agent(&self, number: u32) -> String {
         self.agents.get(number as usize).map_or_else(|| (number + 1).to_string(), |agent| agent.name.clone())
     }
@@ -80,7 +80,7 @@ impl CheckInput<'_> {
     }
 }
 
-/// What is the same in all results of one check.
+/// The parts that all results of one check have in common.
 pub(super) struct CheckInfo {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
@@ -92,9 +92,9 @@ impl CheckInfo {
         self.with(None, evidence.into(), "")
     }
 
-    /// What a doubt is explained with, and nothing is graded by. The advice is given where it is `worth_a_look`.
-    pub(super) fn evidence(&self, worth_a_look: bool, evidence: impl Into<String>, advice: &str) -> ValidityCheck {
-        self.with(None, evidence.into(), if worth_a_look { advice } else { "" })
+    /// Evidence that explains an uncertainty and has no grade of its own. The result has the advice only when it `is_notable`.
+    pub(super) fn evidence(&self, is_notable: bool, evidence: impl Into<String>, advice: &str) -> ValidityCheck {
+        self.with(None, evidence.into(), if is_notable { advice } else { "" })
     }
 
     /// The advice is left out when the grade is fine.
@@ -114,7 +114,7 @@ impl CheckInfo {
     }
 }
 
-/// The grade of a value that is better the smaller it is.
+/// The grade of a value for which smaller is better.
 pub(super) fn grade_of(value: f64, suspect: f64, invalid: f64) -> Grade {
     if value > invalid {
         Grade::Invalid

@@ -1,9 +1,9 @@
-//! Did the clock behind all times run at the right speed?
+//! Did the clock that all times are measured with run at the right speed?
 
 use super::check::{CheckInfo, CheckInput, grade_of};
 use crate::ValidityCheck;
 
-/// Shorter runs are not judged: two clocks are read some hundred nanoseconds apart.
+/// Shorter runs are not judged: the two clocks are read some hundred nanoseconds apart.
 const SECONDS_MIN: f64 = 2.0;
 
 const INFO: CheckInfo = CheckInfo {
@@ -18,12 +18,12 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let Some(worker) = measured else { return INFO.nothing("the run was too short to compare two clocks") };
     let drift = (worker.wall_ns as f64 / worker.raw_ns as f64 - 1.0).abs();
     let evidence = format!(
-        "{} by the clock were {} by the hardware clock ({} apart)",
+        "the clock measured {} while the hardware clock measured {} (a difference of {})",
         loadstone_units::seconds(worker.wall_ns as f64 / 1e9),
         loadstone_units::seconds(worker.raw_ns as f64 / 1e9),
         loadstone_units::share(drift)
     );
-    let advice = "Every time and rate is off by as much. Check what sets this machine's clock (NTP, the hypervisor), or measure from \
-     another machine.";
+    let advice = "Every time and rate is off by this share. Check the clock synchronisation of this machine (NTP, the hypervisor), or \
+     measure from another machine.";
     INFO.graded(grade_of(drift, 0.001, 0.01), evidence, advice)
 }

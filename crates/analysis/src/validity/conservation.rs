@@ -1,4 +1,4 @@
-//! Every iteration that started must have ended, been interrupted, or still run.
+//! Every iteration that started must have ended, been interrupted, or be in progress.
 
 use super::check::{CheckInfo, CheckInput, RunStage};
 use crate::{Grade, ValidityCheck};
@@ -6,7 +6,7 @@ use crate::{Grade, ValidityCheck};
 const INFO: CheckInfo = CheckInfo {
     id: "conservation",
     title: "Counts conserved",
-    limits: "invalid when started ≠ ended + interrupted + still active for any scenario",
+    limits: "invalid when started ≠ ended + interrupted + active for any scenario",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -15,7 +15,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         return INFO.nothing("no iteration was started");
     }
     if !matches!(input.stage, RunStage::Over(Some(_))) || input.tally.missing_slices() > 0 {
-        return INFO.nothing("only judged when every second of the run was recorded");
+        return INFO.nothing("not judged: the record does not have every second of the run");
     }
     for leaf in input.tally.leaves() {
         if leaf.started != leaf.ended + leaf.interrupted + leaf.users_active {
@@ -27,7 +27,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
                 loadstone_units::count(leaf.interrupted),
                 loadstone_units::count(leaf.users_active)
             );
-            return INFO.graded(Grade::Invalid, evidence, "Iterations were lost: please report this run.");
+            return INFO.graded(Grade::Invalid, evidence, "Loadstone lost iterations. Please report this run as a bug.");
         }
     }
     INFO.graded(Grade::Valid, format!("all {} iterations that started are accounted for", loadstone_units::count(started)), "")

@@ -1,28 +1,28 @@
-//! Can the generator have moved a number that matters?
+//! Can the generator have changed a number that matters?
 //!
-//! What matters are the thresholds. Where none judges times, it is what a reader looks at first: p50, p95 and p99 of each request, and under closed
-//! load the rate, which the users' speed makes. A number that stands alone in its doubt is marked, and the others are as good as before: the run is
-//! doubted when there are many.
+//! The thresholds matter. Where no threshold judges times, the numbers that a reader sees first matter: p50, p95 and p99 of each request.
+//! Under closed load the rate matters too, since the speed of the users determines it. A single uncertain number is marked, and the other
+//! numbers remain valid. The run is suspect only when many numbers are uncertain.
 
 use loadstone_plan::{LoadProfile, Metric};
 
 use super::check::{CheckInfo, CheckInput, RunStage};
 use super::{read_lag, run_queue, schedule_lag, stalls, throttling, worker_busy};
-use crate::doubt::{JudgedPercentile, WORTHLESS};
+use crate::doubt::{JudgedPercentile, UNUSABLE_SHARE_MIN};
 use crate::thresholds::samples::is_time;
 use crate::{Grade, ThresholdResult, ThresholdState, ValidityCheck};
 
-/// Busy share from which a closed loop is as fast as its generator.
-const AT_LIMIT: f64 = 0.97;
+/// Busy share of a worker above which the generator limits a closed loop.
+const GENERATOR_BOUND_BUSY_SHARE_MIN: f64 = 0.97;
 
-/// One number in so many is marked and no more; from then on it is the run that is doubted.
-const MANY: usize = 3;
+/// The run is suspect when more than one percentile in this many is uncertain. Fewer are only marked.
+const SUSPECT_ONE_IN: usize = 3;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     id: "doubt",
-    title: "What the generator may have added",
-    limits: "suspect when a threshold cannot be decided for it, invalid when none can; where no threshold judges times: suspect when it may be \
-     more than 5 % (and 0.5 ms) of over a third of the p50, p95 and p99 of all requests, invalid when it may be more than 25 % of most of these",
+    title: "Time the generator may have added",
+    limits: "suspect when it leaves a threshold undecided, invalid when it leaves all of them undecided; where no threshold judges times: \
+     suspect when it may exceed 5 % and 0.5 ms of more than a third of the p50, p95 and p99 of all requests, invalid when it may exceed 25 % of most of them",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -36,50 +36,52 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
             None => return INFO.nothing("too few requests ended for any percentile"),
         },
     };
-    // The scenario itself took that long: its author may well have meant it to.
+    // The scenario itself delayed its first request, which its author may have intended.
     let of_scenario = grade > Grade::Valid && schedule_lag::is_of_scenario(input);
     let grade = if of_scenario { grade.min(Grade::Suspect) } else { grade };
     INFO.graded(grade, evidence, &if grade > Grade::Valid { advice(input) } else { String::new() })
 }
 
-/// `None` while the run goes on, and where no threshold judges times and none is open for the generator's sake.
+/// `None` while the run is in progress, and where no threshold judges times and none is undecided because of the generator.
 fn by_thresholds(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     let decidable = |result: &&ThresholdResult| !matches!(result.state, ThresholdState::NoData | ThresholdState::Pending);
     let judged = input.thresholds.iter().filter(decidable).count();
     let on_times = input.thresholds.iter().filter(decidable).any(|result| is_of_times(&result.threshold.metric));
     match input.undecided {
-        [] if on_times => Some((Grade::Valid, "every threshold is decided, whatever it added".to_owned())),
+        [] if on_times => {
+            Some((Grade::Valid, "every threshold has the same result without the time that the generator may have added".to_owned()))
+        }
         [] => None,
         [first, others @ ..] => {
-            let others = if others.is_empty() { String::new() } else { format!(" (nor can {} more)", others.len()) };
+            let others = if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
             let grade = if input.undecided.len() == judged { Grade::Invalid } else { Grade::Suspect };
-            Some((grade, format!("`{first}` cannot be decided{others}: its bound lies within what the generator may have added")))
+            Some((grade, format!("`{first}`{others} cannot be decided: its bound lies within the time that the generator may have added")))
         }
     }
 }
 
-/// Of the target's times, not the generator's.
+/// The metric is a time of the target, not of the generator.
 fn is_of_times(metric: &Metric) -> bool {
     is_time(metric) && *metric != Metric::ScheduleLag
 }
 
 fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     let at_limit = closed_at_limit(input);
-    let mut doubtful: Vec<&JudgedPercentile> = input.judged.iter().filter(|judged| judged.is_doubtful()).collect();
-    doubtful.sort_by(|a, b| (b.doubt / b.value).total_cmp(&(a.doubt / a.value)));
-    let worthless = doubtful.iter().filter(|judged| judged.doubt > WORTHLESS * judged.value).count();
-    let Some(worst) = doubtful.first() else {
+    let mut uncertain: Vec<&JudgedPercentile> = input.judged.iter().filter(|judged| judged.is_uncertain()).collect();
+    uncertain.sort_by(|a, b| (b.doubt / b.value).total_cmp(&(a.doubt / a.value)));
+    let unusable = uncertain.iter().filter(|judged| judged.doubt > UNUSABLE_SHARE_MIN * judged.value).count();
+    let Some(worst) = uncertain.first() else {
         if at_limit {
             return Some((
                 Grade::Suspect,
-                "a worker was busy all the time: the users made as many requests as it can, and the rate is its own".to_owned(),
+                "a worker was busy all the time: the generator limited the users, so the rate is the generator's maximum".to_owned(),
             ));
         }
-        let evidence = || "it added less than 5 % (or 0.5 ms) to the p50, p95 and p99 of every request".to_owned();
+        let evidence = || "the generator added less than 5 % (or 0.5 ms) to the p50, p95 and p99 of every request".to_owned();
         return (!input.judged.is_empty()).then(|| (Grade::Valid, evidence()));
     };
     let mut evidence = format!(
-        "{} of \"{}\" was {}, of which up to {} may be the generator's",
+        "{} of \"{}\" was {}, of which the generator may have added up to {}",
         loadstone_units::percentile(worst.quantile),
         worst.request,
         loadstone_units::seconds(worst.value),
@@ -87,15 +89,15 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     );
     if input.judged.len() > 1 {
         evidence += &format!(
-            "; {} of {} percentiles {} doubtful",
-            doubtful.len(),
+            "; {} of {} percentiles {} uncertain",
+            uncertain.len(),
             input.judged.len(),
-            if doubtful.len() == 1 { "is" } else { "are" }
+            if uncertain.len() == 1 { "is" } else { "are" }
         );
     }
-    let grade = match doubtful.len() {
-        _ if worthless * 2 > input.judged.len() => Grade::Invalid,
-        many if at_limit || many * MANY > input.judged.len() => Grade::Suspect,
+    let grade = match uncertain.len() {
+        _ if unusable * 2 > input.judged.len() => Grade::Invalid,
+        count if at_limit || count * SUSPECT_ONE_IN > input.judged.len() => Grade::Suspect,
         _ => Grade::Valid,
     };
     Some((grade, evidence))
@@ -103,15 +105,15 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
 
 fn closed_at_limit(input: &CheckInput<'_>) -> bool {
     let is_closed = input.plan.load.leaves().iter().any(|leaf| matches!(leaf.profile, LoadProfile::Closed { .. }));
-    is_closed && input.tally.workers().iter().any(|worker| worker.wall_ns > 0 && worker.busiest_share > AT_LIMIT)
+    is_closed && input.tally.workers().iter().any(|worker| worker.wall_ns > 0 && worker.busiest_share > GENERATOR_BOUND_BUSY_SHARE_MIN)
 }
 
-/// What to do about the likeliest reason, by what the generator recorded of itself.
+/// The advice for the most likely cause, from what the generator recorded about itself.
 fn advice(input: &CheckInput<'_>) -> String {
     if schedule_lag::is_of_scenario(input) {
         return schedule_lag::SCENARIO_ADVICE.to_owned();
     }
     let reasons = [throttling::check, run_queue::check, worker_busy::check, stalls::check, schedule_lag::check, read_lag::check];
-    let speaks = reasons.into_iter().map(|check| check(input).advice).find(|advice| !advice.is_empty());
-    speaks.unwrap_or_else(|| schedule_lag::BUSY_ADVICE.to_owned())
+    let advice = reasons.into_iter().map(|check| check(input).advice).find(|advice| !advice.is_empty());
+    advice.unwrap_or_else(|| schedule_lag::BUSY_ADVICE.to_owned())
 }

@@ -1,6 +1,6 @@
-//! Was the measurement valid? One check per file, each a pure function of what the generator recorded about itself.
+//! Was the measurement valid? Each check is one file, and a pure function of what the generator recorded about itself.
 //!
-//! Read [`judge`] first. Formulas, limits and why they stand where they stand: docs/validity.md.
+//! Read [`judge`] first. docs/validity.md has the formulas, the limits and the reasons for them.
 
 mod agents;
 mod check;
@@ -29,12 +29,12 @@ mod worker_busy;
 use crate::{Grade, Validity, ValidityCheck};
 pub(crate) use check::{CheckInput, RunStage};
 
-/// What a check speaks of.
+/// The subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
-    /// The load generator's capacity: what it could not do in time.
+enum CheckedThing {
+    /// The capacity of the load generator: load or work that it did not generate in time.
     Generator,
-    /// Why it could not.
+    /// The reason why it was late.
     Evidence,
     /// The plan, the record, the network or the target.
     Other,
@@ -42,68 +42,68 @@ enum Subject {
 
 type Check = fn(&CheckInput<'_>) -> ValidityCheck;
 
-/// In the order in which they are shown. Those from schedule lag to stalls have no grade: what lateness does to a number is the doubt's to say, and
-/// they explain it.
-const CHECKS: &[(Subject, Check)] = &[
-    (Subject::Other, requests::check),
-    (Subject::Generator, offered_rate::check),
-    (Subject::Other, users::open),
-    (Subject::Generator, users::closed),
-    (Subject::Generator, doubt::check),
-    (Subject::Evidence, schedule_lag::check),
-    (Subject::Evidence, read_lag::check),
-    (Subject::Evidence, worker_busy::check),
-    (Subject::Evidence, run_queue::check),
-    (Subject::Evidence, throttling::check),
-    (Subject::Evidence, stalls::check),
-    (Subject::Other, in_flight::check),
-    (Subject::Other, conservation::check),
-    (Subject::Generator, exhaustion::check),
-    (Subject::Other, connecting::check),
-    (Subject::Other, clock_drift::check),
-    (Subject::Other, samples::check),
-    (Subject::Other, series::check),
-    (Subject::Other, slices::check),
-    (Subject::Other, steady::check),
-    (Subject::Other, observers::check),
+/// In display order. The checks from schedule lag to stalls have no grade: they explain the uncertainty, which the `doubt` check grades.
+const CHECKS: &[(CheckedThing, Check)] = &[
+    (CheckedThing::Other, requests::check),
+    (CheckedThing::Generator, offered_rate::check),
+    (CheckedThing::Other, users::open),
+    (CheckedThing::Generator, users::closed),
+    (CheckedThing::Generator, doubt::check),
+    (CheckedThing::Evidence, schedule_lag::check),
+    (CheckedThing::Evidence, read_lag::check),
+    (CheckedThing::Evidence, worker_busy::check),
+    (CheckedThing::Evidence, run_queue::check),
+    (CheckedThing::Evidence, throttling::check),
+    (CheckedThing::Evidence, stalls::check),
+    (CheckedThing::Other, in_flight::check),
+    (CheckedThing::Other, conservation::check),
+    (CheckedThing::Generator, exhaustion::check),
+    (CheckedThing::Other, connecting::check),
+    (CheckedThing::Other, clock_drift::check),
+    (CheckedThing::Other, samples::check),
+    (CheckedThing::Other, series::check),
+    (CheckedThing::Other, slices::check),
+    (CheckedThing::Other, steady::check),
+    (CheckedThing::Other, observers::check),
 ];
 
 /// Applies every check; the worst grade is the verdict.
 pub(crate) fn judge(input: &CheckInput<'_>) -> Validity {
     let mut checks: Vec<ValidityCheck> = CHECKS.iter().map(|(_, check)| check(input)).collect();
-    // Last, as most runs have none.
+    // Last, since most runs have no agents.
     checks.extend(agents::check(input));
     let grade = checks.iter().filter_map(|check| check.grade).max().unwrap_or(Grade::Valid);
     Validity { grade, checks }
 }
 
-/// Those that speak of the generator's capacity, of what [`judge`] returned.
+/// The checks on the generator's capacity, in the result of [`judge`].
 pub(crate) fn generator_checks(validity: &Validity) -> impl Iterator<Item = &ValidityCheck> {
-    of_subject(validity, Subject::Generator)
+    of_subject(validity, CheckedThing::Generator)
 }
 
-/// What explains why the generator was late; only what is worth a look.
+/// The checks that explain why the generator was late; only the notable ones.
 pub(crate) fn generator_evidence(validity: &Validity) -> impl Iterator<Item = &ValidityCheck> {
-    of_subject(validity, Subject::Evidence).filter(|check| !check.advice.is_empty())
+    of_subject(validity, CheckedThing::Evidence).filter(|check| !check.advice.is_empty())
 }
 
 impl Validity {
-    /// Why nothing follows from the measurement, in one line: what the generator could not do in time is explained by what kept it. `None`: it is not INVALID.
+    /// Why the measurement is invalid, in one line. A capacity failure of the generator is explained by its cause. `None`: the measurement
+    /// is not INVALID.
     pub fn invalid_because(&self) -> Option<String> {
-        let spoilt = self.checks.iter().find(|check| check.grade == Some(Grade::Invalid))?;
-        let is_generator = generator_checks(self).any(|check| check.id == spoilt.id);
-        let why = if is_generator { generator_evidence(self).next().unwrap_or(spoilt) } else { spoilt };
+        let invalid = self.checks.iter().find(|check| check.grade == Some(Grade::Invalid))?;
+        let is_generator = generator_checks(self).any(|check| check.id == invalid.id);
+        let why = if is_generator { generator_evidence(self).next().unwrap_or(invalid) } else { invalid };
         Some(format!("{}: {}", why.title, why.evidence))
     }
 }
 
-fn of_subject(validity: &Validity, wanted: Subject) -> impl Iterator<Item = &ValidityCheck> {
+fn of_subject(validity: &Validity, wanted: CheckedThing) -> impl Iterator<Item = &ValidityCheck> {
     let judged = CHECKS.iter().zip(&validity.checks);
     judged.filter(move |((subject, _), _)| *subject == wanted).map(|(_, check)| check)
 }
 
-/// Whether the load was made as it was asked for, of what [`judge`] returned.
+/// Whether the generator produced the load that the plan asks for, in the result of [`judge`].
 pub(crate) fn load_was_made(validity: &Validity) -> bool {
-    let is_made = |check: &ValidityCheck| check.id == doubt::INFO.id || check.grade < Some(Grade::Invalid);
-    generator_checks(validity).all(is_made)
+    let is_complete = |check: &ValidityCheck| check.id == doubt::INFO.id || check.grade < Some(Grade::Invalid);
+    generator_checks(validity).all(is_complete)
 }

@@ -1,4 +1,4 @@
-//! Open load: did as many arrivals start as came due, and as many come due as the plan asks for?
+//! Open load: did all arrivals that were due start, and were as many due as the plan asks for?
 
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, LeafTally, ValidityCheck};
@@ -8,8 +8,9 @@ use loadstone_run_directory::RunEnd;
 const INFO: CheckInfo = CheckInfo {
     id: "offered-rate",
     title: "Offered rate",
-    limits: "suspect when more than 1 % of a scenario's arrivals did not start while its load lasted, invalid above 5 % (one arrival is always \
-     tolerated; those that waited for a free user count under \"Users for open load\"); once a scenario's data is used up, no more are asked for",
+    limits: "suspect when more than 1 % of a scenario's arrivals did not start while its load lasted, invalid above 5 % (one missing \
+     arrival is always tolerated; arrivals that waited for a free user count under \"Users for open load\"); after a scenario has used up \
+     its data, no more arrivals are expected",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -17,9 +18,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let mut worst: Option<(f64, u64, u64, &LeafTally)> = None;
     for leaf in input.tally.leaves() {
         let Some(LoadProfile::Open { stages }) = leaves.get(leaf.leaf as usize).map(|run| &run.profile) else { continue };
-        // What is missing with an agent that was lost is no limit of those that stayed: the agents' check tells it.
+        // The arrivals of a lost agent are no limit of the remaining agents: the agents check reports them.
         let is_counted = leaf.exhausted_at.is_none() && !input.tally.agents().iter().any(|agent| agent.lost);
-        let due = leaf.arrivals_due.max(if is_counted { asked(input, leaf, stages) } else { 0 });
+        let due = leaf.arrivals_due.max(if is_counted { requested(input, leaf, stages) } else { 0 });
         if due == 0 {
             continue;
         }
@@ -35,15 +36,15 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let total = |of: fn(&LeafTally) -> u64| input.tally.leaves().iter().filter(|leaf| leaf.arrivals_due > 0).map(of).sum::<u64>();
     let evidence = match grade_of(share, 0.01, 0.05) {
         Grade::Valid => format!(
-            "{} of {} arrivals that came due {}were started",
+            "{} of {} due arrivals {}started",
             loadstone_units::count(total(|leaf| leaf.started)),
             loadstone_units::count(total(|leaf| leaf.arrivals_due)),
-            if input.tally.agents().iter().any(|agent| agent.lost) { "where their agent was still there " } else { "" }
+            if input.tally.agents().iter().any(|agent| agent.lost) { "of the remaining agents " } else { "" }
         ),
         _ => {
             let seconds = load_seconds(input, leaf);
             format!(
-                "scenario \"{}\": the generator reached its limit at {} of {} asked for ({} of {} arrivals started while the load lasted)",
+                "scenario \"{}\": the generator reached its limit at {} of {} requested ({} of {} arrivals started while the load lasted)",
                 input.scenario(leaf.leaf),
                 loadstone_units::rate(started as f64 / seconds),
                 loadstone_units::rate(due as f64 / seconds),
@@ -55,39 +56,39 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     if let Some(warning) = used_up(input).filter(|_| grade_of(share, 0.01, 0.05) == Grade::Valid) {
         return INFO.with(Some(Grade::Valid), format!("{evidence}; {}", warning.0), &warning.1);
     }
-    let advice = "The generator could not produce the load that was asked for. Ask for less, give it more cores (--workers), or move \
+    let advice = "The generator could not produce the requested load. Lower the rate, give the generator more cores (--workers), or move \
      it off the target's machine.";
     INFO.graded(grade_of(share, 0.01, 0.05), evidence, advice)
 }
 
-/// Arrivals that the plan asks for in a run that completed, and those that were made.
-pub(super) fn asked_and_made(input: &CheckInput<'_>) -> (u64, u64) {
+/// The arrivals that the plan requests in a run that completed, and the arrivals that started.
+pub(super) fn requested_and_started(input: &CheckInput<'_>) -> (u64, u64) {
     let leaves = input.plan.load.leaves();
     let open = input.tally.leaves().iter().filter_map(|leaf| match &leaves.get(leaf.leaf as usize)?.profile {
         LoadProfile::Open { stages } if leaf.exhausted_at.is_none() => Some((leaf, stages)),
         _ => None,
     });
-    open.fold((0, 0), |(all, made), (leaf, stages)| (all + asked(input, leaf, stages), made + leaf.started))
+    open.fold((0, 0), |(due, started), (leaf, stages)| (due + requested(input, leaf, stages), started + leaf.started))
 }
 
-/// How long the leaf's load lasted; in records that do not tell, the seconds in which arrivals came due.
+/// How long the leaf's load lasted. Records without that information use the seconds in which arrivals were due.
 fn load_seconds(input: &CheckInput<'_>, leaf: &LeafTally) -> f64 {
     let lasted = leaf.began.zip(leaf.load_ended).map(|(began, ended)| ended.saturating_sub(began) as f64 / 1e9);
     let counted = || input.tally.seconds_with_arrivals().max(1.0);
     lasted.filter(|seconds| *seconds > 0.0).unwrap_or_else(counted)
 }
 
-/// A scenario that ended early because its data was used up: as the test says, but not for as long as its duration promises.
+/// A scenario that ended early because its data was used up. The test allows this, but the load did not last for the requested duration.
 fn used_up(input: &CheckInput<'_>) -> Option<(String, String)> {
     let leaf = input.tally.leaves().iter().find(|leaf| leaf.exhausted_at.is_some())?;
     let (scenario, at) = (input.scenario(leaf.leaf), loadstone_units::seconds(leaf.exhausted_at? as f64 / 1e9));
-    let advice = "Give the feeder more rows, or let it start over (`circular()`, `random()`), if the load should go on.";
-    Some((format!("the data of scenario \"{scenario}\" was used up by {at} and its load ended there"), advice.to_owned()))
+    let advice = "To continue the load, give the feeder more rows or let it start over (`circular()`, `random()`).";
+    Some((format!("scenario \"{scenario}\" had used up its data by {at} and ended then"), advice.to_owned()))
 }
 
-/// What the plan asks for in a run that completed, pauses and changes of scale taken into account; a Poisson process may fall short by four
-/// standard deviations.
-fn asked(input: &CheckInput<'_>, leaf: &LeafTally, stages: &[OpenStage]) -> u64 {
+/// The arrivals that the plan requests in a run that completed, including pauses and changes of scale. A Poisson process may have fewer by
+/// four standard deviations.
+fn requested(input: &CheckInput<'_>, leaf: &LeafTally, stages: &[OpenStage]) -> u64 {
     if input.stage != RunStage::Over(Some(&RunEnd::Completed)) {
         return 0;
     }
@@ -99,8 +100,8 @@ fn asked(input: &CheckInput<'_>, leaf: &LeafTally, stages: &[OpenStage]) -> u64 
     (arrivals - slack).max(0.0).floor() as u64
 }
 
-/// Arrivals of all stages: the integral of rate × scale, with each change of scale from its instant on. `scales`: `(seconds since the leaf began, factor)`,
-/// ascending. Bursts keep their size, as they do in the engine.
+/// Arrivals of all stages: the integral of rate × scale. Each change of scale applies from its time on. `scales`: `(seconds since the leaf
+/// began, factor)`, ascending. Bursts keep their size, as in the engine.
 fn scaled_arrivals(stages: &[OpenStage], scales: &[(f64, f64)]) -> f64 {
     let mut begin = 0.0;
     let mut arrivals = 0.0;
@@ -137,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_knows_every_pause_and_scale() {
+    fn requested_arrivals_include_every_pause_and_scale() {
         let stages = [rate(10.0, 10.0, 10), OpenStage::Burst { count: 7 }, rate(0.0, 10.0, 10)];
         assert_eq!(scaled_arrivals(&stages, &[]), 157.0);
         // Paused for four seconds of the first stage.
         assert_eq!(scaled_arrivals(&stages, &[(3.0, 0.0), (7.0, 1.0)]), 117.0);
         // Twice the load in the second half of the ramp, whose area is three quarters of it.
         assert_eq!(scaled_arrivals(&stages, &[(15.0, 2.0)]), 157.0 + 37.5);
-        // A pause over the border of two stages, and one that nobody ends.
+        // A pause across the boundary of two stages, and one that does not end.
         assert_eq!(scaled_arrivals(&stages, &[(8.0, 0.0), (12.0, 1.0)]), 157.0 - 20.0 - 2.0);
         assert_eq!(scaled_arrivals(&stages, &[(0.0, 0.0)]), 7.0);
     }

@@ -1,4 +1,4 @@
-//! Did responses wait in the kernel until the generator read them?
+//! Did responses wait in the kernel before the generator read them?
 
 use loadstone_metrics::Histogram;
 
@@ -9,26 +9,26 @@ use crate::ValidityCheck;
 const INFO: CheckInfo = CheckInfo {
     id: "read-lag",
     title: "Read lag",
-    limits: "explains what the generator may have added; worth a look when the p99 of the time that responses lay unread exceeds 5 % of the \
-     reported p99 and 200 µs; with too few for a p99, the highest percentile that both have",
+    limits: "explains the time that the generator may have added; notable when the p99 of the time that responses waited to be read \
+     exceeds 5 % of the reported p99 and 200 µs; with too few samples for a p99, the highest percentile that both have",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let mut lags = Histogram::new();
     input.tally.workers().iter().for_each(|worker| lags.merge(&worker.read_lag));
     if lags.is_empty() {
-        return INFO.nothing("the kernel stamped none of the responses");
+        return INFO.nothing("the kernel did not timestamp any response");
     }
-    let Some(quantile) = lateness::compared(input.response.count.min(lags.count())) else {
-        return INFO.nothing("too few stamped responses to compare percentiles");
+    let Some(quantile) = lateness::compared_quantile(input.response.count.min(lags.count())) else {
+        return INFO.nothing("too few timestamped responses to compare percentiles");
     };
     let Some((late, reported)) = lags.quantile(quantile).zip(input.response.at(quantile)) else {
         return INFO.nothing("no request ended");
     };
     let late = late as f64 / 1e9;
-    let evidence = lateness::evidence("time that responses lay unread", quantile, late, reported);
+    let evidence = lateness::evidence("time that responses waited to be read", quantile, late, reported);
     INFO.evidence(lateness::is_late(late, reported), evidence, ADVICE)
 }
 
-const ADVICE: &str = "Responses had arrived and the generator had not read them yet; that time is part of the response times. Give it \
- more cores (--workers), move heavy work out of the scripts, move it off the target's machine, or ask for less.";
+const ADVICE: &str = "Responses had arrived before the generator read them, and the response times include this delay. Give the generator \
+ more cores (--workers), move heavy work out of the scripts, move the generator off the target's machine, or lower the load.";

@@ -1,4 +1,4 @@
-//! Did the generator get a core when it wanted one?
+//! Did the generator get a core when it needed one?
 
 use super::check::{CheckInfo, CheckInput};
 use crate::ValidityCheck;
@@ -6,8 +6,8 @@ use crate::ValidityCheck;
 const INFO: CheckInfo = CheckInfo {
     id: "run-queue",
     title: "Waiting for a core",
-    limits: "explains what the generator may have added; worth a look when a worker waited for a core, or the hypervisor took cores away, for \
-     more than 5 % of the time",
+    limits: "explains the time that the generator may have added; notable when a worker waited for a core, or the hypervisor took cores \
+     away, for more than 5 % of the time",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -18,11 +18,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let machine_ns = wall_ns as f64 * f64::from(input.host.cores.max(1));
     let stolen = workers.iter().map(|worker| worker.steal_ns).sum::<u64>() as f64 / machine_ns.max(1.0);
     let evidence = format!(
-        "runnable but without a core for {} of the time; {} of the machine's CPU time was stolen",
+        "workers waited for a core for up to {} of the time; the hypervisor took {} of the machine's CPU time (steal)",
         loadstone_units::share(waited),
         loadstone_units::share(stolen)
     );
-    let advice = "Something else used the cores. Stop it, pin the target to other cores, use fewer workers (--workers), or use a \
-     machine that is not shared.";
+    let advice = "Other processes or virtual machines used the cores. Stop them, pin the target to other cores, use fewer workers \
+     (--workers), or use a machine that is not shared.";
     INFO.evidence(waited.max(stolen) > 0.05, evidence, advice)
 }

@@ -1,7 +1,7 @@
-//! Do enough samples stand behind the percentiles that thresholds ask for?
+//! Are there enough samples for the percentiles that thresholds judge?
 
 use super::check::{CheckInfo, CheckInput};
-use crate::percentile::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
+use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond, samples_needed};
 use crate::{Grade, ValidityCheck};
 use loadstone_plan::{Aggregate, Window};
 
@@ -20,7 +20,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         if quantile >= 0.5 && samples > 0 && samples_beyond(samples, quantile) < SAMPLES_BEYOND_MIN {
             let needed = samples_needed(quantile).max((SAMPLES_BEYOND_MIN as f64 / (1.0 - quantile)).ceil() as u64);
             let evidence = format!(
-                "`{}` rests on {} samples; {} needs {}",
+                "`{}` has {} samples; {} needs {}",
                 threshold.label,
                 loadstone_units::count(samples),
                 loadstone_units::percentile(quantile),

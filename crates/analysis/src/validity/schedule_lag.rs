@@ -8,24 +8,24 @@ use loadstone_metrics::{Histogram, SeriesKind};
 const INFO: CheckInfo = CheckInfo {
     id: "schedule-lag",
     title: "Schedule lag",
-    limits: "explains what the generator may have added; worth a look when the p99 of the lag exceeds 5 % of the reported p99 and 200 µs; with \
-     too few requests for a p99, the highest percentile that both have",
+    limits: "explains the time that the generator may have added; notable when the p99 of the lag exceeds 5 % of the reported p99 and 200 \
+     µs; with too few requests for a p99, the highest percentile that both have",
 };
 
-/// Percentiles of what was scheduled, all the same one. Seconds.
+/// Lag in seconds, all at the same quantile.
 struct Lags {
     quantile: f64,
     reported: f64,
-    /// Of timers, and of iterations unless arrivals waited for users.
+    /// Lag of timers, and of iterations unless arrivals waited for users.
     of_generator: Option<f64>,
-    /// Of first requests, unless arrivals waited for users: those are late because of the target.
+    /// Lag of first requests, unless arrivals waited for users: the target causes that lag.
     of_requests: Option<f64>,
 }
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let lags = match lags(input) {
         Ok(lags) => lags,
-        Err(nothing) => return INFO.nothing(nothing),
+        Err(reason) => return INFO.nothing(reason),
     };
     let Some(lag) = lags.of_requests.or(lags.of_generator) else { return INFO.nothing(NOTHING_SCHEDULED) };
     let what = if lags.of_requests.is_some() { "schedule lag" } else { "timer lag" };
@@ -33,13 +33,13 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     INFO.evidence(lateness::is_late(lag, lags.reported), evidence, if is_of_scenario(input) { SCENARIO_ADVICE } else { BUSY_ADVICE })
 }
 
-/// The generator began iterations in time and their first requests came late: the scenario itself took that long.
+/// The generator started iterations on time and their first requests were late: the scenario itself took that long.
 pub(super) fn is_of_scenario(input: &CheckInput<'_>) -> bool {
     let Ok(Lags { reported, of_generator: Some(of_generator), of_requests: Some(of_requests), .. }) = lags(input) else { return false };
     lateness::is_late(of_requests, reported) && !lateness::is_late(of_generator, reported)
 }
 
-/// `Err`: why there is nothing to compare.
+/// `Err`: why the lag cannot be compared.
 fn lags(input: &CheckInput<'_>) -> Result<Lags, &'static str> {
     let waited = input.tally.leaves().iter().any(|leaf| leaf.waiting_max > 0 && leaf.arrivals_due > 0);
     let requests = merged_lag(input, SeriesKind::Request);
@@ -49,19 +49,20 @@ fn lags(input: &CheckInput<'_>) -> Result<Lags, &'static str> {
     if scheduled.is_empty() {
         return Err(NOTHING_SCHEDULED);
     }
-    let quantile = lateness::compared(input.response.count.min(scheduled.count())).ok_or("too few requests to compare percentiles")?;
+    let quantile =
+        lateness::compared_quantile(input.response.count.min(scheduled.count())).ok_or("too few requests to compare percentiles")?;
     let reported = input.response.at(quantile).ok_or("no request ended")?;
     let at = |lag: &Histogram| lag.quantile(quantile).map(|ns| ns as f64 / 1e9);
     let of_generator = [at(&timers), at(&iterations).filter(|_| !waited)].into_iter().flatten().reduce(f64::max);
     Ok(Lags { quantile, reported, of_generator, of_requests: at(&requests).filter(|_| !waited) })
 }
 
-const NOTHING_SCHEDULED: &str = "nothing was scheduled: closed load without pauses";
+const NOTHING_SCHEDULED: &str = "no request was scheduled: the load is closed and has no pauses";
 
 pub(super) const BUSY_ADVICE: &str =
-    "The generator started requests late. Give it more cores (--workers), move it off the target's machine, or ask for less.";
-pub(super) const SCENARIO_ADVICE: &str = "Iterations started on time, but their first requests did not: the scenario works or waits before its \
- first request, and that time is part of its response time.";
+    "The generator started requests late. Give it more cores (--workers), move it off the target's machine, or lower the load.";
+pub(super) const SCENARIO_ADVICE: &str = "Iterations started on time, but their first requests did not: the scenario works or waits before \
+ its first request, and that time counts in its response time. Move the work or the wait after the first request.";
 
 fn merged_lag(input: &CheckInput<'_>, kind: SeriesKind) -> Histogram {
     let mut merged = Histogram::new();

@@ -1,13 +1,13 @@
-//! Were all names kept apart?
+//! Did every name get its own series?
 
 use super::check::{CheckInfo, CheckInput};
 use crate::{Grade, ValidityCheck};
 
 const INFO: CheckInfo = CheckInfo {
     id: "series",
-    title: "Names kept apart",
-    limits: "suspect when more names turned up than the limit on series allows, and the rest share one series, `(other)`; or more sets of tags, and the \
-             rest are in no part by tags",
+    title: "One series per name",
+    limits: "suspect when the run had more names than the limit on series allows, so that further names share the series `(other)`; or \
+     more sets of tags, so that further sets are missing from the breakdown by tags",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -16,21 +16,22 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         0 if input.tally.tags_overflow() > 0 => INFO.graded(
             Grade::Suspect,
             format!(
-                "{} carried tags that came after the limit of {} sets of tags was reached: they are in the whole, and in no part by tags",
+                "{} had a new set of tags after the limit of {} sets was reached: they count in the totals, but not in the breakdown by \
+                 tags",
                 loadstone_units::counted(input.tally.tags_overflow(), "sample"),
                 input.plan.options.series_max
             ),
-            "Give tags a few values each, without ids, or raise `seriesMax`.",
+            "Use tags with few values and without ids, or raise `seriesMax`.",
         ),
         0 => INFO.graded(Grade::Valid, format!("{} series", loadstone_units::count(input.tally.series().len() as u64)), ""),
         over => INFO.graded(
             Grade::Suspect,
             format!(
-                "{} times a new name came after the limit of {} series was reached",
+                "{} times, a new name appeared after the limit of {} series was reached",
                 loadstone_units::count(over),
                 input.plan.options.series_max
             ),
-            "Give requests a `name` without ids or other parts that change every time, or raise `seriesMax`.",
+            "Give requests a `name` without ids or other variable parts, or raise `seriesMax`.",
         ),
     }
 }

@@ -5,7 +5,7 @@ use loadstone_metrics::{ErrorGroup, Outcome};
 use super::check::{CheckInfo, CheckInput, RunStage, grade_of};
 use crate::{Grade, ValidityCheck};
 
-/// What the error of a script says that kept its worker from everything else.
+/// Part of the error message of a script that blocked its worker.
 const UNYIELDING: &str = "without yielding";
 
 const INFO: CheckInfo = CheckInfo {
@@ -15,18 +15,19 @@ const INFO: CheckInfo = CheckInfo {
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
-    let (there, missing) = (input.tally.recorded_seconds(), input.tally.missing_slices());
+    let (recorded, missing) = (input.tally.recorded_seconds(), input.tally.missing_slices());
     if input.stage == RunStage::Running {
-        return INFO.nothing("the run is still going on");
+        return INFO.nothing("not judged: the run is in progress");
     }
     if missing > 0 {
-        let share = missing as f64 / (there + missing) as f64;
-        let evidence = format!("{} of {} seconds are missing", loadstone_units::count(missing), loadstone_units::count(there + missing));
+        let share = missing as f64 / (recorded + missing) as f64;
+        let evidence = format!("{} of {} seconds are missing", loadstone_units::count(missing), loadstone_units::count(recorded + missing));
         let is_stuck = |error: &ErrorGroup| error.outcome == Outcome::Script && error.message.contains(UNYIELDING);
         let advice = if input.tally.errors().iter().any(is_stuck) {
-            "A script did not yield, so that nothing else was done or counted meanwhile: the errors of the report have its line."
+            "A script did not yield and blocked its worker, which recorded nothing meanwhile. The errors of the report show the line of \
+             the script."
         } else {
-            "The disk did not take them, or lines were removed: the run's warnings say which."
+            "The disk did not store them, or lines were removed. The run's warnings show which."
         };
         return INFO.graded(grade_of(share, 0.0, 0.05), evidence, advice);
     }
@@ -34,8 +35,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         RunStage::Over(None) => INFO.graded(
             Grade::Suspect,
             format!("the run was cut off after {}", loadstone_units::seconds(input.tally.duration_seconds())),
-            "The process was killed; what was in flight then is not counted. Read the numbers as those of a shorter run.",
+            "The process was killed, and requests that were in flight are not counted. The numbers describe the run up to that time.",
         ),
-        _ => INFO.graded(Grade::Valid, format!("all {} seconds were recorded", loadstone_units::count(there)), ""),
+        _ => INFO.graded(Grade::Valid, format!("all {} seconds were recorded", loadstone_units::count(recorded)), ""),
     }
 }

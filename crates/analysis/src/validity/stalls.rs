@@ -1,4 +1,4 @@
-//! Was a worker held up, and everyone on it with it?
+//! Was a worker stalled, together with all its users?
 
 use super::check::{CheckInfo, CheckInput};
 use crate::{ValidityCheck, WorkerTally};
@@ -6,8 +6,8 @@ use crate::{ValidityCheck, WorkerTally};
 const INFO: CheckInfo = CheckInfo {
     id: "stalls",
     title: "Stalls of a worker",
-    limits: "explains what the generator may have added; worth a look when stalls delayed a worker by more than a tenth of the p99 for more than \
-     a quarter of the share of requests beyond it",
+    limits: "explains the time that the generator may have added; notable when stalls delayed a worker by more than a tenth of the p99, \
+     for more than a quarter of the share of requests beyond the p99",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -19,8 +19,8 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let stalls: u64 = input.tally.workers().iter().map(|worker| worker.stalls.count()).sum();
     let longest = |of: fn(&WorkerTally) -> u64| input.tally.workers().iter().map(of).max().unwrap_or(0) as f64 / 1e9;
     let evidence = format!(
-        "{} stalls over 1 ms, the longest {}; the longest garbage collection took {}; for {} of the time, a request could be delayed \
-         by more than a tenth of the {name} of {}",
+        "{} stalls over 1 ms, the longest {}; the longest garbage collection took {}; for {} of the time, stalls could delay a request by \
+         more than a tenth of the {name} of {}",
         loadstone_units::count(stalls),
         loadstone_units::seconds(longest(|worker| worker.stalls.max())),
         loadstone_units::seconds(longest(|worker| worker.collections.max())),
@@ -30,13 +30,13 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     INFO.evidence(delayed > 0.25 * (1.0 - quantile), evidence, ADVICE)
 }
 
-/// Neither the script nor the kernel tells which of these it was: a core that the hypervisor takes away counts as computing.
-const ADVICE: &str = "Something held up a worker: heavy work in a script (large JSON, hashing, loops), a garbage collection, very many \
- users due at once, or a machine that took the core away. Move heavy work out of the iteration, use more workers (--workers), or use a \
+/// Neither the script nor the kernel shows which of these caused the stall: a core that the hypervisor takes away counts as computing.
+const ADVICE: &str = "A worker was stalled by heavy work in a script (large JSON, hashing, loops), by a garbage collection, by very many \
+ users due at once, or by a machine that took the core away. Move heavy work out of the iteration, use more workers (--workers), or use a \
  machine that is not shared.";
 
-/// Share of the time in which something that came due had to wait longer than `over` seconds: of each stall the part that
-/// lay more than that before its end.
+/// Share of the time in which a due event had to wait longer than `over` seconds: the part of each stall that precedes its end by more than
+/// `over`.
 fn delayed_share(worker: &WorkerTally, over: f64) -> f64 {
     if worker.wall_ns == 0 {
         return 0.0;

@@ -1,7 +1,8 @@
-//! Was the target steady under steady load? A trend is not the fault of the measurement, so this only warns: as long as times still move, percentiles
-//! depend on how long the run went on.
+//! Was the target steady under steady load? A trend is not a fault of the measurement, so this check only warns: while times still move, percentiles depend
+//! on the length of the run.
 
 use super::check::{CheckInfo, CheckInput};
+use crate::statistics::{mean, median, trend};
 use crate::{Grade, SliceTotals, ValidityCheck};
 
 /// Seconds that the second half must have.
@@ -10,6 +11,8 @@ const SECONDS_MIN: usize = 15;
 const LOAD_SPREAD_MAX: f64 = 0.10;
 /// Growth over the half, relative to its median, that is worth a warning.
 const GROWTH_MIN: f64 = 0.25;
+/// Probability of such a trend by chance: that of three standard deviations.
+const P_VALUE_MAX: f64 = 0.0027;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
     id: "steady",
@@ -32,10 +35,11 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         return INFO.nothing("the load was not constant in the second half");
     }
     let times: Vec<f64> = half.iter().map(|second| second.response_sum_ns as f64 / second.requests as f64 / 1e9).collect();
-    let growth = theil_sen(&times) * (times.len() - 1) as f64 / median(times.clone());
-    if growth.abs() < GROWTH_MIN || kendall_z(&times).abs() < 3.0 {
+    let growth = |slope: f64| slope * (times.len() - 1) as f64 / median(&times);
+    let trend = trend::find(&times).filter(|trend| trend.p_value <= P_VALUE_MAX).map(|trend| growth(trend.slope));
+    let Some(growth) = trend.filter(|growth| growth.abs() >= GROWTH_MIN) else {
         return INFO.graded(Grade::Valid, "no trend in the second half", "");
-    }
+    };
     let direction = if growth > 0.0 { "rose" } else { "fell" };
     let evidence = format!(
         "under constant load, response times {direction} by {} over the second half ({} s)",
@@ -45,37 +49,4 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let advice =
         "The target had not settled: percentiles depend on the length of the run. Run longer, or judge thresholds after a warm-up.";
     INFO.with(Some(Grade::Valid), evidence, advice)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// At most this many points enter the pairwise statistics; longer series are thinned evenly.
-const POINTS_MAX: usize = 300;
-
-fn thinned(values: &[f64]) -> (Vec<f64>, f64) {
-    let step = values.len().div_ceil(POINTS_MAX).max(1);
-    (values.iter().step_by(step).copied().collect(), step as f64)
-}
-
-/// The median of the slopes between all pairs: Theil (1950), Sen (1968).
-fn theil_sen(values: &[f64]) -> f64 {
-    let (values, step) = thinned(values);
-    let pairs = (0..values.len()).flat_map(|i| (i + 1..values.len()).map(move |j| (i, j)));
-    median(pairs.map(|(i, j)| (values[j] - values[i]) / ((j - i) as f64 * step)).collect())
-}
-
-/// Mann–Kendall statistic in standard deviations under "no trend".
-fn kendall_z(values: &[f64]) -> f64 {
-    let (values, _) = thinned(values);
-    let n = values.len() as f64;
-    let pairs = (0..values.len()).flat_map(|i| (i + 1..values.len()).map(move |j| (i, j)));
-    let concordance: f64 = pairs.map(|(i, j)| (values[j] - values[i]).signum()).sum();
-    concordance / (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt()
 }

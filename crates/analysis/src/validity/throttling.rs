@@ -6,8 +6,8 @@ use crate::ValidityCheck;
 const INFO: CheckInfo = CheckInfo {
     id: "throttling",
     title: "CPU limit",
-    limits: "explains what the generator may have added; worth a look when the cgroup was throttled for more than 0.1 % of the time (a tenth \
-     of what lies beyond p99)",
+    limits: "explains the time that the generator may have added; notable when the cgroup was throttled for more than 0.1 % of the time (a \
+     tenth of the share beyond p99)",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -19,7 +19,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let throttled_ns: u64 = workers.iter().map(|worker| worker.throttled_ns).sum();
     let share = throttled_ns as f64 / wall_ns as f64;
     let evidence = format!(
-        "throttled for {} in all ({} of the time)",
+        "the generator was throttled for {} in total ({} of the time)",
         loadstone_units::seconds(throttled_ns as f64 / 1e9),
         loadstone_units::share(share)
     );

@@ -10,8 +10,8 @@ const OPEN: CheckInfo = CheckInfo {
     limits: "suspect when arrivals waited because the maximum number of concurrent users was reached",
 };
 
-/// Open load: arrivals wait once `users_max` users are busy. Their waiting counts in the response time, but the load is no longer the
-/// open load that was asked for.
+/// Open load: arrivals wait when `users_max` users are busy. Their wait counts in the response time, but the load is no longer the
+/// requested open load.
 pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
     let leaves = input.plan.load.leaves();
     let is_open = |run: &&&ScenarioRun| run.profile.is_open();
@@ -22,13 +22,13 @@ pub(super) fn open(input: &CheckInput<'_>) -> ValidityCheck {
         let users_max = run.users_max.unwrap_or(ScenarioRun::DEFAULT_USERS_MAX);
         if leaf.waiting_max > 0 && leaf.users_active_max * 10 >= users_max * 9 {
             let evidence = format!(
-                "scenario \"{}\": all {} users were busy and up to {} arrivals waited for one",
+                "scenario \"{}\": all {} users were busy, and up to {} arrivals waited for a free user",
                 input.scenario(leaf.leaf),
                 loadstone_units::count(users_max),
                 loadstone_units::count(leaf.waiting_max)
             );
-            let advice = "The target responds more slowly than users arrive. If that is what you want to see, read the throughput, not \
-             the percentiles; otherwise lower the rate, or raise the scenario's maximum number of users.";
+            let advice = "The target responds more slowly than users arrive. If this overload is intended, use the throughput instead of \
+             the percentiles. Otherwise lower the rate, or raise the scenario's maximum number of users.";
             return OPEN.graded(Grade::Suspect, evidence, advice);
         }
     }
@@ -41,7 +41,7 @@ const CLOSED: CheckInfo = CheckInfo {
     limits: "suspect when on average more than 1 % of the requested users were missing, invalid above 5 %",
 };
 
-/// Closed load: users asked for against users that had an iteration running, at the end of every second.
+/// Closed load: compares the requested users with the users that had an iteration in progress, at the end of every second.
 pub(super) fn closed(input: &CheckInput<'_>) -> ValidityCheck {
     let leaves = input.plan.load.leaves();
     let mut worst: Option<(f64, f64, f64, &str)> = None;
@@ -50,18 +50,19 @@ pub(super) fn closed(input: &CheckInput<'_>) -> ValidityCheck {
             continue;
         }
         let mean = |sum: u64| sum as f64 / leaf.slices_asked as f64;
-        let (asked, active) = (mean(leaf.users_asked_sum), mean(leaf.users_active_sum));
-        let missing = ((asked - active) / asked).max(0.0);
+        let (requested, active) = (mean(leaf.users_asked_sum), mean(leaf.users_active_sum));
+        let missing = ((requested - active) / requested).max(0.0);
         if worst.as_ref().is_none_or(|worst| missing > worst.0) {
-            worst = Some((missing, asked, active, input.scenario(leaf.leaf)));
+            worst = Some((missing, requested, active, input.scenario(leaf.leaf)));
         }
     }
-    let Some((missing, asked, active, scenario)) = worst else { return CLOSED.nothing("no closed load") };
+    let Some((missing, requested, active, scenario)) = worst else { return CLOSED.nothing("no closed load") };
     let evidence = format!(
         "scenario \"{scenario}\": {} of {} users active on average",
         loadstone_units::number(active),
-        loadstone_units::number(asked)
+        loadstone_units::number(requested)
     );
-    let advice = "Users started late or stopped early. Look for script errors that end them, or give the generator more cores (--workers).";
+    let advice = "Users started late or stopped early. Check for script errors that end users, or give the generator more cores \
+     (--workers).";
     CLOSED.graded(grade_of(missing, 0.01, 0.05), evidence, advice)
 }

@@ -1,4 +1,4 @@
-//! Did the generator's workers have CPU to spare?
+//! Did the generator's workers have spare CPU capacity?
 
 use super::check::{CheckInfo, CheckInput};
 use crate::ValidityCheck;
@@ -6,7 +6,7 @@ use crate::ValidityCheck;
 const INFO: CheckInfo = CheckInfo {
     id: "worker-busy",
     title: "Generator CPU",
-    limits: "explains what the generator may have added; worth a look when a worker was busy for more than 85 % of its busiest 10 s",
+    limits: "explains the time that the generator may have added; notable when a worker was busy for more than 85 % of its busiest 10 s",
 };
 
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
@@ -14,12 +14,12 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         input.tally.workers().iter().filter(|worker| worker.wall_ns > 0).max_by(|a, b| a.busiest_share.total_cmp(&b.busiest_share));
     let Some(worker) = busiest else { return INFO.nothing("the generator did not measure itself") };
     let evidence = format!(
-        "{} was busy for {} of its busiest 10 s ({} over the run)",
+        "{} was busy for {} of its busiest 10 s (and {} of the run)",
         input.worker(worker.worker),
         loadstone_units::share(worker.busiest_share),
         loadstone_units::share(worker.busy_ns as f64 / worker.wall_ns as f64)
     );
     let advice = "A busy worker adds its own queueing to the response times. Use more workers (--workers) or machines, do less per \
-     request in the script, or ask for less load.";
+     request in the script, or lower the load.";
     INFO.evidence(worker.busiest_share > 0.85, evidence, advice)
 }

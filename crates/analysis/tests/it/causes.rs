@@ -1,14 +1,14 @@
-//! Causes in pipelines whose faults are planted, and none in those that have none. Scored over many seeds: how often the planted cause comes first with its
-//! number, and how often anything at all is said of a healthy system.
+//! Causes in pipelines with planted faults, and no causes in healthy pipelines. Scored over many seeds: how often the planted cause ranks
+//! first with its number, and how often a healthy system has any finding.
 
 use loadstone_analysis::{Findings, conclude};
 use loadstone_metrics::Role;
 use loadstone_plan::{ClosedStage, LoadProfile, Timing};
 use loadstone_run_directory::Run;
 
-use crate::made::{self, MS, MadeSignal, SECOND, Slice, counter, gauge};
 use crate::pipeline::{Order, Pipeline, healthy, simulate};
 use crate::simulation::Service;
+use crate::synthetic::{self, MS, SECOND, Slice, SyntheticSignal, counter, gauge};
 
 const SEEDS: u64 = 12;
 
@@ -29,7 +29,7 @@ fn shown(findings: &Findings) -> String {
     format!("{}\n{}", findings.remark.text, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// A system, the rule that must come first, and what its claim must say.
+/// A system, the rule that must rank first, and the expected part of its claim.
 fn planted() -> Vec<(&'static str, Pipeline, &'static str, &'static str)> {
     let poisson = |system: Pipeline| Pipeline { timing: Timing::Poisson, ..system };
     let burst = vec![(50.0, 25), (20.0, 90)];
@@ -65,7 +65,7 @@ fn planted() -> Vec<(&'static str, Pipeline, &'static str, &'static str)> {
 }
 
 #[test]
-fn planted_causes_come_first_with_their_number() {
+fn planted_causes_rank_first_with_their_number() {
     let (mut cases, mut missed) = (0, Vec::new());
     for (name, system, rule, says) in planted() {
         for seed in 0..SEEDS {
@@ -79,7 +79,7 @@ fn planted_causes_come_first_with_their_number() {
     assert!(missed.len() * 50 <= cases, "{} of {cases} missed:\n{}", missed.len(), missed.join("\n"));
 }
 
-/// Healthy systems, from idle to nearly full, and targets that are slow or uneven by themselves.
+/// Healthy systems, from idle to nearly saturated, and targets that are slow or uneven by themselves.
 fn controls() -> Vec<(&'static str, Pipeline)> {
     let many = |hold| Pipeline { senders: 400, hold, ..healthy() };
     let poisson = |system: Pipeline| Pipeline { timing: Timing::Poisson, ..system };
@@ -119,7 +119,7 @@ fn healthy_systems_are_not_accused() {
 }
 
 #[test]
-fn a_burst_that_is_worked_off_is_no_lasting_cause() {
+fn a_burst_that_drains_is_no_lasting_cause() {
     for seed in 0..SEEDS {
         let findings = find(&Pipeline { load: vec![(50.0, 25), (20.0, 90)], ..healthy() }, seed);
         let rules: Vec<&str> = findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
@@ -128,9 +128,10 @@ fn a_burst_that_is_worked_off_is_no_lasting_cause() {
     }
 }
 
-/// A backlog that grows until the end makes the median grow with it; the order is seen all the same, and only where there is none.
+/// A backlog that grows until the end makes the median grow with it. The order violation is detected nevertheless, and only where there is
+/// one.
 #[test]
-fn the_order_is_seen_under_a_lasting_overload() {
+fn an_order_violation_is_detected_under_a_lasting_overload() {
     for seed in 0..SEEDS {
         for rate in [40.0, 60.0] {
             let of = |order| find(&Pipeline { order, load: vec![(rate, 60)], ..healthy() }, seed);
@@ -141,9 +142,9 @@ fn the_order_is_seen_under_a_lasting_overload() {
     }
 }
 
-/// Fifteen calls failed, and their journeys took a minute longer. Nobody was passed over.
+/// Fifteen calls failed, and their journeys took a minute longer. No journey was overtaken unfairly.
 #[test]
-fn journeys_whose_call_failed_are_told_as_such_and_not_as_starved() {
+fn journeys_with_failed_calls_are_reported_as_failed_and_not_as_starved() {
     for failed in [15, 0] {
         let mut run = simulate(&healthy(), 4);
         let slices = run.slices.len();
@@ -164,16 +165,16 @@ fn journeys_whose_call_failed_are_told_as_such_and_not_as_starved() {
     }
 }
 
-/// What people read of each planted cause.
+/// The report of each planted cause.
 #[test]
 fn the_causes_read_well() {
     let text = planted().into_iter().map(|(name, system, ..)| format!("{name}: {}\n", shown(&find(&system, 1)).trim_start()));
     insta::assert_snapshot!(text.collect::<String>());
 }
 
-/// Whoever observes another database or runtime makes the rules speak by the roles of its signals, whatever it calls them.
+/// The rules work by the roles of signals, so they also apply to other databases and runtimes with other signal names.
 #[test]
-fn causes_are_found_by_what_signals_mean_and_not_by_their_names() {
+fn causes_are_found_by_the_roles_of_signals_and_not_by_their_names() {
     let claims = |run: &Run| -> Vec<(String, String)> {
         conclude(run).verdict.findings.findings.into_iter().map(|finding| (finding.rule.to_string(), finding.claim)).collect()
     };
@@ -184,7 +185,7 @@ fn causes_are_found_by_what_signals_mean_and_not_by_their_names() {
             series.signal.name = format!("{}/{number}", series.signal.observer);
         }
         assert_eq!(claims(&run), before, "{name}");
-        // Without roles, only what the load itself shows is left.
+        // Without roles, only the evidence of the load itself remains.
         run.signals.iter_mut().for_each(|series| series.signal.role = None);
         let blind = claims(&run);
         assert!(blind.iter().all(|(found, _)| ["unstable-queue", "order"].contains(&found.as_str())), "{name}: {blind:?}");
@@ -192,15 +193,16 @@ fn causes_are_found_by_what_signals_mean_and_not_by_their_names() {
     }
 }
 
-/// Signals that stand at these values while something before the senders holds work up, the rule that must come first, and what its claim must say.
+/// Signals with these values while something before the senders delays work, the rule that must rank first, and the expected part of its
+/// claim.
 struct UsedUp {
-    signals: Vec<(MadeSignal, f64)>,
+    signals: Vec<(SyntheticSignal, f64)>,
     rule: &'static str,
     says: &'static str,
 }
 
 fn used_up() -> Vec<UsedUp> {
-    let case = |signals: &[(MadeSignal, Role, f64)], rule, says| {
+    let case = |signals: &[(SyntheticSignal, Role, f64)], rule, says| {
         let signals = signals.iter().cloned().map(|(signal, role, value)| (signal.role(role), value)).collect();
         UsedUp { signals, rule, says }
     };
@@ -246,9 +248,9 @@ fn used_up() -> Vec<UsedUp> {
             "rate-limit",
             "lets about 12/s through",
         ),
-        // Nothing is seen to be used up: the even pace is all there is to say.
+        // No resource is seen to be exhausted: only the even pace remains as evidence.
         case(&[], "rate-limit", "leave at an even 16.7/s however much work waits"),
-        // A wait of the client's is none of the database's.
+        // A wait of the client is no wait of the database.
         case(
             &[(session("Client:ClientRead"), Role::SessionsWaitingIdle, 9.0), (gauge("postgres", "active"), Role::SessionsActive, 9.0)],
             "rate-limit",
@@ -257,9 +259,9 @@ fn used_up() -> Vec<UsedUp> {
     ]
 }
 
-/// Something before the senders holds work up; what, the signals say.
+/// Something before the senders delays work, and the signals identify it.
 #[test]
-fn what_is_used_up_while_work_waits_is_named() {
+fn the_exhausted_resource_is_named_while_work_waits() {
     for UsedUp { signals, rule, says } in used_up() {
         let mut run = simulate(&Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, 3);
         run.signals.retain(|series| !series.signal.name.starts_with("process"));
@@ -274,7 +276,7 @@ fn what_is_used_up_while_work_waits_is_named() {
                 shown(&findings)
             );
         }
-        // The same signals in a system where nothing waits are nobody's fault.
+        // The same signals in a system without waiting are no finding.
         let mut healthy = simulate(&healthy(), 3);
         signals.iter().filter(|_| rule != "rate-limit").for_each(|(signal, value)| signal.clone().each_second(&mut healthy, |_| *value));
         let findings = conclude(&healthy).verdict.findings;
@@ -282,10 +284,10 @@ fn what_is_used_up_while_work_waits_is_named() {
     }
 }
 
-/// Validators that come by the hundred every 20 seconds and tap once a second each, before a service that can take 450 of them.
+/// Validators that arrive by the hundred every 20 seconds and tap once a second each, for a service with a capacity of 450 validators.
 fn sweep(capacity: u64) -> Run {
     let users_at = |second: u32| 100 * (u64::from(second) / 20 + 1);
-    // Behind the load, some requests end that nobody waits for any more.
+    // After the load, some requests end whose users are gone.
     let tail = (160..190).map(|second| Slice::new(second).requests("Tap", 20, SECOND).done());
     let slices = (0..160).map(|second| {
         let users = users_at(second);
@@ -294,15 +296,15 @@ fn sweep(capacity: u64) -> Run {
         slice.leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users)).done()
     });
     let stages = (1..=8).map(|step| ClosedStage { from: 100 * step, to: 100 * step, duration_ns: 20 * SECOND }).collect();
-    made::run_of(made::plan(LoadProfile::Closed { stages }), slices.chain(tail).collect())
+    synthetic::run_of(synthetic::plan(LoadProfile::Closed { stages }), slices.chain(tail).collect())
 }
 
 #[test]
-fn a_sweep_over_users_shows_where_a_thread_is_used_up() {
+fn a_sweep_over_users_finds_the_saturated_thread() {
     let found = |capacity: u64, waited: f64| {
         let mut run = sweep(capacity);
         let load = |second: u64| if second < 160 { (100.0 * (second / 20 + 1) as f64 / 450.0).min(1.0) } else { 0.05 };
-        // On a crowded machine a thread waits for its core, now and then longer.
+        // On a busy machine a thread waits for its core, sometimes longer.
         let cpu = counter("process:node", "cpu").role(Role::ProcessCpu);
         cpu.each_second(&mut run, |second| load(second) * (0.93 - 0.02 * (second % 3) as f64));
         let delay = counter("process:node", "run_delay").role(Role::ProcessRunDelay);
@@ -320,7 +322,7 @@ fn a_sweep_over_users_shows_where_a_thread_is_used_up() {
         shown(&one_thread)
     );
     assert!(one_thread.findings.iter().all(|finding| finding.rule != "effective-concurrency"), "half a place: {}", shown(&one_thread));
-    // Eleven threads that share what is left of a crowded machine, and the same readings where nothing waits.
+    // Eleven threads that share the rest of a busy machine, and the same readings without any waiting.
     for (capacity, waited) in [(450, 2.0), (900, 0.12)] {
         let found = found(capacity, waited);
         assert!(found.findings.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
@@ -333,11 +335,11 @@ fn slower_after_30_s() -> Run {
         let service = if second < 30 { 50 * MS } else { 500 * MS } + u64::from(second % 7) * MS;
         Slice::new(second).arrivals(40).requests("Pay", 40, service).done()
     });
-    made::run_of(made::plan(made::open(40.0, 70)), slices.collect())
+    synthetic::run_of(synthetic::plan(synthetic::open(40.0, 70)), slices.collect())
 }
 
 #[test]
-fn a_dependency_that_becomes_slower_is_named_only_where_it_did() {
+fn a_dependency_that_becomes_slower_is_named_only_if_it_did() {
     let with_hold = |slow: f64| {
         let mut run = slower_after_30_s();
         for (metric, role, value) in
@@ -358,14 +360,14 @@ fn a_dependency_that_becomes_slower_is_named_only_where_it_did() {
     }
 }
 
-/// Workers that are all busy leave at an even pace, too: they are set aside only where the calls at once were seen to vary.
+/// Busy workers also finish at an even pace. They are ruled out only if the number of concurrent calls was seen to vary.
 #[test]
-fn an_even_pace_looks_at_the_workers_before_it_sets_them_aside() {
+fn an_even_pace_examines_the_workers_before_it_rules_them_out() {
     let with_most = |most: &dyn Fn(u64) -> f64| {
         let mut run = simulate(&Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, 3);
         run.signals.retain(|series| !series.signal.name.starts_with("process"));
         gauge("stub:subscriber", "in_flight_max").role(Role::CallsInFlightMax).each_second(&mut run, most);
-        // On average few of them are in calls, so that it is no ceiling.
+        // On average few workers are in calls, so they are no ceiling.
         gauge("stub:subscriber", "in_flight").role(Role::CallsInFlight).each_second(&mut run, |second| 2.0 + (second % 2) as f64);
         conclude(&run).verdict.findings
     };
@@ -390,10 +392,10 @@ fn responses_with_429_are_a_rate_limit() {
     assert_eq!(findings.findings[0].claim, "\"Pay\" is limited to about 30/s: 25.0 % of its requests were rejected with 429");
 }
 
-/// Thirty callers that each take a turn of 0.4 s make 2 or 3 calls in a second, and 5 in two: even, though one second differs from the next. Calls that
-/// differ as much and in no order are not.
+/// Thirty callers with turns of 0.4 s each make 2 or 3 calls per second, and 5 in two seconds: an even pace, although consecutive seconds
+/// differ. Calls with the same variation in random order are not even.
 #[test]
-fn a_pace_is_even_also_where_turns_do_not_fit_into_a_second() {
+fn a_pace_is_even_even_if_turns_do_not_fit_into_a_second() {
     let in_turn = |second: u64| if second.is_multiple_of(2) { 4.0 } else { -4.0 };
     let in_no_order = |second: u64| 1.5 * (((second * 2_654_435_761) >> 9) % 9) as f64 - 6.0;
     for (beyond, is_even) in [(&in_turn as &dyn Fn(u64) -> f64, true), (&in_no_order, false)] {

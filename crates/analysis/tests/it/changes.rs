@@ -1,4 +1,4 @@
-//! What changed in time and what failed: planted steps, drifts, pauses and failures, and as many systems in which nothing did.
+//! Changes over time and failures: planted steps, drifts, pauses and failures, and as many systems without any.
 
 use loadstone_analysis::{Confidence, Finding, Summary, conclude};
 use loadstone_metrics::{Outcome, Role, SeriesKind};
@@ -6,10 +6,10 @@ use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
 use crate::draws::Draws;
-use crate::made::{self, MS, SECOND, Slice, counter, gauge, open, plan};
 use crate::simulation::{Service, Target, ramp, simulate, step};
+use crate::synthetic::{self, MS, SECOND, Slice, counter, gauge, open, plan};
 
-/// A request of a made-up service: how long one takes that begins in this second, and how it ends.
+/// A request of a simulated service: the duration of a request that begins in this second, and its outcome.
 pub(crate) struct Request<'a> {
     pub(crate) name: &'a str,
     pub(crate) time: &'a dyn Fn(u32, &mut Draws) -> f64,
@@ -20,12 +20,12 @@ pub(crate) fn passes(_: u32, _: &mut Draws) -> Outcome {
     Outcome::Passed
 }
 
-/// Lognormal noise: a factor whose logarithm has this deviation.
+/// Lognormal noise: a factor whose logarithm has this standard deviation.
 pub(crate) fn noise(sigma: f64, draws: &mut Draws) -> f64 {
     (sigma * draws.normal()).exp()
 }
 
-/// `seconds` at a constant rate, each arrival making each request once.
+/// `seconds` at a constant rate; each arrival sends each request once.
 pub(crate) fn constant(seconds: u32, rate: u64, requests: &[Request<'_>], seed: u64) -> Run {
     let mut draws = Draws::new(seed);
     let slices = (0..seconds).map(|second| {
@@ -39,7 +39,7 @@ pub(crate) fn constant(seconds: u32, rate: u64, requests: &[Request<'_>], seed: 
         }
         slice.done()
     });
-    made::run_of(plan(open(rate as f64, u64::from(seconds))), slices.collect())
+    synthetic::run_of(plan(open(rate as f64, u64::from(seconds))), slices.collect())
 }
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -54,13 +54,13 @@ fn shown(found: &[Finding]) -> String {
     found.iter().map(|finding| format!("{finding:#?}\n")).collect()
 }
 
-/// The steps that a run is said to have: `(name, second)`.
+/// The steps reported for a run: `(name, second)`.
 fn instants(summary: &Summary) -> Vec<(String, f64)> {
     summary.changes.iter().map(|change| (change.name.clone(), change.at_seconds)).collect()
 }
 
 #[test]
-fn a_step_of_one_request_under_constant_load_is_named_with_its_instant_and_numbers() {
+fn a_step_of_one_request_under_constant_load_is_reported_with_its_time_and_numbers() {
     let list = |second: u32, draws: &mut Draws| 0.000_4 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
     let other = |_: u32, draws: &mut Draws| 0.003 * noise(0.3, draws);
     let requests =
@@ -81,13 +81,13 @@ fn a_step_of_one_request_under_constant_load_is_named_with_its_instant_and_numbe
     assert_eq!(instants(&conclude(&run)), [("Ingredients".to_owned(), 20.0), ("db/locks".to_owned(), 20.0)]);
 }
 
-/// Half a minute has few orders, neighbours resemble each other, and what takes two seconds ends two seconds after it began.
+/// Half a minute has few permutations, neighbours resemble each other, and a request of two seconds ends two seconds after its start.
 #[test]
-fn a_step_to_seconds_in_a_short_run_is_told_with_the_instant_at_which_slow_requests_began() {
+fn a_step_to_seconds_in_a_short_run_is_reported_with_the_start_of_the_slow_requests() {
     let mut draws = Draws::new(7);
     let slices = (0..24).map(|second| {
         let mut slice = Slice::new(second).arrivals(8);
-        // It gets quicker for a while, as what warms up does.
+        // It becomes faster for a while, as in a warm-up.
         let usual = |draws: &mut Draws| 0.01 * 0.97_f64.powf(f64::from(second.min(12))) * noise(0.1, draws);
         for _ in 0..8 {
             slice.record(SeriesKind::Request, "Item", 20_000, (usual(&mut draws) * 1e9) as u64, Outcome::Passed);
@@ -99,21 +99,21 @@ fn a_step_to_seconds_in_a_short_run_is_told_with_the_instant_at_which_slow_reque
         }
         slice.done()
     });
-    let found = findings(&made::run_of(plan(open(8.0, 24)), slices.collect()));
+    let found = findings(&synthetic::run_of(plan(open(8.0, 24)), slices.collect()));
     let first = &found[0];
     assert!(first.rule == "change" && first.claim.starts_with("\"Buy\" went from "), "{}", shown(&found));
     assert!(first.claim.contains(" to 2.0") && first.claim.contains(" at 0:12 while the load stayed the same"), "{}", first.claim);
 }
 
 #[test]
-fn a_stretch_in_which_a_table_is_locked_is_told_with_both_ends() {
+fn a_period_with_a_locked_table_is_reported_with_both_ends() {
     let time = |second: u32, draws: &mut Draws| 0.005 * noise(0.3, draws) + if (25..35).contains(&second) { 0.2 } else { 0.0 };
     let found = findings(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 3));
     assert!(found[0].claim.contains(" from 0:25 to 0:35 while the load stayed the same"), "{}", shown(&found));
 }
 
 #[test]
-fn a_step_in_a_tenth_of_a_request_is_told_as_such() {
+fn a_step_in_a_tenth_of_the_requests_is_reported_as_such() {
     let time = |second: u32, draws: &mut Draws| {
         let slow = second >= 30 && draws.uniform() < 0.1;
         0.004 * noise(0.3, draws) + if slow { 0.4 } else { 0.0 }
@@ -124,16 +124,16 @@ fn a_step_in_a_tenth_of_a_request_is_told_as_such() {
 }
 
 #[test]
-fn times_that_keep_growing_are_a_drift() {
+fn times_that_grow_continuously_are_a_drift() {
     let time = |second: u32, draws: &mut Draws| (0.010 + f64::from(second) * 0.000_5) * noise(0.3, draws);
     let found = findings(&constant(90, 30, &[Request { name: "Add", time: &time, outcome: &passes }], 5));
     assert!(found[0].rule == "change" && found[0].claim.contains("\"Add\" grew steadily from 1"), "{}", shown(&found));
-    // The medians of a quarter at either end are those of its middle: 16 and 48.5 ms.
+    // The medians of the first and last quarter are those of their centres: 16 and 48.5 ms.
     assert!(found[0].claim.contains(" between 0:12 and 1:18 "), "{}", found[0].claim);
 }
 
 #[test]
-fn pauses_that_come_back_are_told_with_their_period_and_what_goes_along() {
+fn periodic_pauses_are_reported_with_their_period_and_coinciding_signals() {
     let stalled = |seed: u64, stalls: &dyn Fn(u32) -> bool| {
         let time = |second: u32, draws: &mut Draws| {
             0.003 * noise(0.3, draws) + if stalls(second) && draws.uniform() < 0.4 { draws.uniform() * 0.4 } else { 0.0 }
@@ -158,7 +158,7 @@ fn pauses_that_come_back_are_told_with_their_period_and_what_goes_along() {
 
 #[test]
 fn a_load_that_rises_explains_times_that_rise_with_it() {
-    // The load doubles half-way, and a request takes longer by it.
+    // The load doubles halfway, and requests take longer because of it.
     let mut draws = Draws::new(4);
     let slices = (0..80u32).map(|second| {
         let (rate, time) = if second < 40 { (20, 0.010) } else { (40, 0.020) };
@@ -169,21 +169,21 @@ fn a_load_that_rises_explains_times_that_rise_with_it() {
         slice.done()
     });
     let stage = |rate: f64| OpenStage::Rate { from: rate, to: rate, duration_ns: 40 * SECOND, timing: Timing::Even };
-    let run = made::run_of(plan(LoadProfile::Open { stages: vec![stage(20.0), stage(40.0)] }), slices.collect());
+    let run = synthetic::run_of(plan(LoadProfile::Open { stages: vec![stage(20.0), stage(40.0)] }), slices.collect());
     assert!(!rules(&findings(&run)).contains(&"change"), "{}", shown(&findings(&run)));
 }
 
 #[test]
-fn a_slow_beginning_is_a_warm_up_and_no_fault() {
+fn a_slow_start_is_a_warm_up_and_no_fault() {
     let time = |second: u32, draws: &mut Draws| 0.012 * noise(0.3, draws) + if second < 8 { 0.03 } else { 0.0 };
     let found = conclude(&constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 3)).verdict.findings;
     assert!(found.findings.is_empty(), "{}", shown(&found.findings));
     assert!(found.remark.text.contains("\"Pay\" was slower until 0:08 (4"), "{}", found.remark.text);
 }
 
-/// Failures from an instant on, all along, above a load, and who is named.
+/// Failures from a time on, throughout the run, above a load, and the names of the failing requests.
 #[test]
-fn failures_come_first_with_who_how_since_when_and_how_many() {
+fn failures_rank_first_with_their_request_kind_start_and_count() {
     let healthy = |_: u32, draws: &mut Draws| 0.003 * noise(0.3, draws);
     let share = |from: u32, part: f64| {
         move |second: u32, draws: &mut Draws| if second >= from && draws.uniform() < part { Outcome::Reset } else { Outcome::Passed }
@@ -198,7 +198,7 @@ fn failures_come_first_with_who_how_since_when_and_how_many() {
             [Request { name: "Pay", time: &healthy, outcome: &outcome }, Request { name: "List", time: &healthy, outcome: &passes }];
         for seed in 0..5 {
             let mut run = constant(40, 30, &requests, seed);
-            // Whatever the generator did.
+            // Regardless of the generator.
             run.slices.iter_mut().for_each(|slice| slice.generator[0].busy_ns = SECOND / 100 * 99);
             let found = findings(&run);
             assert!(found[0].rule == "failures" && found[0].claim.contains(says), "{says}: {}", shown(&found));
@@ -217,7 +217,7 @@ fn failures_that_begin_with_a_change_are_one_finding() {
 }
 
 #[test]
-fn failures_that_come_only_with_the_load_are_told_with_that_load() {
+fn failures_that_occur_only_above_a_load_are_reported_with_that_load() {
     let slices = (0..60u32).map(|second| {
         let rate = 10 + u64::from(second);
         let mut slice = Slice::new(second).arrivals(rate);
@@ -228,21 +228,21 @@ fn failures_that_come_only_with_the_load_are_told_with_that_load() {
         slice.done()
     });
     let stage = OpenStage::Rate { from: 10.0, to: 70.0, duration_ns: 60 * SECOND, timing: Timing::Even };
-    let found = findings(&made::run_of(plan(LoadProfile::Open { stages: vec![stage] }), slices.collect()));
+    let found = findings(&synthetic::run_of(plan(LoadProfile::Open { stages: vec![stage] }), slices.collect()));
     let first = found.iter().find(|finding| finding.rule == "failures").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(first.claim.contains(" failed above 5") && first.claim.contains("timed out"), "{}", first.claim);
     assert!(first.evidence.iter().any(|evidence| evidence.text.contains("sit at the time limit")), "{}", shown(&found));
 }
 
-/// Every iteration throws before its first request but one: that is the test's own failure, and is told.
+/// Every iteration throws before its first request, except one: the test script itself fails, which is reported.
 #[test]
-fn scripts_that_throw_are_told() {
+fn script_errors_are_reported() {
     let slices = (0..40u32).map(|second| {
         let mut slice = Slice::new(second).arrivals(10).requests("Pay", 10, 3 * MS);
         (0..10).for_each(|_| slice.record(SeriesKind::Iteration, "Buy", 0, 4 * MS, Outcome::Script));
         let mut snapshot = slice.done();
         snapshot.errors.push(loadstone_metrics::ErrorGroup {
-            key: made::key(SeriesKind::Iteration, "Buy"),
+            key: synthetic::key(SeriesKind::Iteration, "Buy"),
             outcome: Outcome::Script,
             message: "TypeError: not a function".into(),
             count: 10,
@@ -252,19 +252,19 @@ fn scripts_that_throw_are_told() {
         });
         snapshot
     });
-    let found = findings(&made::run_of(plan(open(10.0, 40)), slices.collect()));
+    let found = findings(&synthetic::run_of(plan(open(10.0, 40)), slices.collect()));
     let claim = "100 % of the iterations of \"Buy\" failed throughout the run (TypeError: not a function)";
     assert_eq!(found[0].claim, claim, "{}", shown(&found));
     assert_eq!(found[0].next, "The test's own script threw: mend it first.");
 }
 
-/// Healthy services of many kinds. A finding in one of them is a false accusation.
+/// Healthy services of many kinds. Any finding is a false accusation.
 fn healthy(seed: u64) -> Run {
     let mut draws = Draws::new(seed ^ 0x5eed);
     let rate = [5, 10, 30, 60][(draws.uniform() * 4.0) as usize];
     let seconds = 40 + (draws.uniform() * 40.0) as u32;
     let (median, sigma) = (0.001 * 100.0_f64.powf(draws.uniform()), 0.1 + 0.9 * draws.uniform());
-    // Some remember: a level that wanders slowly by itself.
+    // Some have memory: a level that drifts slowly by itself.
     let memory = [0.0, 0.0, 0.5, 0.8][(draws.uniform() * 4.0) as usize];
     let mut level = 0.0;
     let levels: Vec<f64> = (0..seconds)
@@ -285,7 +285,7 @@ fn healthy(seed: u64) -> Run {
 }
 
 #[test]
-fn healthy_services_are_accused_in_no_more_than_one_run_of_a_hundred() {
+fn healthy_services_have_findings_in_at_most_one_of_a_hundred_runs() {
     let runs = crate::seeds(100, 500);
     let accused: Vec<String> = (0..runs)
         .filter_map(|seed| {
@@ -296,9 +296,9 @@ fn healthy_services_are_accused_in_no_more_than_one_run_of_a_hundred() {
     assert!(accused.len() as u64 * 100 <= runs, "{} of {runs}:\n{}", accused.len(), accused.join("\n"));
 }
 
-/// A queue wanders by itself, the more the fuller its server is.
+/// The length of a queue drifts by itself, more so at a higher utilisation.
 #[test]
-fn queues_near_their_limit_wander_without_being_accused() {
+fn queues_near_their_limit_may_drift_without_a_finding() {
     let runs = crate::seeds(12, 60);
     let steps = vec![step("GET /", 0, Service::Exponential(0.02)), step("POST /", 0, Service::Exponential(0.02))];
     let target = Target { slots: vec![2], steps };
@@ -315,7 +315,7 @@ fn queues_near_their_limit_wander_without_being_accused() {
 }
 
 #[test]
-fn doubled_medians_are_found_within_two_seconds_of_their_instant() {
+fn doubled_medians_are_found_within_two_seconds_of_the_change() {
     const RUNS: u64 = 100;
     let missed: Vec<String> = (0..RUNS)
         .filter_map(|seed| {
@@ -333,9 +333,9 @@ fn doubled_medians_are_found_within_two_seconds_of_their_instant() {
     assert!(missed.len() as u64 * 20 <= RUNS, "{} of {RUNS}:\n{}", missed.len(), missed.join("\n"));
 }
 
-/// Three pauses are few, and are told with what that is worth.
+/// Three pauses are few, so the finding has low confidence.
 #[test]
-fn three_pauses_are_told_with_low_confidence() {
+fn three_pauses_are_reported_with_low_confidence() {
     let run = |at: &'static [u32]| {
         let time = move |second: u32, draws: &mut Draws| {
             0.003 * noise(0.3, draws) + if at.contains(&second) && draws.uniform() < 0.4 { 0.2 + draws.uniform() * 0.2 } else { 0.0 }
@@ -357,11 +357,11 @@ fn three_pauses_are_told_with_low_confidence() {
         "{}",
         shown(&uneven)
     );
-    // Distances of seven and eight seconds are not uneven, though random ones would keep them in more than a tenth of runs.
+    // Intervals of seven and eight seconds are not uneven, though random intervals would stay within them in more than a tenth of runs.
     let few = stalled(&[7, 14, 22]);
     assert!(few[0].rule == "stall" && few[0].claim.starts_with("3 times, about 7.50 s apart, requests take up to"), "{}", shown(&few));
     assert!(few[0].evidence[0].text.contains("3 pauses, at 0:07, 0:14, 0:22: the slowest"), "{}", shown(&few));
-    // Who waits for a core that others have stands still as well.
+    // A process that waits for a core used by others stalls as well.
     let mut crowded = run(&[8, 14, 33]);
     gauge("host", "cores").role(Role::MachineCores).each_second(&mut crowded, |_| 2.0);
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut crowded, |_| 0.01);
@@ -370,7 +370,7 @@ fn three_pauses_are_told_with_low_confidence() {
     assert!(!rules(&crowded).contains(&"stall"), "{}", shown(&crowded));
 }
 
-/// One request of many that is slow by itself, now and then, is no pause.
+/// A single slow request now and then is no pause.
 #[test]
 fn single_slow_requests_are_no_pauses() {
     for seed in 0..40 {
@@ -380,9 +380,9 @@ fn single_slow_requests_are_no_pauses() {
     }
 }
 
-/// What any machine does by itself is not told beside a change, and what has a meaning comes first.
+/// Normal variation of a machine is not reported next to a change, and signals with a role are listed first.
 #[test]
-fn a_hairs_breadth_of_a_core_is_not_said_to_have_moved() {
+fn a_tiny_change_of_cpu_use_is_not_reported_as_a_move() {
     let time = |second: u32, draws: &mut Draws| 0.004 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
     let mut run = constant(60, 30, &[Request { name: "Pay", time: &time, outcome: &passes }], 1);
     let late = |second: u64| f64::from(u8::from(second >= 20));
@@ -396,7 +396,7 @@ fn a_hairs_breadth_of_a_core_is_not_said_to_have_moved() {
     assert!(moved.len() == 2 && moved[0].starts_with("postgres/active from") && moved[1].starts_with("app/unknown"), "{moved:?}");
 }
 
-/// Requests of one name in two scenarios are told apart.
+/// Requests with the same name in two scenarios are distinguished.
 #[test]
 fn rows_of_changes_name_the_scenario_and_the_group() {
     let slices = (0..60u32).map(|second| {
@@ -406,14 +406,14 @@ fn rows_of_changes_name_the_scenario_and_the_group() {
         }
         slice.done()
     });
-    let summary = conclude(&made::run_of(plan(open(20.0, 60)), slices.collect()));
+    let summary = conclude(&synthetic::run_of(plan(open(20.0, 60)), slices.collect()));
     let row = summary.changes.iter().find(|change| change.name == "Pay").unwrap_or_else(|| panic!("{:?}", summary.changes));
     assert_eq!((row.scenario.as_str(), row.group.as_str()), ("Buy", "Basket"));
 }
 
-/// Too few pauses for a finding, but the maximum of the same report shows them.
+/// Too few pauses for a finding, but the maximum in the same report shows them.
 #[test]
-fn slow_seconds_forbid_to_say_that_no_limit_was_reached() {
+fn with_slow_seconds_the_report_does_not_claim_that_no_limit_was_reached() {
     let remark = |slow: [u32; 2]| {
         let time = |second: u32, draws: &mut Draws| if slow.contains(&second) && draws.uniform() < 0.3 { 0.4 } else { 0.004 };
         let run = constant(40, 10, &[Request { name: "Pay", time: &time, outcome: &passes }], 7);
@@ -427,18 +427,18 @@ fn slow_seconds_forbid_to_say_that_no_limit_was_reached() {
 }
 
 #[test]
-fn a_scenario_that_is_its_only_request_is_not_told_beside_it() {
+fn a_scenario_with_a_single_request_is_not_reported_separately() {
     let slices = (0..60).map(|second| {
         let mut slice = Slice::new(second).arrivals(20);
         for n in 0..20 {
             let time = if second >= 30 { 200 * MS } else { 5 * MS } + n * MS / 10;
             slice.record(SeriesKind::Request, "Pay", 0, time, Outcome::Passed);
-            // What the script does takes time, too, which rounds to another number.
+            // The script itself takes time, too, which rounds to a different number.
             slice.record(SeriesKind::Iteration, "Pay", 0, time + MS / 3, Outcome::Passed);
         }
         slice.done()
     });
-    let summary = conclude(&made::run_of(plan(open(20.0, 60)), slices.collect()));
+    let summary = conclude(&synthetic::run_of(plan(open(20.0, 60)), slices.collect()));
     let [first, ..] = &summary.verdict.findings.findings[..] else { panic!("{:?}", summary.verdict.findings) };
     assert!(first.claim.starts_with("\"Pay\" went from"), "{}", first.claim);
     assert!(first.evidence.iter().all(|evidence| !evidence.text.contains("\"Pay\" went from")), "{:?}", first.evidence);

@@ -1,5 +1,5 @@
-//! What changed while the load changed, too: planted steps, stretches, drifts and slow parts under ramps, waves and steps of load, and as many systems whose
-//! times only follow their load.
+//! Changes under a changing load: planted steps, periods, drifts and slow parts under ramps, waves and steps of load, and as many systems
+//! whose times only follow their load.
 
 use loadstone_analysis::{Confidence, Finding, conclude};
 use loadstone_metrics::{Outcome, SeriesKind};
@@ -9,13 +9,13 @@ use loadstone_run_directory::Run;
 use crate::changes::noise;
 use crate::draws::Draws;
 use crate::fluid::{Load, System};
-use crate::made::{self, SECOND, Slice, plan};
 use crate::simulation::{Service, Step, Target, ramp, simulate, step, users};
+use crate::synthetic::{self, SECOND, Slice, plan};
 
 /// A load by second. Arrivals per second.
 pub(crate) type Rate = fn(f64) -> f64;
 
-/// How long a request takes at an instant, at a load.
+/// The duration of a request at a time and a load.
 pub(crate) type Time<'a> = &'a dyn Fn(f64, f64, &mut Draws) -> f64;
 
 pub(crate) const SECONDS: u32 = 80;
@@ -41,7 +41,7 @@ fn bursts(at: f64) -> f64 {
     if at % 20.0 >= 15.0 { 60.0 } else { 10.0 }
 }
 
-/// Arrivals as the load has them, each making each request once; times are given the second and the load.
+/// Arrivals according to the load; each sends each request once. Times are functions of the second and the load.
 pub(crate) fn under(load: Rate, requests: &[(&str, Time<'_>)], seed: u64) -> Run {
     let mut draws = Draws::new(seed ^ 0x10ad);
     let mut due = 0.0;
@@ -62,7 +62,7 @@ pub(crate) fn under(load: Rate, requests: &[(&str, Time<'_>)], seed: u64) -> Run
         let rate = load(f64::from(at) + 0.5);
         OpenStage::Rate { from: rate, to: rate, duration_ns: SECOND, timing: Timing::Even }
     };
-    made::run_of(plan(LoadProfile::Open { stages: (0..SECONDS).map(stage).collect() }), slices)
+    synthetic::run_of(plan(LoadProfile::Open { stages: (0..SECONDS).map(stage).collect() }), slices)
 }
 
 fn findings(run: &Run) -> Vec<Finding> {
@@ -73,13 +73,13 @@ fn shown(found: &[Finding]) -> String {
     found.iter().map(|finding| format!("{finding:#?}\n")).collect()
 }
 
-/// 5 ms that grow with the load as those of a queue do.
+/// 5 ms that grow with the load like those of a queue.
 fn queue(load: f64, draws: &mut Draws) -> f64 {
     0.005 * noise(0.3, draws) / (1.0 - load / 90.0)
 }
 
 #[test]
-fn a_stretch_is_told_from_its_load_under_every_shape_of_it() {
+fn a_slow_period_is_distinguished_from_the_load_under_every_load_shape() {
     for load in [rising, up_and_down, waves, in_steps, bursts] {
         let time = |at: f64, load: f64, draws: &mut Draws| queue(load, draws) + if (22.0..32.0).contains(&at) { 0.2 } else { 0.0 };
         let other = |_: f64, load: f64, draws: &mut Draws| queue(load, draws);
@@ -96,7 +96,7 @@ fn a_stretch_is_told_from_its_load_under_every_shape_of_it() {
 }
 
 #[test]
-fn a_step_under_a_rising_load_is_told_with_the_load_as_another_cause() {
+fn a_step_under_a_rising_load_lists_the_load_as_an_alternative() {
     let time = |at: f64, load: f64, draws: &mut Draws| queue(load, draws) + if at >= 30.0 { 0.25 } else { 0.0 };
     for seed in 0..5 {
         let found = findings(&under(rising, &[("Buy", &time)], seed));
@@ -108,20 +108,20 @@ fn a_step_under_a_rising_load_is_told_with_the_load_as_another_cause() {
 }
 
 #[test]
-fn a_drift_is_told_where_the_same_load_comes_again() {
+fn a_drift_is_reported_if_the_same_load_recurs() {
     let time = |at: f64, load: f64, draws: &mut Draws| queue(load, draws) + at * 0.002;
     for seed in 0..5 {
         let found = findings(&under(waves, &[("Add", &time)], seed));
         let says = |finding: &&Finding| finding.claim.starts_with("\"Add\" grew steadily") && finding.claim.contains(", at equal loads (");
         assert!(found.iter().any(|finding| says(&finding)), "{}", shown(&found));
-        // Under a load that only rises, nobody can tell.
+        // Under a load that only rises, a drift cannot be distinguished from the load.
         let found = findings(&under(rising, &[("Add", &time)], seed));
         assert!(found.iter().all(|finding| finding.rule != "change"), "{}", shown(&found));
     }
 }
 
 #[test]
-fn a_part_that_becomes_slow_is_told_under_waves_of_load() {
+fn a_part_that_becomes_slow_is_reported_under_waves_of_load() {
     let time = |at: f64, load: f64, draws: &mut Draws| {
         let is_slow = at >= 40.0 && draws.uniform() < 0.15;
         queue(load, draws) + if is_slow { 0.4 } else { 0.0 }
@@ -132,7 +132,7 @@ fn a_part_that_becomes_slow_is_told_under_waves_of_load() {
 }
 
 #[test]
-fn a_step_under_a_rising_number_of_users_is_told() {
+fn a_step_under_a_rising_number_of_users_is_reported() {
     let mut draws = Draws::new(3);
     let slices = (0..SECONDS).map(|second| {
         let users = 2 + u64::from(second) / 2;
@@ -144,13 +144,13 @@ fn a_step_under_a_rising_number_of_users_is_told() {
         slice.done()
     });
     let stage = ClosedStage { from: 2, to: 42, duration_ns: u64::from(SECONDS) * SECOND };
-    let found = findings(&made::run_of(plan(LoadProfile::Closed { stages: vec![stage] }), slices.collect()));
+    let found = findings(&synthetic::run_of(plan(LoadProfile::Closed { stages: vec![stage] }), slices.collect()));
     assert!(found[0].claim.contains(" from 0:40 to 0:52, more than the load explains (22 users to 2"), "{}", shown(&found));
 }
 
-/// Users who wait longer from an instant on get less done, and more users get more done: no queue does that.
+/// Users who wait longer from a time on complete less work, and more users complete more: no queue behaves like that.
 #[test]
-fn a_step_that_lasts_under_a_rising_number_of_users_is_told() {
+fn a_lasting_step_under_a_rising_number_of_users_is_reported() {
     for seed in 0..5 {
         let mut draws = Draws::new(seed);
         let slices = (0..SECONDS).map(|second| {
@@ -163,14 +163,14 @@ fn a_step_that_lasts_under_a_rising_number_of_users_is_told() {
             slice.done()
         });
         let stage = ClosedStage { from: 10, to: 50, duration_ns: u64::from(SECONDS) * SECOND };
-        let found = findings(&made::run_of(plan(LoadProfile::Closed { stages: vec![stage] }), slices.collect()));
+        let found = findings(&synthetic::run_of(plan(LoadProfile::Closed { stages: vec![stage] }), slices.collect()));
         assert!(found[0].claim.contains(" at 0:40, all at once, while the load rose past 30 users"), "{}", shown(&found));
     }
 }
 
-/// Times that only follow their load, or what is left of a higher one.
+/// Times that only follow their load, or the backlog of a higher load.
 #[test]
-fn what_the_load_explains_is_no_change() {
+fn effects_of_the_load_are_no_change() {
     let told = |run: &Run| -> Vec<String> {
         findings(run).into_iter().filter(|finding| finding.rule == "change").map(|finding| finding.claim).collect()
     };
@@ -178,7 +178,8 @@ fn what_the_load_explains_is_no_change() {
     let loads: [Rate; 5] = [rising, up_and_down, waves, in_steps, bursts];
     for seed in 0..12 {
         for load in loads {
-            // As a queue's; with a slow first use of what lies idle at low load; with a level that is reached at once above a load and left again.
+            // Like a queue; with slow first requests to idle resources at low load; with a level that is reached at once above a load and
+            // left again.
             let idle = |_: f64, load: f64, draws: &mut Draws| 0.004 * noise(0.4, draws) * (1.0 + 20.0 / load);
             let limit = |_: f64, load: f64, draws: &mut Draws| 0.004 * noise(0.4, draws) + if load > 30.0 { 0.1 } else { 0.0 };
             let follows = |_: f64, load: f64, draws: &mut Draws| queue(load, draws);
@@ -186,7 +187,7 @@ fn what_the_load_explains_is_no_change() {
                 accused.extend(told(&under(load, &[("A", time)], seed)));
             }
         }
-        // Overload, and the backlog that it leaves behind.
+        // Overload, and the backlog that it leaves.
         let target = Target { slots: vec![2], steps: vec![step("A", 0, Service::Exponential(0.05))] };
         accused.extend(told(&simulate(&target, ramp(5.0, 70.0, 80, Timing::Poisson), seed)));
         let stages = [(10.0, 20), (70.0, 10), (10.0, 60)];
@@ -203,9 +204,9 @@ fn what_the_load_explains_is_no_change() {
     assert!(accused.is_empty(), "{}:\n{}", accused.len(), accused.join("\n"));
 }
 
-/// A quick request that waits behind slow ones: from 3 to 40 ms within seconds as users become too many, and on to 400.
+/// A fast request that waits behind slow ones: from 3 to 40 ms within seconds as users become too many, and then up to 400 ms.
 #[test]
-fn a_quick_request_in_the_queue_of_slow_ones_makes_no_step() {
+fn a_fast_request_in_a_queue_of_slow_ones_is_no_step() {
     let quick = Step { pause: Some(Service::Exponential(0.36)), ..step("Show", 0, Service::Exponential(0.0026)) };
     let target = Target { slots: vec![4], steps: vec![step("List", 0, Service::Fixed(0.123)), quick] };
     for seed in 0..40 {
@@ -214,9 +215,9 @@ fn a_quick_request_in_the_queue_of_slow_ones_makes_no_step() {
     }
 }
 
-/// One place for random arrivals that come to ask for more than it gives: some of its queues are long for a while, and shorter at a higher load.
+/// A single server with random arrivals that exceed its capacity: some of its queues are long for a while, and shorter at a higher load.
 #[test]
-fn a_queue_that_grows_and_shrinks_near_its_limit_is_never_surely_a_change() {
+fn a_queue_that_grows_and_shrinks_near_its_limit_is_never_a_certain_change() {
     let target = Target { slots: vec![1], steps: vec![step("Show", 0, Service::LogUniform(0.0676, 0.321))] };
     let mut told = 0;
     for seed in 0..300 {

@@ -1,4 +1,4 @@
-//! Two runs side by side: what must match, what may be said, and what a gate makes of it.
+//! Comparison of two runs: the conditions that must match, the verdicts, and the results of gates.
 
 use loadstone_analysis::{
     ComparedInput, ComparedMetric, ComparedRow, ComparisonGate, ComparisonVerdict, GateState, Grade, RowVerdict, RunComparison, Side,
@@ -8,14 +8,15 @@ use loadstone_metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, Role, Tag
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
-use crate::made::{MS, SECOND, Slice, closed, counter, gauge, open, plan, run_of};
+use crate::synthetic::{MS, SECOND, Slice, closed, counter, gauge, open, plan, run_of};
 
-/// 60 seconds of 50 requests each, whose times go through these milliseconds in turn, longer by `slower`; the first `failing` of each second fail.
+/// 60 seconds of 50 requests each, whose times cycle through these milliseconds, multiplied by `slower`. The first `failing` of each second
+/// fail.
 fn run(slower: f64, failing: u64) -> Run {
     let second = |number: u32| {
         let mut slice = Slice::new(number).arrivals(50);
         for request in 0..50_u64 {
-            // No second is like another, and none drifts.
+            // The seconds differ, and none drifts.
             let spread = (request * 7 + u64::from(number) * 13) % 50;
             let outcome = if request < failing { Outcome::Status } else { Outcome::Passed };
             slice = slice.request("Buy", 0, ((20 * MS + spread * MS / 5) as f64 * slower) as u64, outcome);
@@ -40,13 +41,13 @@ fn gate(metric: ComparedMetric, by: f64) -> ComparisonGate {
 }
 
 #[test]
-fn a_slower_request_is_worse_and_by_how_much_is_said() {
+fn a_slower_request_is_worse_and_the_size_is_reported() {
     let comparison = compared(&run(1.0, 0), &run(1.1, 0));
     assert_eq!(comparison.verdict, ComparisonVerdict::Worse, "{}", comparison.headline);
     let p95 = row(&comparison, SubjectKind::Request, ComparedMetric::P95);
     assert_eq!(p95.verdict, RowVerdict::Worse);
     assert!(p95.low.unwrap() > 1.08 && p95.high.unwrap() < 1.12 && (p95.change.unwrap() - 1.1).abs() < 0.01, "{p95:?}");
-    // The rate is as asked, whatever the times.
+    // The rate is as requested, regardless of the times.
     assert_eq!(row(&comparison, SubjectKind::Request, ComparedMetric::Rate).verdict, RowVerdict::Same);
     assert!(comparison.headline.contains("of \"Buy\" is 10") && comparison.headline.contains("% higher"), "{}", comparison.headline);
     assert_eq!(compared(&run(1.1, 0), &run(1.0, 0)).verdict, ComparisonVerdict::Better);
@@ -54,14 +55,14 @@ fn a_slower_request_is_worse_and_by_how_much_is_said() {
 }
 
 #[test]
-fn what_does_not_matter_is_the_same_and_not_worse() {
+fn a_negligible_change_is_the_same_and_not_worse() {
     let comparison = compared(&run(1.0, 0), &run(1.01, 0));
     assert_eq!(comparison.verdict, ComparisonVerdict::Same, "{}", comparison.headline);
     assert_eq!(row(&comparison, SubjectKind::Request, ComparedMetric::P50).verdict, RowVerdict::Same);
 }
 
 #[test]
-fn failures_that_were_not_there_before_are_worse_without_a_ratio() {
+fn new_failures_are_worse_without_a_ratio() {
     let comparison = compared(&run(1.0, 0), &run(1.0, 1));
     let failures = row(&comparison, SubjectKind::Request, ComparedMetric::Failures);
     assert_eq!((failures.verdict, failures.baseline, failures.candidate), (RowVerdict::Worse, Some(0.0), Some(0.02)));
@@ -75,7 +76,7 @@ fn failures_that_were_not_there_before_are_worse_without_a_ratio() {
 }
 
 #[test]
-fn another_load_forbids_the_comparison_and_a_longer_one_does_not() {
+fn a_different_load_forbids_the_comparison_and_a_longer_one_does_not() {
     let (old, new) = (run(1.0, 0), run(1.2, 0));
     let (concluded, slower) = (conclude(&old), conclude(&new));
     let with_load = |profile| {
@@ -98,7 +99,7 @@ fn another_load_forbids_the_comparison_and_a_longer_one_does_not() {
 }
 
 #[test]
-fn an_invalid_measurement_proves_nothing() {
+fn an_invalid_measurement_forbids_the_comparison() {
     let (old, new) = (run(1.0, 0), run(1.2, 0));
     let (concluded, mut invalid) = (conclude(&old), conclude(&new));
     invalid.verdict.validity.grade = Grade::Invalid;
@@ -108,7 +109,7 @@ fn an_invalid_measurement_proves_nothing() {
 }
 
 #[test]
-fn what_should_match_and_does_not_is_told() {
+fn mismatched_conditions_are_reported() {
     let (mut old, mut new) = (run(1.0, 0), run(1.0, 0));
     assert_eq!(compared(&old, &new).differences, []);
     (old.info.script, new.info.script) = (Some("aa".to_owned()), Some("bb".to_owned()));
@@ -121,7 +122,7 @@ fn what_should_match_and_does_not_is_told() {
 fn the_target_s_work_per_request_is_compared() {
     let of = |cores: f64, bytes: f64| {
         let mut run = run(1.0, 0);
-        // It wavers by a twentieth.
+        // It varies by 5 %.
         counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| cores * (1.0 + (second % 5) as f64 / 100.0));
         gauge("process:80", "memory").role(Role::ProcessMemory).each_second(&mut run, |_| bytes);
         gauge("app", "queue").each_second(&mut run, |second| cores * 10.0 + (second % 3) as f64);
@@ -130,18 +131,18 @@ fn the_target_s_work_per_request_is_compared() {
     let comparison = compared(&of(0.5, 1e8), &of(0.6, 1e8));
     let cpu = row(&comparison, SubjectKind::Target, ComparedMetric::CpuPerRequest);
     assert_eq!(cpu.verdict, RowVerdict::Worse, "{cpu:?}");
-    // Half a core, 2 % more on average, for fifty requests a second.
+    // Half a core, 2 % more on average, for fifty requests per second.
     assert!((cpu.baseline.unwrap() - 0.0102).abs() < 0.0002 && (cpu.change.unwrap() - 1.2).abs() < 0.02, "{cpu:?}");
     assert_eq!(row(&comparison, SubjectKind::Target, ComparedMetric::Memory).verdict, RowVerdict::Same);
-    // Nobody knows whether more of a signal is worse.
+    // It is unknown whether a higher value of a signal is worse.
     assert_eq!(row(&comparison, SubjectKind::Signal, ComparedMetric::Value).verdict, RowVerdict::Moved);
     assert_eq!(gate(ComparedMetric::CpuPerRequest, 0.1).judge(&comparison).state, GateState::Failed);
     assert_eq!(gate(ComparedMetric::CpuPerRequest, 0.3).judge(&comparison).state, GateState::Held);
 }
 
-/// A ramp from 10 to 69 requests a second, each of which costs its share and a base of the process's own.
+/// A ramp from 10 to 69 requests per second, with a CPU cost per request and a constant cost of the process.
 #[test]
-fn what_a_ramp_does_to_the_target_is_no_scatter() {
+fn the_effect_of_a_ramp_on_the_target_is_no_random_variation() {
     let of = |cost: f64, to: f64| {
         let second = |number: u32| {
             let arrivals = 10 + u64::from(number);
@@ -161,9 +162,9 @@ fn what_a_ramp_does_to_the_target_is_no_scatter() {
     assert!(unpaired.verdict == RowVerdict::CannotTell, "under another plan these are other seconds: {unpaired:?}");
 }
 
-/// What runs beside a process, or is left undone, changes what a request costs it, and is no merit of the release.
+/// Work in a separate process, or unfinished work, changes the cost per request, which is no improvement of the release.
 #[test]
-fn work_per_request_is_told_of_the_same_work_only() {
+fn work_per_request_is_compared_only_for_the_same_work() {
     let of = |cores: f64, pods: &[&str], finished: u64| {
         let mut run = run(1.0, 0);
         for pod in pods {
@@ -189,7 +190,7 @@ fn work_per_request_is_told_of_the_same_work_only() {
     assert!(verdict == RowVerdict::CannotTell && why.contains("journeys of \"Mail\", and one of the runs finished more"), "{why}");
 }
 
-/// Whoever never comes back is slower than all who do, and is not told by those alone.
+/// Journeys that never finish are slower than all that do, so the finished ones alone are not compared.
 #[test]
 fn journeys_that_do_not_end_are_slower_by_at_least_what_they_waited() {
     let of = |hanging: u64| {
@@ -213,16 +214,16 @@ fn journeys_that_do_not_end_are_slower_by_at_least_what_they_waited() {
     assert!(worse.candidate.unwrap() > 10.0 && worse.low.unwrap() > 10.0 && worse.high.is_none(), "{worse:?}");
     let better = p99(&of(5), &of(0));
     assert_eq!((better.verdict, better.at_least.clone()), (RowVerdict::Better, vec![Side::Baseline]), "{better:?}");
-    // Two bounds are no two numbers: how long a run lasted is what they tell.
+    // Two lower bounds are no measurement: they only reflect the length of the runs.
     let neither = p99(&of(5), &of(5));
     assert!(neither.verdict == RowVerdict::CannotTell && neither.why.contains("in both runs"), "{neither:?}");
-    // The medians are known of both.
+    // The medians of both runs are known.
     let medians = compared(&of(0), &of(5));
     assert_eq!(row(&medians, SubjectKind::Flow, ComparedMetric::P50).at_least, [], "{}", medians.headline);
 }
 
 #[test]
-fn a_gate_without_a_subject_is_undecided_and_one_of_a_request_is_about_it_alone() {
+fn a_gate_without_a_subject_is_undecided_and_a_gate_of_a_request_judges_only_that_request() {
     let comparison = compared(&run(1.0, 0), &run(1.1, 0));
     let named = |name: &str| ComparisonGate { name: Some(name.to_owned()), ..gate(ComparedMetric::P95, 0.05) };
     assert_eq!(named("Buy").judge(&comparison).state, GateState::Failed);
@@ -244,8 +245,7 @@ fn a_request_that_only_one_run_made_is_no_change() {
     assert_eq!(alone, 2, "one in each");
 }
 
-/// The run of [`run`] with metrics of the test's own: values of 10 to 19 times `times` EUR, as many orders times `times`, a share of 0.2 times `times`, a
-/// level around 5 times `times`.
+/// The run of [`run`] with custom metrics: values of 10 to 19 EUR, orders, a share of 0.2 and a level around 5, all multiplied by `times`.
 fn with_metrics(times: f64) -> Run {
     let mut made = run(1.0, 0);
     for (number, slice) in made.slices.iter_mut().enumerate() {
@@ -268,7 +268,7 @@ fn with_metrics(times: f64) -> Run {
 }
 
 #[test]
-fn metrics_of_the_tests_own_move_and_are_neither_better_nor_worse() {
+fn custom_metrics_move_and_are_neither_better_nor_worse() {
     let comparison = compared(&with_metrics(1.0), &with_metrics(1.5));
     let row = |name: &str, metric| {
         let found =
@@ -316,7 +316,7 @@ fn a_metric_that_only_one_run_recorded_and_values_below_zero_have_no_ratio() {
     assert_eq!(both.rows.iter().map(|row| row.metric).collect::<Vec<_>>(), [ComparedMetric::Value], "quantiles have no ratio");
 }
 
-/// 60 seconds whose load rises by one a second, all of it served; so many more of each twenty.
+/// 60 seconds whose load rises by one request per second, all of it served; `more` additional requests per twenty.
 fn ramped(more: u64) -> Run {
     let second = |number: u32| {
         let due = 10 + u64::from(number);
@@ -332,12 +332,12 @@ fn ramped(more: u64) -> Run {
 }
 
 #[test]
-fn a_load_that_rises_is_no_scatter_of_the_rate() {
+fn a_rising_load_is_no_random_variation_of_the_rate() {
     let comparison = compared(&ramped(0), &ramped(0));
     let rate = row(&comparison, SubjectKind::Request, ComparedMetric::Rate);
     assert_eq!(rate.verdict, RowVerdict::Same, "{rate:?}");
     assert!(rate.low.unwrap() > 0.99 && rate.high.unwrap() < 1.01, "{rate:?}");
-    // A tenth more is found, which 20 blocks of a ramp would scatter by themselves.
+    // A tenth more is found, although 20 blocks of a ramp vary more than that by themselves.
     let comparison = compared(&ramped(0), &ramped(2));
     let rate = row(&comparison, SubjectKind::Request, ComparedMetric::Rate);
     assert!(rate.low.unwrap() > 1.0 && rate.change.unwrap() > 1.05, "{rate:?}");

@@ -1,4 +1,4 @@
-//! No sentence says other than the numbers of the same report, whatever the run.
+//! No sentence contradicts the numbers of the same report, on random runs.
 
 use loadstone_analysis::{Confidence, Finding, Summary, conclude};
 use loadstone_metrics::{Histogram, Outcome, Role, SeriesKind};
@@ -7,14 +7,14 @@ use loadstone_run_directory::Run;
 
 use crate::changes::noise;
 use crate::draws::Draws;
-use crate::made::{self, SECOND, Slice, gauge};
+use crate::synthetic::{self, SECOND, Slice, gauge};
 
-/// What one request of a random run does.
+/// The behaviour of one request in a random run.
 struct Behaviour {
     name: &'static str,
     median: f64,
     sigma: f64,
-    /// From when on, until when, and how many times as long.
+    /// Start, end and factor of a slow period.
     step: (f64, f64, f64),
     failing: (f64, f64),
     drift: f64,
@@ -74,7 +74,7 @@ fn random_run(seed: u64) -> Run {
         slice.done()
     });
     let slices = slices.collect();
-    let mut run = made::run_of(made::plan(LoadProfile::Open { stages }), slices);
+    let mut run = synthetic::run_of(synthetic::plan(LoadProfile::Open { stages }), slices);
     let (from, level) = (draws.uniform() * f64::from(seconds), 5.0 * draws.uniform());
     gauge("process", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| if second as f64 >= from { level } else { 0.2 });
     run
@@ -93,7 +93,7 @@ fn median(times: &Histogram) -> f64 {
     times.quantile(0.5).unwrap_or(0) as f64 / 1e9
 }
 
-/// Everything that a person reads.
+/// All sentences of a report.
 fn sentences(summary: &Summary) -> Vec<String> {
     let findings = &summary.verdict.findings;
     let of = |finding: &Finding| {
@@ -114,7 +114,7 @@ fn number(text: &str) -> u64 {
     text.replace(',', "").parse().unwrap()
 }
 
-/// Seconds whose slowest request took four times that of the usual second, and 20 ms more.
+/// Seconds whose slowest request took four times as long as in the usual second, plus 20 ms.
 fn pauses(run: &Run) -> usize {
     let longest = |slice: &loadstone_metrics::Snapshot| {
         let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
@@ -126,8 +126,8 @@ fn pauses(run: &Run) -> usize {
     all.into_iter().filter(|longest| *longest >= (4 * usual).max(usual + 20_000_000)).count()
 }
 
-/// What is wrong with a change that is said to be more than the load explains, or to be sudden.
-fn beside_the_load(run: &Run, finding: &Finding) -> Option<String> {
+/// The error of a change that is reported as larger than the effect of the load, or as sudden.
+fn exceeds_the_load(run: &Run, finding: &Finding) -> Option<String> {
     let (is_more, is_sudden) = (finding.claim.contains("more than the load explains"), finding.claim.contains("all at once"));
     let name = finding.claim.split('"').nth(1).filter(|_| (is_more || is_sudden) && !finding.claim.contains("% of"))?;
     let (from, to) = (finding.evidence[0].from_seconds, finding.evidence[0].to_seconds);
@@ -137,7 +137,7 @@ fn beside_the_load(run: &Run, finding: &Finding) -> Option<String> {
     let mut loads: Vec<u64> = run.slices.iter().filter(is_inside).map(load).collect();
     loads.sort_unstable();
     let usual = *loads.get(loads.len() / 2)?;
-    // Some second with as much load took less, or, of a sudden step, the seconds before it did.
+    // Some second with the same load was faster, or, for a sudden step, the seconds before it were.
     let took_less = |slice: &loadstone_metrics::Snapshot| {
         let (start, end) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
         let times = times(run, name, start, end);
@@ -176,7 +176,7 @@ fn contradictions(run: &Run) -> Vec<String> {
                 let thirds: Vec<f64> =
                     (0..3).map(|part| median(&times(run, name, f64::from(part) * third, f64::from(part + 1) * third))).collect();
                 let (low, high) = (thirds.iter().copied().fold(f64::INFINITY, f64::min), thirds.iter().copied().fold(0.0, f64::max));
-                // The thirds of the report leave out the first and the last second.
+                // The thirds of the report exclude the first and the last second.
                 let is_share = !rest.starts_with("1 ms") && high / low - 1.0 <= 0.3 && high / low - 1.0 <= within / 100.0 + 0.1;
                 hold(is_share || high - low <= 0.0015, format!("{name} {low} to {high}: {sentence}"));
             }
@@ -194,7 +194,7 @@ fn contradictions(run: &Run) -> Vec<String> {
         hold(is_drift || (after > before) == (change.after > change.before), format!("{before} to {after}: {change:?}"));
     }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule == "change") {
-        let held = beside_the_load(run, finding);
+        let held = exceeds_the_load(run, finding);
         hold(held.is_none(), format!("{held:?}: {}", finding.claim));
     }
     for finding in summary.verdict.findings.findings.iter().filter(|finding| finding.rule.as_str().ends_with("stall")) {

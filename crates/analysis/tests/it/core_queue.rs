@@ -1,22 +1,22 @@
-//! Cores before which requests queue though they are idle at times, told apart from other things that requests wait for meanwhile.
+//! Detects requests that queue for cores that are sometimes idle, and distinguishes them from requests that wait for something else.
 
 use loadstone_analysis::Finding;
 use loadstone_metrics::{Role, SeriesKind, Snapshot};
 use loadstone_plan::Timing;
 use loadstone_run_directory::Run;
 
-use crate::made::{counter, gauge};
+use crate::concluded::{findings, shown};
 use crate::simulation::{Service, Target, ramp, simulate, step, users};
-use crate::told::{findings, shown};
+use crate::synthetic::{counter, gauge};
 
-/// Two requests of 10 ms each at as many places.
+/// Two requests of 10 ms each, with `places` places.
 fn target(places: usize) -> Target {
     let steps = ["List", "Show"].map(|name| step(name, 0, Service::Exponential(0.01))).into();
     Target { slots: vec![places], steps }
 }
 
-/// What is said where each request takes so many seconds of the CPU.
-fn said(mut run: Run, cpu_each: f64, is_one_thread: bool) -> Vec<Finding> {
+/// The findings if each request takes `cpu_each` seconds of CPU time.
+fn findings_with_cpu(mut run: Run, cpu_each: f64, is_one_thread: bool) -> Vec<Finding> {
     let ended = |slice: &Snapshot| {
         let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
         requests.map(|series| series.count).sum::<u64>() as f64
@@ -30,36 +30,36 @@ fn said(mut run: Run, cpu_each: f64, is_one_thread: bool) -> Vec<Finding> {
     findings(&run)
 }
 
-fn is_told(found: &[Finding], with: &str) -> bool {
+fn is_found(found: &[Finding], with: &str) -> bool {
     found
         .first()
         .is_some_and(|first| first.rule == "cpu" && first.claim.contains(with) && first.claim.contains("ever longer as the load rises"))
 }
 
 #[test]
-fn a_queue_before_cores_that_are_idle_at_times_is_told() {
+fn a_queue_for_cores_that_are_sometimes_idle_is_found() {
     // Capacity: 50 and 100 iterations a second.
     let mut told = (0, 0);
     for seed in 0..20 {
-        let one = said(simulate(&target(1), ramp(2.0, 44.0, 60, Timing::Poisson), seed), 0.01, true);
-        told.0 += usize::from(is_told(&one, "on a single thread"));
-        let two = said(simulate(&target(2), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.01, false);
-        told.1 += usize::from(is_told(&two, "of its 2 cores"));
+        let one = findings_with_cpu(simulate(&target(1), ramp(2.0, 44.0, 60, Timing::Poisson), seed), 0.01, true);
+        told.0 += usize::from(is_found(&one, "on a single thread"));
+        let two = findings_with_cpu(simulate(&target(2), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.01, false);
+        told.1 += usize::from(is_found(&two, "of its 2 cores"));
     }
-    // Random arrivals bring a queue in some of the runs, and hardly one in others.
+    // Random arrivals cause a queue in some runs, and hardly one in others.
     assert!(told.0 >= 6 && told.1 >= 6, "{told:?}");
 }
 
 #[test]
-fn waits_for_something_else_than_cores_are_not_put_on_them() {
+fn waits_for_other_resources_are_not_attributed_to_cores() {
     for seed in 0..5 {
         for profile in [ramp(2.0, 44.0, 60, Timing::Poisson), users(1, 20, 60)] {
-            // A lock or pool that is held for 10 ms, of which little is computed.
-            let found = said(simulate(&target(1), profile, seed), 0.002, true);
+            // A lock or pool that is held for 10 ms, with little CPU time.
+            let found = findings_with_cpu(simulate(&target(1), profile, seed), 0.002, true);
             assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
         }
-        // Nobody waits.
-        let found = said(simulate(&target(100), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.008, false);
+        // Nothing waits.
+        let found = findings_with_cpu(simulate(&target(100), ramp(4.0, 90.0, 60, Timing::Poisson), seed), 0.008, false);
         assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
     }
 }

@@ -1,5 +1,5 @@
-//! Recorded runs of the benchmark of diagnosis (`cargo xtask diagnose --record`), concluded and judged again: a rule that changes shows here what it
-//! gains and what it loses.
+//! Recorded runs of the diagnosis benchmark (`cargo xtask diagnose --record`), concluded and judged again: it shows the gain and loss of a
+//! changed rule.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use judging::{Catalogue, Cell, Rating, Said, judge};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 
-/// What is concluded today from a run whose files are kept compressed.
+/// The current conclusions from a run whose files are stored compressed.
 fn concluded(folder: &Path) -> Summary {
     let unpacked = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(folder).unwrap() {
@@ -30,9 +30,10 @@ fn concluded(folder: &Path) -> Summary {
     conclude(&Reader::open(unpacked.path()).unwrap().run().unwrap())
 }
 
-/// The score is a snapshot: `INSTA_UPDATE=always cargo test -p loadstone-analysis corpus` takes over what has changed, for the commit to show.
+/// The score is a snapshot: `INSTA_UPDATE=always cargo test -p loadstone-analysis corpus` accepts a change, which then appears in the
+/// commit.
 #[test]
-fn the_score_of_the_corpus_is_what_it_was() {
+fn the_score_of_the_corpus() {
     let catalogue = Catalogue::read(Path::new(ROOT)).unwrap();
     let mut folders: Vec<_> = fs::read_dir(CORPUS).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
@@ -45,7 +46,7 @@ fn the_score_of_the_corpus_is_what_it_was() {
         let rating = judge(&catalogue, fault, fault.severity(&cell.severity).unwrap(), &cell, &said);
         *counts.entry(rating).or_default() += 1;
         let rule = said.findings.first().map_or("none".to_owned(), |first| format!("{}, {}", first.rule, first.confidence));
-        // Of a remark, the first sentence: the rest is what was seen, and what to do.
+        // Only the first sentence of a remark: the rest has observations and advice.
         let sentence = said.first().split(". ").next().unwrap_or_default();
         lines += &format!("{}: {} ({rule})\n  {sentence}\n", cell.name(), rating.name());
     }
@@ -56,7 +57,7 @@ fn the_score_of_the_corpus_is_what_it_was() {
     insta::assert_snapshot!("the_score_of_the_corpus", text);
 }
 
-/// Of a run with several requests in each iteration, read late: what they are together may not depend on the order in which they are met.
+/// A run with several requests per iteration that are read late: their sum must not depend on the order in which they are processed.
 #[test]
 fn the_same_run_gives_the_same_summary() {
     let folder = Path::new(CORPUS).join("node.row-lock.gross.ramp.all.1");

@@ -1,26 +1,26 @@
-//! Where nothing can be told, the load that would decide is named, as the line of script that makes it.
+//! If a run is inconclusive, the remark names the load that would decide, as a line of script.
 
 use loadstone_analysis::conclude;
 use loadstone_metrics::{FlowSlice, Role, Snapshot};
 use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioId, ScenarioRun, TestPlan, Timing};
 use loadstone_run_directory::RunEnd;
 
-use crate::made::{self, MS, SECOND, Slice, closed, gauge, open, plan};
+use crate::synthetic::{self, MS, SECOND, Slice, closed, gauge, open, plan};
 
-/// So many requests of 5 ms each second, for as long as the profile lasts.
+/// `each_second` requests of 5 ms per second, for as long as the profile lasts.
 fn remark(profile: LoadProfile, seconds: u32, each_second: u64) -> String {
     let is_open = profile.is_open();
     let slice = |second| {
         let slice = Slice::new(second).requests("Buy", each_second, 5 * MS);
         if is_open { slice.arrivals(each_second).done() } else { slice.done() }
     };
-    let found = conclude(&made::run_of(plan(profile), (0..seconds).map(slice).collect())).verdict.findings;
+    let found = conclude(&synthetic::run_of(plan(profile), (0..seconds).map(slice).collect())).verdict.findings;
     assert!(found.findings.is_empty(), "{found:?}");
     found.remark.text
 }
 
 #[test]
-fn a_load_that_did_not_vary_is_to_be_ramped_beyond_the_highest() {
+fn for_a_constant_load_the_remark_suggests_a_ramp_beyond_the_highest_load() {
     let told = remark(closed(20, 40), 40, 50);
     assert!(told.contains("did not vary enough"), "{told}");
     let ramp = "Ramp the load from low to high: `.run(users.ramp(2, 40).for(\"2m\").then(users(40).for(\"1m\")))`. Observe";
@@ -29,20 +29,20 @@ fn a_load_that_did_not_vary_is_to_be_ramped_beyond_the_highest() {
     assert!(told.contains("raise the load to find it: `.run(arrivals.ramp(3, 50).for(\"2m\").then(arrivals(50).for(\"1m\")))`."), "{told}");
 }
 
-/// A ramp of so many requests a second at its top.
+/// A ramp with `top` requests per second at its end.
 fn ramp(top: f64) -> String {
     let asked = |second: u32| (top * f64::from(second + 1) / 40.0).round() as u64;
     let slice = |second: u32| Slice::new(second).requests("Buy", asked(second), 5 * MS).arrivals(asked(second)).done();
     let stages = vec![OpenStage::Rate { from: 0.0, to: top, duration_ns: 40 * SECOND, timing: Timing::Even }];
-    conclude(&made::run_of(plan(LoadProfile::Open { stages }), (0..40).map(slice).collect())).verdict.findings.remark.text
+    conclude(&synthetic::run_of(plan(LoadProfile::Open { stages }), (0..40).map(slice).collect())).verdict.findings.remark.text
 }
 
 #[test]
-fn a_ramp_of_few_requests_is_not_told_to_ramp() {
-    // 280 in all, of which 70 come up to half of the load: that is enough to see that they take no longer.
+fn for_a_ramp_of_few_requests_the_remark_does_not_suggest_a_ramp() {
+    // 280 in total, 70 of them up to half of the load: enough to see that they take no longer.
     let told = ramp(14.0);
     assert!(told.starts_with("Nothing limits it at this load"), "{told}");
-    // 120, of which 30 do.
+    // 120 in total, 30 of them up to half of the load.
     let told = ramp(6.0);
     assert!(told.contains("too few requests ended while the load was low"), "{told}");
     let slower = "Let it rise more slowly, so that more end while it is low: `.run(arrivals.ramp(";
@@ -50,7 +50,7 @@ fn a_ramp_of_few_requests_is_not_told_to_ramp() {
 }
 
 #[test]
-fn the_line_keeps_the_timing_and_levels_below_one_a_second() {
+fn the_line_preserves_the_timing_and_levels_below_one_per_second() {
     let rate = |from, to| OpenStage::Rate { from, to, duration_ns: 40 * SECOND, timing: Timing::Poisson };
     let told = remark(LoadProfile::Open { stages: vec![rate(0.0, 4.0)] }, 40, 4);
     let ramp = "`.run(arrivals.ramp(0.40, 8).poisson().for(\"2m\").then(arrivals(8).poisson().for(\"1m\")))`";
@@ -58,10 +58,10 @@ fn the_line_keeps_the_timing_and_levels_below_one_a_second() {
 }
 
 #[test]
-fn a_run_that_was_too_short_is_told_how_long_to_take() {
+fn for_a_run_that_is_too_short_the_remark_has_the_required_length() {
     let told = remark(open(2.0, 20), 20, 2);
     assert!(told.ends_with("too few requests ended. Run longer: `.run(arrivals(2).for(\"2m\"))`."), "{told}");
-    // The same load, not the next whole number.
+    // The same load, not rounded to the next whole number.
     let stages = vec![OpenStage::Rate { from: 0.5, to: 1.5, duration_ns: 20 * SECOND, timing: Timing::Even }];
     let told = remark(LoadProfile::Open { stages }, 20, 1);
     assert!(told.ends_with("Run longer: `.run(arrivals(1.5).for(\"4m\"))`."), "{told}");
@@ -72,24 +72,24 @@ fn a_run_that_was_too_short_is_told_how_long_to_take() {
 }
 
 #[test]
-fn a_run_that_ended_nothing_or_failed_is_not_told_to_run_longer() {
+fn for_a_run_without_requests_or_a_failed_run_the_remark_does_not_suggest_a_longer_run() {
     assert_eq!(remark(closed(2, 20), 20, 0), "Cannot tell what limits it: no request ended. See the validity checks.");
-    let mut run = made::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
+    let mut run = synthetic::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
     run.end = Some(RunEnd::Failed("the set-up failed: 401 Unauthorized".to_owned()));
     let told = conclude(&run).verdict.findings.remark.text;
     assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Mend what made it fail.");
 }
 
 #[test]
-fn a_machine_without_an_idle_core_has_none() {
+fn a_busy_machine_has_no_idle_core() {
     let slice = |second| Slice::new(second).requests("Buy", 50, 5 * MS).done();
-    let mut run = made::run_of(plan(closed(20, 40)), (0..40).map(slice).collect());
+    let mut run = synthetic::run_of(plan(closed(20, 40)), (0..40).map(slice).collect());
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second == 7 { 0.0 } else { 1.0 });
     let told = conclude(&run).verdict.findings.remark.text;
     assert!(told.contains("Seen: at some moment \"host\" had no core idle."), "{told}");
 }
 
-/// 40 seconds of 2 requests, each of which sets off so many journeys of some 90 ms; so many of these have not ended when the run has.
+/// 40 seconds of 2 requests, each of which starts `each` journeys of about 90 ms; `left` of these have not ended at the end of the run.
 fn with_journeys(each: u64, left: u64) -> String {
     let second = |number: u32| {
         let backlog = if number == 39 { left } else { 0 };
@@ -97,23 +97,23 @@ fn with_journeys(each: u64, left: u64) -> String {
         flow.time.record_n(90 * MS + u64::from(number % 5) * 2 * MS, 2 * each);
         Snapshot { flows: vec![flow], ..Slice::new(number).requests("Publish", 2, 5 * MS).arrivals(2).done() }
     };
-    let found = conclude(&made::run_of(plan(open(2.0, 40)), (0..40).map(second).collect())).verdict.findings;
+    let found = conclude(&synthetic::run_of(plan(open(2.0, 40)), (0..40).map(second).collect())).verdict.findings;
     assert!(found.findings.is_empty(), "{found:?}");
     found.remark.text
 }
 
 #[test]
-fn journeys_count_where_few_requests_set_off_many() {
+fn journeys_count_if_few_requests_start_many() {
     let told = with_journeys(40, 0);
     assert!(told.contains("nothing failed, and each flow's median kept within "), "{told}");
     assert!(told.contains("% at 80 journeys per second (80 requests are too few to tell of theirs): no limit was reached"), "{told}");
-    // Few of both; and many journeys, of which not all ended.
+    // Few of both, and many journeys that have not all ended.
     assert!(with_journeys(1, 0).contains("too few requests ended"), "{}", with_journeys(1, 0));
     assert!(!with_journeys(40, 1).contains("no limit"), "{}", with_journeys(40, 1));
 }
 
 #[test]
-fn what_only_prepared_the_load_does_not_keep_it_from_being_judged() {
+fn a_request_that_only_prepares_the_load_does_not_prevent_a_verdict() {
     let run = |scenario, profile| Load::Run(ScenarioRun::new(ScenarioId(scenario), profile));
     let told = |cleared_at: u32| {
         let load = Load::Sequence(vec![run(0, LoadProfile::burst(1)), run(1, open(25.0, 40))]);
@@ -132,24 +132,24 @@ fn what_only_prepared_the_load_does_not_keep_it_from_being_judged() {
             slice.leaves = vec![leaf(0, u64::from(number == 0)), leaf(1, 25)];
             slice
         };
-        let found = conclude(&made::run_of(TestPlan::new("t", ["once", "Buy"], load), (0..40).map(second).collect())).verdict.findings;
+        let found = conclude(&synthetic::run_of(TestPlan::new("t", ["once", "Buy"], load), (0..40).map(second).collect())).verdict.findings;
         assert!(found.findings.is_empty(), "{found:?}");
         found.remark.text
     };
     assert!(told(0).contains("no limit was reached"), "{}", told(0));
-    // In mid-run it is a request like others, made once, so that nobody knows what it would do.
+    // In mid-run it is a request like others that was sent once, so its behaviour under load is unknown.
     assert!(!told(20).contains("no limit was reached"), "{}", told(20));
 }
 
-/// What differs by less than a millisecond does not tell how far the others lay apart.
+/// A request whose times differ by less than a millisecond is no evidence about the variation of the others.
 #[test]
-fn a_millisecond_is_said_only_of_what_kept_within_it() {
+fn a_millisecond_is_reported_only_for_requests_within_it() {
     let told = |slow: u64| {
         let second = |number: u32| {
             let more = u64::from(number >= 20);
             Slice::new(number).requests("Ping", 20, MS + more * MS / 2).requests("Buy", 20, slow + more * slow / 10).arrivals(20).done()
         };
-        conclude(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).verdict.findings.remark.text
+        conclude(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).verdict.findings.remark.text
     };
     assert!(told(100 * MS).contains("median kept within 10.0 % or 1 ms at"), "{}", told(100 * MS));
     assert!(told(5 * MS).contains("median kept within 1 ms at"), "{}", told(5 * MS));

@@ -1,4 +1,4 @@
-//! What the generator may have added, against runs in which it is known what it did.
+//! The time that the generator may have added, compared with simulated runs in which the added time is known.
 
 use loadstone_analysis::{Grade, Summary, ThresholdState, TimeStats, conclude};
 use loadstone_metrics::{Outcome, Phases, Recorder, Sample, SeriesKind};
@@ -7,29 +7,29 @@ use loadstone_run_directory::Run;
 use proptest::prelude::*;
 
 use crate::draws::Draws;
-use crate::made::{self, MS, SECOND, Slice, threshold};
+use crate::synthetic::{self, MS, SECOND, Slice, threshold};
 
-/// What the generator does to a request. Seconds.
+/// The effect of the generator on a request. Seconds.
 #[derive(Debug, Clone, Copy)]
 struct Generator {
-    /// Share of the requests that start late, and by how much on average.
+    /// Share of the requests that start late, and their mean lateness.
     starts_late: (f64, f64),
-    /// Share of the responses that are read late, and by how much on average.
+    /// Share of the responses that are read late, and their mean lateness.
     reads_late: (f64, f64),
-    /// Only the slowest responses are read late, not any.
+    /// Only the slowest responses are read late, instead of random ones.
     slowest: bool,
 }
 
 const ON_TIME: Generator = Generator { starts_late: (1.0, 40e-6), reads_late: (1.0, 30e-6), slowest: false };
 
-/// A request's name, and its mean service time: half of it is constant, the rest exponential.
+/// The name and mean service time of a request: half of the time is constant, the rest exponential.
 const MEANS: [(&str, f64); 2] = [("A", 0.010), ("B", 0.040)];
 
 /// A minute of requests, and the true times of each request name, sorted.
 fn minute(generator: Generator, per_second: u32, seed: u64) -> (Run, [Vec<f64>; 2]) {
     let mut draws = Draws::new(seed);
     let mut recorder = Recorder::new(0, 10);
-    let ids = MEANS.map(|(name, _)| recorder.series(&made::key(SeriesKind::Request, name)));
+    let ids = MEANS.map(|(name, _)| recorder.series(&synthetic::key(SeriesKind::Request, name)));
     let mut truths = [Vec::new(), Vec::new()];
     let mut slices = Vec::new();
     for second in 0..60_u64 {
@@ -66,7 +66,7 @@ fn minute(generator: Generator, per_second: u32, seed: u64) -> (Run, [Vec<f64>; 
         slices.push(recorder.drain(second as u32, second * SECOND, (second + 1) * SECOND));
     }
     truths.iter_mut().for_each(|truths| truths.sort_by(f64::total_cmp));
-    (made::run_of(made::plan(made::open(f64::from(per_second), 60)), slices), truths)
+    (synthetic::run_of(synthetic::plan(synthetic::open(f64::from(per_second), 60)), slices), truths)
 }
 
 fn truth(sorted: &[f64], quantile: f64) -> f64 {
@@ -89,7 +89,8 @@ fn grade(run: &Run) -> Grade {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A marked number less its doubt is not above the truth but for chance, and one without a mark is no further from it than a mark would say.
+    /// A marked number minus its uncertainty is not above the truth except by chance, and the error of an unmarked number is within the
+    /// limit for marks.
     #[test]
     fn the_truth_lies_within_the_bound(
         starts in (0.0f64..1.0, 0.0001f64..0.030), reads in (0.0f64..1.0, 0.0001f64..0.020), slowest in any::<bool>(),
@@ -99,10 +100,10 @@ proptest! {
     }
 }
 
-/// Read lag is recorded for all requests together, and half of it is taken to be either's: by three standard deviations (binomial), this part of its
-/// requests may have been read late besides. A bound that held that, too, would doubt generators that are on time.
+/// Read lag is recorded for all requests together and divided evenly between the two. This additional share of a request's responses may
+/// have been read late, by three standard deviations (binomial). A bound that included it would also mark punctual generators.
 fn by_chance(generator: Generator, count: usize) -> f64 {
-    // Of the slowest, those that took twice the mean: half of which is constant.
+    // Of the slowest, those that took twice the mean, half of which is constant.
     let may_be_late = if generator.slowest { (-3.0_f64).exp() } else { 1.0 };
     let late = 2.0 * count as f64 * may_be_late * generator.reads_late.0;
     3.0 * (late * 0.25).sqrt() / count as f64
@@ -126,7 +127,7 @@ fn holds(generator: Generator, per_second: u32, seed: u64) -> Result<(), TestCas
 
 /// Of a few late reads, "A" has more than half.
 #[test]
-fn late_reads_that_fall_on_one_request_by_chance_are_within_what_chance_does() {
+fn an_uneven_split_of_late_reads_is_within_chance() {
     let generator = Generator {
         starts_late: (0.275_903_284_310_037_24, 0.000_1),
         reads_late: (0.096_859_415_974_188_48, 0.018_295_943_874_749_566),
@@ -136,7 +137,7 @@ fn late_reads_that_fall_on_one_request_by_chance_are_within_what_chance_does() {
 }
 
 #[test]
-fn a_generator_on_time_is_not_doubted() {
+fn a_punctual_generator_causes_no_uncertainty() {
     for per_second in [20, 100, 1_000] {
         for seed in 0..10 {
             let (run, _) = minute(ON_TIME, per_second, seed);
@@ -146,16 +147,16 @@ fn a_generator_on_time_is_not_doubted() {
 }
 
 #[test]
-fn a_slow_wake_up_now_and_then_is_not_doubted() {
-    // One in a thousand responses is read 5 ms late, one in a thousand requests starts 5 ms late.
+fn rare_slow_wake_ups_cause_no_uncertainty() {
+    // One in a thousand responses is read 5 ms late, and one in a thousand requests starts 5 ms late.
     let generator = Generator { starts_late: (0.001, 0.005), reads_late: (0.001, 0.005), slowest: false };
     let doubted = (0..20).filter(|seed| grade(&minute(generator, 100, *seed).0) != Grade::Valid).count();
     assert_eq!(doubted, 0);
 }
 
 #[test]
-fn a_late_generator_is_told_where_it_moved_a_number() {
-    // A fifth of the requests starts 8 ms late on average: times of 10 ms move, their medians less than their tails.
+fn a_late_generator_is_reported_for_the_numbers_that_it_moved() {
+    // A fifth of the requests starts 8 ms late on average: times of 10 ms move, medians less than tails.
     let late = Generator { starts_late: (0.2, 0.008), ..ON_TIME };
     let unread = Generator { reads_late: (0.2, 0.008), ..ON_TIME };
     for generator in [late, unread] {
@@ -172,7 +173,7 @@ fn a_late_generator_is_told_where_it_moved_a_number() {
 }
 
 #[test]
-fn a_request_is_not_doubted_for_what_another_suffered() {
+fn lateness_of_one_request_causes_no_uncertainty_of_another() {
     // 1 ms of read lag for one in a hundred of the responses.
     let generator = Generator { reads_late: (0.01, 0.001), ..ON_TIME };
     let (run, _) = minute(generator, 100, 1);
@@ -181,7 +182,7 @@ fn a_request_is_not_doubted_for_what_another_suffered() {
 }
 
 #[test]
-fn a_number_that_stands_alone_in_its_doubt_is_marked_and_the_run_is_as_good_as_before() {
+fn a_single_uncertain_number_is_marked_and_the_run_remains_valid() {
     // "Late" starts 2 ms late, three requests do not.
     let run = |late_names: usize| {
         let slices = (0..60).map(|second| {
@@ -192,7 +193,7 @@ fn a_number_that_stands_alone_in_its_doubt_is_marked_and_the_run_is_as_good_as_b
             });
             slice.done()
         });
-        made::run_of(made::plan(made::open(40.0, 60)), slices.collect())
+        synthetic::run_of(synthetic::plan(synthetic::open(40.0, 60)), slices.collect())
     };
     for (late_names, worth) in [(0, Grade::Valid), (1, Grade::Valid), (2, Grade::Suspect), (4, Grade::Suspect)] {
         let run = run(late_names);
@@ -203,9 +204,9 @@ fn a_number_that_stands_alone_in_its_doubt_is_marked_and_the_run_is_as_good_as_b
 }
 
 #[test]
-fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_doubt() {
+fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_uncertainty() {
     let run = |users_max| {
-        let mut plan = made::plan(made::open(100.0, 60));
+        let mut plan = synthetic::plan(synthetic::open(100.0, 60));
         if let loadstone_plan::Load::Run(run) = &mut plan.load {
             run.users_max = Some(users_max);
         }
@@ -213,15 +214,15 @@ fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_doubt() {
             let slice = (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", SECOND, 200 * MS, Outcome::Passed));
             slice.leaf(|leaf| (leaf.waiting, leaf.users_active) = (100, 20)).done()
         });
-        made::run_of(plan, slices.collect())
+        synthetic::run_of(plan, slices.collect())
     };
     let median = |run: &Run| times(&conclude(run), "A").percentiles[0];
     assert_eq!(median(&run(20)).doubt, None);
-    // While there were users enough, it was the generator that did not start them.
+    // While enough users were free, the generator was the cause.
     assert!(median(&run(2_000)).doubt.is_some_and(|doubt| doubt > 0.99));
 }
 
-/// To be connected, each waited for the generator as it did for its response.
+/// Each request waited for the generator to connect, as well as for its response.
 #[test]
 fn a_request_that_opens_a_connection_is_read_late_twice() {
     let median = |connecting: u32, requests: u32| {
@@ -230,20 +231,20 @@ fn a_request_that_opens_a_connection_is_read_late_twice() {
             slice = (connecting..requests).fold(slice, |slice, _| slice.request("A", 0, 20 * MS, Outcome::Passed));
             slice.generator(|generator| generator.read_lag.record_n(MS, requests.into())).done()
         };
-        let run = made::run_of(made::plan(made::closed(10, 60)), (0..60).map(second).collect());
+        let run = synthetic::run_of(synthetic::plan(synthetic::closed(10, 60)), (0..60).map(second).collect());
         times(&conclude(&run), "A").percentiles[0].doubt.unwrap()
     };
     // Reads of 1 ms, known to √2.
     let (none, few, all) = (median(0, 100), median(2, 100), median(100, 100));
     assert!((0.001..0.001 * 1.45).contains(&none) && (0.002..0.002 * 1.45).contains(&all), "{none} {all}");
-    // Of a few, the others say more.
+    // If only few opened a connection, the other requests give the better bound.
     assert_eq!(few, none);
 }
 
 #[test]
 fn a_group_is_late_for_all_its_requests() {
-    let run = made::run_of(
-        made::plan(made::closed(10, 60)),
+    let run = synthetic::run_of(
+        synthetic::plan(synthetic::closed(10, 60)),
         (0..60)
             .map(|second| {
                 let mut slice = Slice::new(second);
@@ -271,21 +272,21 @@ fn below(quantile: f64, seconds: f64) -> Threshold {
     threshold(Metric::ResponseTime, Aggregate::Quantile(quantile), Comparison::Below, seconds)
 }
 
-/// A minute of 100/s in which everything takes 10 ms and starts 5 ms late.
+/// A minute of 100/s in which all requests take 10 ms and start 5 ms late.
 fn late_by_a_third() -> Run {
     let second = |second| (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 5 * MS, 10 * MS, Outcome::Passed));
-    made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+    synthetic::run_of(synthetic::plan(synthetic::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
 }
 
 #[test]
-fn a_threshold_is_decided_unless_its_bound_lies_within_the_doubt() {
+fn a_threshold_is_decided_unless_its_bound_lies_within_the_uncertainty() {
     let (state, _, grade) = with_threshold(late_by_a_third(), below(0.95, 0.020));
     assert_eq!((state, grade), (ThresholdState::Passed, Grade::Valid));
     let (state, detail, grade) = with_threshold(late_by_a_third(), below(0.95, 0.009));
     assert_eq!((state, grade), (ThresholdState::Failed, Grade::Valid), "{detail}");
     let (state, detail, grade) = with_threshold(late_by_a_third(), below(0.95, 0.012));
     assert_eq!((state, grade), (ThresholdState::Undecided, Grade::Invalid), "{detail}");
-    assert!(detail.contains("cannot be decided: up to 5.0"), "{detail}");
+    assert!(detail.contains("cannot be decided: the generator may have added up to 5.0"), "{detail}");
 }
 
 #[test]
@@ -301,29 +302,29 @@ fn windows_are_decided_one_by_one() {
             };
             (0..100).fold(Slice::new(number).arrivals(100), |slice, _| slice.request("A", lag, service, Outcome::Passed))
         };
-        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+        synthetic::run_of(synthetic::plan(synthetic::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
     };
     assert_eq!(with_threshold(run(), windows(0.070)).0, ThresholdState::Passed);
     assert_eq!(with_threshold(run(), windows(0.040)).0, ThresholdState::Undecided);
-    // The target's own slow window fails it whatever the generator did later.
+    // The target's own slow window fails the threshold, regardless of the later lateness of the generator.
     assert_eq!(with_threshold(run(), windows(0.020)).0, ThresholdState::Failed);
 }
 
 #[test]
-fn failures_are_counted_exactly_however_late_the_generator_is() {
+fn failures_are_counted_exactly_even_with_a_late_generator() {
     let second = |number: u32| {
         (0..100).fold(Slice::new(number).arrivals(100), |slice, n| {
             slice.request("A", 50 * MS, 10 * MS, if n < 10 { Outcome::Status } else { Outcome::Passed })
         })
     };
-    let run = || made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect());
+    let run = || synthetic::run_of(synthetic::plan(synthetic::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect());
     let few = threshold(Metric::Failures, Aggregate::Rate, Comparison::Below, 0.05);
     let (state, detail, _) = with_threshold(run(), few);
     assert_eq!(state, ThresholdState::Failed, "{detail}");
 }
 
 #[test]
-fn time_outs_are_open_where_responses_were_read_late() {
+fn timeouts_are_uncertain_if_responses_were_read_late() {
     let run = |read_late: u64| {
         let second = |number: u32| {
             let slice = Slice::new(number).requests("A", 90, 10 * MS);
@@ -333,7 +334,7 @@ fn time_outs_are_open_where_responses_were_read_late() {
                 generator.read_lag.record_n(300 * MS, read_late);
             })
         };
-        made::run_of(made::plan(made::closed(10, 60)), (0..60).map(|number| second(number).done()).collect())
+        synthetic::run_of(synthetic::plan(synthetic::closed(10, 60)), (0..60).map(|number| second(number).done()).collect())
     };
     let few = || threshold(Metric::Failures, Aggregate::Rate, Comparison::Below, 0.05);
     assert_eq!(with_threshold(run(0), few()).0, ThresholdState::Failed);
@@ -342,44 +343,44 @@ fn time_outs_are_open_where_responses_were_read_late() {
 }
 
 #[test]
-fn a_rate_that_was_not_asked_for_cannot_be_missed() {
+fn a_rate_that_was_not_requested_is_undecided() {
     let run = |started: u64| {
         let second = |number: u32| {
             let slice = Slice::new(number).requests("A", started, 10 * MS);
             slice.leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (100, started, started))
         };
-        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+        synthetic::run_of(synthetic::plan(synthetic::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
     };
     let rate = |least| threshold(Metric::Requests, Aggregate::Rate, Comparison::AtLeast, least);
     let (state, detail, grade) = with_threshold(run(80), rate(95.0));
     assert_eq!((state, grade), (ThresholdState::Undecided, Grade::Invalid), "{detail}");
-    // More than was asked for.
+    // More than was requested.
     assert_eq!(with_threshold(run(80), rate(150.0)).0, ThresholdState::Failed);
     assert_eq!(with_threshold(run(100), rate(150.0)).0, ThresholdState::Failed);
 }
 
-/// A busy machine: each request starts so much late and is read half as late.
+/// A busy machine: each request starts `lag` late and is read half as late.
 fn busy(per_second: u64, service: u64, lag: u64) -> Run {
     let second = |number: u32| {
         let slice =
             (0..per_second).fold(Slice::new(number).arrivals(per_second), |slice, _| slice.request("A", lag, service, Outcome::Passed));
         slice.generator(|generator| generator.read_lag.record_n(lag / 2, per_second))
     };
-    made::run_of(made::plan(made::open(per_second as f64, 60)), (0..60).map(|number| second(number).done()).collect())
+    synthetic::run_of(synthetic::plan(synthetic::open(per_second as f64, 60)), (0..60).map(|number| second(number).done()).collect())
 }
 
 #[test]
-fn lateness_that_moves_nothing_that_is_judged_leaves_a_run_valid() {
+fn lateness_that_changes_no_judged_number_leaves_a_run_valid() {
     for per_second in [12, 20, 40] {
-        // A threshold far from the times: it holds, however late the generator was.
+        // A threshold far from the times holds, regardless of the lateness.
         let (state, _, grade) = with_threshold(busy(per_second, 10 * MS, 2 * MS), below(0.95, 0.050));
         assert_eq!((state, grade), (ThresholdState::Passed, Grade::Valid), "{per_second}/s");
         let (state, _, grade) = with_threshold(busy(per_second, 100 * MS, 2 * MS), below(0.95, 0.050));
         assert_eq!((state, grade), (ThresholdState::Failed, Grade::Valid), "{per_second}/s");
-        // Without one, times that dwarf it, and lateness that nobody perceives.
+        // Without a threshold: times that are much larger than the lateness, and imperceptible lateness.
         assert_eq!(grade_and_doubts(&busy(per_second, 100 * MS, 2 * MS)), (Grade::Valid, 0), "{per_second}/s");
         assert_eq!(grade_and_doubts(&busy(per_second, 2 * MS, 315_000)), (Grade::Valid, 0), "{per_second}/s");
-        // And one that is a third of the time, or decides.
+        // And lateness that is a third of the time, or decides a threshold.
         assert_eq!(grade_and_doubts(&busy(per_second, 6 * MS, 2 * MS)).0, Grade::Invalid, "{per_second}/s");
         assert_eq!(with_threshold(busy(per_second, 10 * MS, 2 * MS), below(0.95, 0.011)).0, ThresholdState::Undecided, "{per_second}/s");
     }
@@ -390,7 +391,7 @@ fn grade_and_doubts(run: &Run) -> (Grade, usize) {
 }
 
 #[test]
-fn a_rate_and_a_count_of_failures_are_marked_where_the_generator_can_have_moved_them() {
+fn rates_and_failure_counts_are_marked_if_the_generator_can_have_changed_them() {
     let run = |started: u64, read_late: u64| {
         let second = |number: u32| {
             let slice = Slice::new(number).requests("A", started - 10, 10 * MS);
@@ -401,21 +402,22 @@ fn a_rate_and_a_count_of_failures_are_marked_where_the_generator_can_have_moved_
             });
             slice.leaf(|leaf| (leaf.arrivals_due, leaf.started, leaf.ended) = (100, started, started))
         };
-        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+        synthetic::run_of(synthetic::plan(synthetic::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
     };
     let marks = |run: &Run| {
         let row = conclude(run).requests.remove(0);
         (row.rate_doubt.map(f64::round), row.failed_doubt)
     };
     assert_eq!(marks(&run(100, 0)), (None, None));
-    // Eighty of the hundred that were due: twenty more a second might have been served.
+    // Eighty of the hundred that were due: twenty more per second might have been served.
     assert_eq!(marks(&run(80, 0)), (Some(20.0), None));
     assert_eq!(marks(&run(100, 4)), (None, Some(240)));
 }
 
 #[test]
-fn a_window_in_which_the_generator_fell_behind_is_undecided_and_one_that_the_target_missed_fails() {
-    // From second 20 to 25 only half of what is due starts; the generator, or the target that holds all users, makes up for it in the next five.
+fn a_window_with_a_late_generator_is_undecided_and_one_with_a_slow_target_fails() {
+    // From second 20 to 25 only half of the due arrivals start, because of the generator, or because the target holds all users. The rest
+    // starts in the next five seconds.
     let run = |of_generator: bool| {
         let second = |number: u32| {
             let started = match number {
@@ -431,7 +433,7 @@ fn a_window_in_which_the_generator_fell_behind_is_undecided_and_one_that_the_tar
                 leaf.held_back = if of_generator && (20..30).contains(&number) { started } else { 0 };
             })
         };
-        made::run_of(made::plan(made::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
+        synthetic::run_of(synthetic::plan(synthetic::open(100.0, 60)), (0..60).map(|number| second(number).done()).collect())
     };
     let rate = |least| Threshold {
         window: Window::Every { seconds: 5 },
@@ -445,32 +447,32 @@ fn a_window_in_which_the_generator_fell_behind_is_undecided_and_one_that_the_tar
 
 #[test]
 fn few_samples_decide_only_what_they_can() {
-    // Ten requests of 20 ms, of which the last few take 600 ms.
+    // Ten requests, the last few of 600 ms, the others of 20 ms.
     let run = |slow: u32| {
         let second = |number: u32| Slice::new(number).arrivals(1).requests("A", 1, if number < 10 - slow { 20 * MS } else { 600 * MS });
-        made::run_of(made::plan(made::open(1.0, 10)), (0..10).map(|number| second(number).done()).collect())
+        synthetic::run_of(synthetic::plan(synthetic::open(1.0, 10)), (0..10).map(|number| second(number).done()).collect())
     };
     assert_eq!(with_threshold(run(0), below(0.95, 0.5)).0, ThresholdState::Passed);
     for (slow, state) in [(1, ThresholdState::Undecided), (2, ThresholdState::Undecided), (3, ThresholdState::Failed)] {
         let (found, detail, grade) = with_threshold(run(slow), below(0.95, 0.5));
         assert_eq!((found, grade), (state, Grade::Valid), "{slow}: {detail}");
     }
-    // A median has as many on either side; six of ten say nothing, nine do.
+    // A median has half of the samples on either side: six of ten do not decide it, nine do.
     assert_eq!(with_threshold(run(6), below(0.5, 0.5)).0, ThresholdState::Undecided);
     assert_eq!(with_threshold(run(9), below(0.5, 0.5)).0, ThresholdState::Failed);
 }
 
 #[test]
-fn users_that_start_at_once_are_not_taken_for_a_bunch_of_late_ones() {
+fn users_that_start_at_once_are_no_bunch_of_late_requests() {
     // A hundred users at once, started within 3 ms; the server takes 40 ms.
     let slice = (0..100).fold(Slice::new(0).arrivals(100), |slice, n| slice.request("A", n * 30_000, 40 * MS, Outcome::Passed));
-    let run = made::run_of(made::plan(LoadProfile::burst(100)), vec![slice.done()]);
+    let run = synthetic::run_of(synthetic::plan(LoadProfile::burst(100)), vec![slice.done()]);
     let summary = conclude(&run);
     assert_eq!((summary.response.percentiles[0].doubt, summary.verdict.validity.grade), (None, Grade::Valid));
 }
 
 #[test]
-fn a_flow_is_held_against_its_own_times() {
+fn a_flow_is_compared_with_its_own_times() {
     let flow = |time: u64| {
         let slices = (0..60).map(|number| {
             let slice = (0..20).fold(Slice::new(number).arrivals(20), |slice, _| slice.request("Pay", 10 * MS, 10 * MS, Outcome::Passed));
@@ -480,7 +482,7 @@ fn a_flow_is_held_against_its_own_times() {
             snapshot.flows = vec![flow];
             snapshot
         });
-        made::run_of(made::plan(made::open(20.0, 60)), slices.collect())
+        synthetic::run_of(synthetic::plan(synthetic::open(20.0, 60)), slices.collect())
     };
     let judged = || Threshold {
         selector: Selector { name: Some("Time to send".to_owned()), ..Selector::default() },

@@ -1,13 +1,13 @@
-//! What fills up while the load stays the same and every request is fast: told before requests wait for it, and when they do.
+//! Resources that fill up while the load is constant and requests are fast: reported before requests wait for them, and when they do.
 
 use loadstone_analysis::{Confidence, Finding};
 use loadstone_metrics::Role;
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::fluid::constant;
-use crate::made::{MS, SECOND, Slice, gauge};
 use crate::pipeline::{Pipeline, healthy, simulate};
-use crate::told::{findings, shown};
+use crate::synthetic::{MS, SECOND, Slice, gauge};
 
 const RATE: u64 = 50;
 
@@ -24,7 +24,7 @@ fn asked(run: &mut Run, rate: impl Fn(u64) -> f64) {
     gauge("stub:dns", "lookups").role(Role::NameLookups).label("name", "statsd.test").each_second(run, rate);
 }
 
-/// Requests take as long as ever for two minutes, while 40 look-ups more wait each second.
+/// Requests are fast for two minutes, while the queue of look-ups grows by 40 each second.
 fn short() -> Run {
     let mut run = constant(120, RATE, |_| (5 * MS, 0));
     lookups(&mut run, |second| 40.0 * second as f64 + (second % 3) as f64);
@@ -32,7 +32,7 @@ fn short() -> Run {
 }
 
 #[test]
-fn a_run_that_is_too_short_says_so_and_why() {
+fn a_run_that_is_too_short_reports_that_and_the_reason() {
     let mut run = short();
     asked(&mut run, |_| 400.0);
     let found = findings(&run);
@@ -43,7 +43,7 @@ fn a_run_that_is_too_short_says_so_and_why() {
         "{}",
         shown(&found)
     );
-    // 4,760 in the queue at 400 per second are 12 s; the 30 s of a request are reached at 12,000, 180 s later.
+    // 4,760 in the queue at 400 per second are 12 s. The time limit of 30 s is reached at 12,000, 180 s later.
     let text = &told.evidence[1].text;
     assert!(text.contains("waits 11.8 s for its turn") && text.contains("100 ms longer each second"), "{text}");
     assert!(text.contains("in another 182 s") || text.contains("in another 3 min") || text.contains("in another 182"), "{text}");
@@ -52,7 +52,7 @@ fn a_run_that_is_too_short_says_so_and_why() {
 }
 
 #[test]
-fn what_had_piled_up_when_requests_began_to_wait_is_named_with_the_instant() {
+fn the_queue_that_had_grown_when_requests_began_to_wait_is_named_with_the_time() {
     let mut run = constant(240, RATE, |second| (if second < 150 { 5 * MS } else { 4_000 * MS }, 0));
     lookups(&mut run, |second| 40.0 * second.min(160) as f64);
     let found = findings(&run);
@@ -63,9 +63,9 @@ fn what_had_piled_up_when_requests_began_to_wait_is_named_with_the_instant() {
     assert!((140.0..=152.0).contains(&at), "{at}: {}", shown(&found));
 }
 
-/// The load ends three seconds after requests begin to wait, so that no second of it is slow; what they wait for answers them eighteen seconds later.
+/// The load ends three seconds after requests begin to wait, so no second of it is slow. The waiting requests end eighteen seconds later.
 #[test]
-fn requests_that_begin_to_wait_as_the_load_ends_are_not_called_as_fast_as_ever() {
+fn requests_that_begin_to_wait_at_the_end_of_the_load_are_not_reported_as_fast() {
     let mut run = short();
     run.slices.truncate(118);
     run.slices.push(Slice::new(139).requests("Order", 100, 21 * SECOND).done());
@@ -82,7 +82,7 @@ fn requests_that_begin_to_wait_as_the_load_ends_are_not_called_as_fast_as_ever()
 }
 
 #[test]
-fn queues_that_level_off_or_only_waver_are_none() {
+fn queues_that_level_off_or_fluctuate_are_no_finding() {
     let steady = || constant(120, RATE, |_| (5 * MS, 0));
     let quiet = |name: &str, count: &dyn Fn(u64) -> f64| {
         let mut run = steady();
@@ -98,7 +98,7 @@ fn queues_that_level_off_or_only_waver_are_none() {
 }
 
 #[test]
-fn a_queue_that_grows_with_the_load_says_nothing_of_a_steady_one() {
+fn a_queue_that_grows_with_the_load_is_no_finding() {
     let mut run = constant(30, RATE, |_| (5 * MS, 0));
     lookups(&mut run, |second| 40.0 * second as f64);
     let found = findings(&run);
@@ -116,14 +116,14 @@ fn moved(asks: impl Fn(u64) -> f64, believed: f64) -> Run {
 }
 
 #[test]
-fn a_name_that_moved_and_was_not_asked_for_again_is_told() {
+fn a_name_that_moved_and_was_not_resolved_again_is_found() {
     let found = findings(&moved(|second: u64| if second == 1 { 2.0 } else { 0.0 }, 5.0));
     let told = of_rule(&found, "stale-address").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(told.claim.starts_with("\"statsd.test\" got another address at 1:0"), "{}", told.claim);
     assert!(told.evidence[0].text.contains("looked up 2 times before, last at 0:02"), "{}", told.evidence[0].text);
     let kept_open = "A connection that is kept open, and needs no name as long as it holds. Not ruled out";
     assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.starts_with(kept_open), "{}", shown(&found));
-    // Asked for again, believed for longer than the run goes on, or never used.
+    // Resolved again, cached for longer than the run, or never used.
     let once = |second: u64| f64::from(u8::from(second == 1));
     let often = |second: u64| f64::from(u8::from(second.is_multiple_of(5)));
     for run in [moved(often, 5.0), moved(once, 60.0), moved(|_| 0.0, 5.0)] {
@@ -132,9 +132,10 @@ fn a_name_that_moved_and_was_not_asked_for_again_is_told() {
     }
 }
 
-/// Ten senders are too few for these journeys, which a queue of messages shows, too: that is seen, and no run is too short for it.
+/// Ten senders are too few for these journeys, which a message queue shows as well: the overload is visible, and no run is too short for
+/// it.
 #[test]
-fn a_queue_of_journeys_that_are_seen_to_wait_is_not_told_as_one_that_no_request_shows() {
+fn a_queue_with_visibly_waiting_journeys_is_not_reported_as_a_hidden_queue() {
     let with_queue = |senders: usize| {
         let mut run = simulate(&Pipeline { senders, ..healthy() }, 2);
         gauge("redis", "list").part("queue:send").role(Role::QueueLength).each_second(&mut run, |second| 4.0 * second.min(60) as f64);

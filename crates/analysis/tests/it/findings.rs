@@ -1,10 +1,10 @@
-//! Findings against targets whose limit is known, and against targets that have none. A false accusation counts as much as a miss.
+//! Findings on targets with known limits, and on targets without limits. A false accusation counts as much as a miss.
 
 use loadstone_analysis::{Confidence, Finding, Findings, conclude};
 use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Timing};
 
-use crate::made::{self, SECOND, Slice};
 use crate::simulation::{Service, Step, Target, UNLIMITED, ramp, simulate, step, users};
+use crate::synthetic::{self, SECOND, Slice};
 
 fn find(target: &Target, profile: LoadProfile, seed: u64) -> Findings {
     conclude(&simulate(target, profile, seed)).verdict.findings
@@ -14,7 +14,7 @@ fn pool(findings: &Findings) -> Option<&Finding> {
     findings.findings.iter().find(|finding| finding.rule == "effective-concurrency")
 }
 
-/// Products answer in 3 ms from nothing limited; checkout holds one of `slots` for a time.
+/// "Products" responds in 3 ms without a limit; "Checkout" holds one of `slots` for a time.
 fn shop(slots: usize, service: Service) -> Target {
     let steps = vec![step("GET /products", 0, Service::Exponential(0.003)), step("POST /checkout", 1, service)];
     Target { slots: vec![UNLIMITED, slots], steps }
@@ -43,7 +43,7 @@ fn a_pool_is_named_with_its_size_under_open_and_closed_load() {
                 let truth = slots as f64;
                 assert!((estimate - truth).abs() <= 0.35 * truth, "{slots} {shape:?} {index}: {}", finding.evidence[0].text);
                 cases += 1;
-                // Some waiting under low load and half a millisecond around the slot are seen as service time.
+                // Some waiting under low load, and half a millisecond around the slot, count as service time.
                 held += u32::from(low <= truth * 1.1 && truth * 0.95 <= high);
             }
         }
@@ -71,7 +71,7 @@ fn demo() -> Target {
 }
 
 #[test]
-fn the_demo_shop_is_explained() {
+fn the_limit_of_the_demo_shop_is_found() {
     let (mut cases, mut found, mut sure, mut plain) = (0, 0, 0, 0);
     for seed in 0..20 {
         for profile in [
@@ -84,12 +84,12 @@ fn the_demo_shop_is_explained() {
             let findings = find(&demo(), profile, seed);
             cases += 1;
             let Some(finding) = pool(&findings) else {
-                // Where random arrivals stay below the limit until the end, there is less to see.
-                assert!(findings.remark.text.starts_with("Cannot tell"), "{label}: {}", findings.remark.text);
+                // If random arrivals remain below the limit until the end, there is less evidence.
+                assert!(findings.remark.text.starts_with("Cannot tell"), "{label}: {}", findings.remark);
                 continue;
             };
             found += 1;
-            // Where the interval is wider, four places that are held for all of the time are not told from fewer.
+            // With a wider interval, four places that are held all the time cannot be distinguished from fewer.
             let others = finding.claim.strip_prefix("\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size");
             let others =
                 others.and_then(|rest| rest.strip_suffix(" is in its path")).unwrap_or_else(|| panic!("{label}: {}", finding.claim));
@@ -97,7 +97,7 @@ fn the_demo_shop_is_explained() {
             const PART_OR_RATE: &str = ", fewer places that are held for part of the time, or a rate limit that delays,";
             assert!(["", PART, PART_OR_RATE].contains(&others) && findings.findings.len() == 1, "{label}: {}", finding.claim);
             plain += u32::from(others.is_empty());
-            // A few seconds of it do not tell how evenly requests pass.
+            // A few seconds do not show how evenly requests pass.
             let limit =
                 finding.alternatives.iter().any(|other| other.text.starts_with("A rate limit of") && other.text.contains("Not ruled out"));
             assert!(finding.confidence == if limit { Confidence::Medium } else { Confidence::High }, "{label}: {finding:?}");
@@ -106,14 +106,15 @@ fn the_demo_shop_is_explained() {
             assert!(finding.alternatives[0].text.starts_with("A saturated CPU would slow everything down. Ruled out: "), "{finding:?}");
         }
     }
-    // A few are left open where the search, which takes 0.02 to 0.8 s by itself, scatters by as much as all others wait: it may wait with them.
+    // A few remain undecided because the search, which takes 0.02 to 0.8 s by itself, varies by as much as all others wait: it may wait
+    // with them.
     assert!(found * 100 >= cases * 93, "{found} of {cases}");
     assert!(plain * 2 >= found, "{plain} of {found} without others");
     assert!(sure * 100 >= found * 75, "{sure} of {found}");
 }
 
 #[test]
-fn requests_behind_one_pool_are_named_together() {
+fn requests_that_share_a_pool_are_named_together() {
     let steps = vec![
         step("GET /health", 0, Service::Fixed(0.001)),
         step("GET /version", 0, Service::Fixed(0.001)),
@@ -152,7 +153,7 @@ fn delays(service: Service) -> Target {
 }
 
 #[test]
-fn slow_bimodal_and_random_targets_are_not_accused() {
+fn slow_bimodal_and_random_targets_have_no_finding() {
     for service in [
         Service::Fixed(0.8),
         Service::Exponential(0.3),
@@ -166,7 +167,7 @@ fn slow_bimodal_and_random_targets_are_not_accused() {
             {
                 let label = format!("{service:?} {profile:?} {seed}");
                 let findings = find(&delays(service), profile, seed);
-                // That a twentieth takes fifty times as long is no cause, and true.
+                // That one in twenty takes fifty times as long is true, but no cause.
                 let two_kinds = matches!(service, Service::Bimodal(share, ..) if share < 0.2);
                 let others: Vec<&str> = findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
                 assert!(others.iter().all(|rule| two_kinds && *rule == "two-kinds"), "{label}: {:?}", findings.findings);
@@ -177,8 +178,8 @@ fn slow_bimodal_and_random_targets_are_not_accused() {
 }
 
 #[test]
-fn a_saturated_processor_is_not_called_a_pool() {
-    // Everything is served by the same two cores.
+fn a_saturated_processor_is_not_reported_as_a_pool() {
+    // All requests are served by the same two cores.
     let steps: Vec<Step> = vec![
         step("GET /products", 0, Service::Exponential(0.004)),
         step("GET /products/:id", 0, Service::Exponential(0.002)),
@@ -189,7 +190,7 @@ fn a_saturated_processor_is_not_called_a_pool() {
         for profile in [ramp(5.0, 180.0, 60, Timing::Poisson), ramp(5.0, 105.0, 60, Timing::Poisson), users(1, 30, 60)] {
             let label = format!("{profile:?} {seed}");
             let findings = find(&target, profile, seed);
-            // How many at a time is true of cores as well, and they are named among what it may be.
+            // The number of concurrent requests is correct for cores as well, and they are listed as an alternative.
             for finding in &findings.findings {
                 let is_guess =
                     finding.confidence == Confidence::Low && finding.claim.contains("at a time") && finding.claim.contains("or cores of");
@@ -201,7 +202,7 @@ fn a_saturated_processor_is_not_called_a_pool() {
 }
 
 #[test]
-fn one_request_served_elsewhere_does_not_make_a_saturated_processor_a_pool() {
+fn a_request_served_elsewhere_does_not_turn_a_saturated_processor_into_a_pool() {
     let steps = vec![
         step("GET /logo.png", 1, Service::Fixed(0.001)),
         step("GET /products", 0, Service::Exponential(0.004)),
@@ -220,7 +221,7 @@ fn one_request_served_elsewhere_does_not_make_a_saturated_processor_a_pool() {
 }
 
 #[test]
-fn a_target_that_follows_the_load_is_said_to_have_no_limit_at_it() {
+fn a_target_that_follows_the_load_is_reported_without_limit() {
     for profile in [ramp(5.0, 150.0, 60, Timing::Poisson), ramp(5.0, 150.0, 60, Timing::Even), users(1, 60, 60)] {
         let findings = find(&delays(Service::Exponential(0.03)), profile, 1);
         assert!(
@@ -235,9 +236,9 @@ fn a_target_that_follows_the_load_is_said_to_have_no_limit_at_it() {
     assert!(closed.remark.text.starts_with("Cannot tell what limits it: the load did not vary"), "{}", closed.remark);
 }
 
-/// Twenty seconds of random arrivals: a few seconds of low load are known no better than as many of high.
+/// Twenty seconds of random arrivals: a few seconds of low load are no more certain than the same number of high load.
 #[test]
-fn a_healthy_target_is_said_to_be_one_after_a_short_ramp_as_well() {
+fn a_healthy_target_is_reported_as_healthy_even_after_a_short_ramp() {
     let mut told = 0;
     for seed in 0..40 {
         let findings = find(&delays(Service::Exponential(0.03)), ramp(4.0, 40.0, 24, Timing::Poisson), seed);
@@ -248,14 +249,14 @@ fn a_healthy_target_is_said_to_be_one_after_a_short_ramp_as_well() {
 }
 
 #[test]
-fn a_generator_at_its_limit_comes_before_the_target() {
+fn a_generator_at_its_limit_ranks_before_the_target() {
     let slices = (0..60).map(|second| {
-        let slice = Slice::new(second).requests("A", 80, 10 * made::MS).leaf(|leaf| {
+        let slice = Slice::new(second).requests("A", 80, 10 * synthetic::MS).leaf(|leaf| {
             (leaf.arrivals_due, leaf.started, leaf.ended) = (100, 80, 80);
         });
         slice.generator(|generator| generator.busy_ns = SECOND / 100 * 99).done()
     });
-    let findings = conclude(&made::run_of(made::plan(made::open(100.0, 60)), slices.collect())).verdict.findings;
+    let findings = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(100.0, 60)), slices.collect())).verdict.findings;
     assert_eq!(findings.findings[0].rule, "generator");
     let evidence: Vec<&str> = findings.findings[0].evidence.iter().map(|evidence| evidence.text.as_str()).collect();
     assert!(evidence[0].contains("reached its limit at 80/s of 100/s"), "{evidence:?}");
@@ -263,29 +264,34 @@ fn a_generator_at_its_limit_comes_before_the_target() {
 }
 
 #[test]
-fn a_little_lag_on_a_fast_target_accuses_nobody() {
-    // 40 requests a second to a server that takes 2 ms; one in ten starts 315 µs late, and responses are read 60 µs late.
+fn a_small_lag_on_a_fast_target_is_no_finding() {
+    // 40 requests per second to a server that takes 2 ms. One in ten starts 315 µs late, and responses are read 60 µs late.
     let slices = (0..60).map(|second| {
         let slice = (0..40).fold(Slice::new(second).arrivals(40), |slice, n| {
-            slice.request("A", if n % 10 == 0 { 315_000 } else { 90_000 }, 2 * made::MS + n * 1_000, loadstone_metrics::Outcome::Passed)
+            slice.request(
+                "A",
+                if n % 10 == 0 { 315_000 } else { 90_000 },
+                2 * synthetic::MS + n * 1_000,
+                loadstone_metrics::Outcome::Passed,
+            )
         });
         slice.generator(|generator| generator.read_lag.record_n(60_000, 40)).done()
     });
-    let verdict = conclude(&made::run_of(made::plan(made::open(40.0, 60)), slices.collect())).verdict;
+    let verdict = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(40.0, 60)), slices.collect())).verdict;
     assert_eq!(verdict.validity.grade, loadstone_analysis::Grade::Valid);
     assert!(verdict.findings.findings.iter().all(|finding| finding.rule != "generator"), "{:?}", verdict.findings);
 }
 
 #[test]
-fn a_generator_that_is_only_doubted_is_no_limit() {
+fn a_generator_that_causes_some_uncertainty_is_no_limit() {
     let mut run = simulate(&demo(), ramp(10.0, 140.0, 40, Timing::Poisson), 3);
     let target_alone = conclude(&run).verdict.findings.findings[0].rule.clone();
-    // A twentieth of the responses is read 40 ms late all along: much for a fast request, nothing beside waits of a second.
+    // One in twenty responses is read 40 ms late throughout: much for a fast request, negligible next to waits of a second.
     for slice in &mut run.slices {
         let requests: u64 =
             slice.series.iter().filter(|series| series.key.kind == loadstone_metrics::SeriesKind::Request).map(|series| series.count).sum();
         slice.generator[0].read_lag.record_n(20_000, requests - requests / 20);
-        slice.generator[0].read_lag.record_n(40 * made::MS, requests / 20);
+        slice.generator[0].read_lag.record_n(40 * synthetic::MS, requests / 20);
     }
     let summary = conclude(&run);
     let rules: Vec<&str> = summary.verdict.findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
@@ -294,13 +300,13 @@ fn a_generator_that_is_only_doubted_is_no_limit() {
     assert!(!rules.contains(&"generator"), "{rules:?}");
 }
 
-/// The whole verdict on the demo, as people read it.
+/// The complete verdict on the demo, as displayed.
 #[test]
 fn the_verdict_on_the_demo_reads_well() {
     let mut run = simulate(&demo(), ramp(10.0, 140.0, 40, Timing::Poisson), 3);
     run.plan.thresholds = vec![
-        made::threshold(Metric::ResponseTime, Aggregate::Quantile(0.99), Comparison::Below, 0.5),
-        made::threshold(Metric::Failures, Aggregate::Rate, Comparison::Below, 0.01),
+        synthetic::threshold(Metric::ResponseTime, Aggregate::Quantile(0.99), Comparison::Below, 0.5),
+        synthetic::threshold(Metric::Failures, Aggregate::Rate, Comparison::Below, 0.01),
     ];
     let verdict = conclude(&run).verdict;
     let mut text = format!("{:?}\n", verdict.validity.grade);
@@ -321,7 +327,7 @@ fn the_verdict_on_the_demo_reads_well() {
 }
 
 #[test]
-fn where_closed_load_was_never_low_the_places_have_a_bound() {
+fn if_closed_load_was_never_low_the_places_have_a_bound() {
     let (mut told, mut cases, mut numbered) = (0, 0, 0);
     for slots in 1..=4_usize {
         for (service, is_fixed) in [(Service::Fixed(0.7), true), (Service::Exponential(0.7), false), (Service::LogUniform(0.2, 1.6), false)]
@@ -329,7 +335,7 @@ fn where_closed_load_was_never_low_the_places_have_a_bound() {
             for seed in 0..4 {
                 let steps = vec![step("GET /read", 0, Service::Fixed(1.0)), step("POST /checkout", 1, service)];
                 let target = Target { slots: vec![UNLIMITED, slots], steps };
-                // Two or three users more than there are places, from the beginning.
+                // Two or three more users than places, from the start.
                 let found = find(&target, users(2 * slots as u64 + 2, 40, 60), seed);
                 cases += u32::from(is_fixed);
                 let Some(claim) = pool(&found).map(|finding| finding.claim.clone()) else { continue };
@@ -339,7 +345,7 @@ fn where_closed_load_was_never_low_the_places_have_a_bound() {
                 let number = |before: &str| served.split_once(before).map(|(_, rest)| digits(rest));
                 let (places, bound): (Option<usize>, Option<usize>) = (number("about "), number("at most "));
                 assert!(bound.or(places).unwrap() >= slots, "{slots} {service:?}: {claim}");
-                // Where each holds its place for the same time, the first say how long.
+                // If every request holds its place for the same time, the first requests show that time.
                 assert!(places.is_none_or(|places| places == slots), "{slots} {service:?}: {claim}");
                 numbered += u32::from(is_fixed && places.is_some());
                 assert_eq!(pool(&found).unwrap().confidence, Confidence::Low);
@@ -350,9 +356,10 @@ fn where_closed_load_was_never_low_the_places_have_a_bound() {
     assert!(told * 2 >= cases && numbered * 2 >= cases, "told in {told} of {cases}, with a number in {numbered}");
 }
 
-/// Each holds a place for the same time, and closed load fills them from its first step on: what the fastest took says how many there are.
+/// Every request holds a place for the same time, and closed load fills all places from its first step: the fastest requests determine the
+/// number of places.
 #[test]
-fn places_that_are_full_from_the_first_users_are_counted_where_all_take_the_same_time() {
+fn places_that_are_full_from_the_start_are_counted_if_all_requests_take_the_same_time() {
     let (mut told, mut cases) = (0, 0);
     for slots in 2..=4_usize {
         for seed in 0..4 {

@@ -1,13 +1,14 @@
-//! Flows: a queue whose times are known, and what is said of it.
+//! Flows: the numbers and findings of a queue with known times.
 
 use loadstone_analysis::{FlowRow, Summary, ThresholdState, conclude, samples_needed};
 use loadstone_metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, Mark, MarkKind, Snapshot};
 use loadstone_plan::{Aggregate, Comparison, FlowSpec, Metric, Selector, Threshold};
 use loadstone_run_directory::Run;
 
-use crate::made::{MS, SECOND, open, plan, run_of, threshold};
+use crate::synthetic::{MS, SECOND, open, plan, run_of, threshold};
 
-/// Journeys start 20 a second for a minute; one server takes 50 ms + `slower` for each, in order, and marks when it picks one up. The run ends after `seconds`.
+/// Journeys start at 20 per second for a minute. One server takes 50 ms + `slower` for each, in order, and marks when it takes one. The run
+/// ends after `seconds`.
 fn queue(slower: u64, seconds: u64, thresholds: Vec<Threshold>, is_killed: bool) -> Run {
     let mut events = Vec::new();
     let mut free = 0;
@@ -62,9 +63,9 @@ fn a_growing_queue_that_drains() {
     assert_eq!((drain.load_end_seconds, drain.left), (60.0, 0));
 }
 
-/// Ten seconds earlier some thirty are still open: the tail cannot be known, and what can is not too low.
+/// Ten seconds earlier about thirty are open: the tail is unknown, and the known percentiles are not too low.
 #[test]
-fn what_is_open_at_the_end_is_never_counted_as_fast() {
+fn journeys_that_are_open_at_the_end_never_count_as_fast() {
     let run = queue(10 * MS, 70, Vec::new(), false);
     let summary = conclude(&run);
     let flow = row(&summary);
@@ -76,7 +77,7 @@ fn what_is_open_at_the_end_is_never_counted_as_fast() {
     assert_eq!(flow.drain.unwrap().seconds, None);
 }
 
-/// A killed run has not written how long the open ones had been open. They are as many, and behind all others, all the same.
+/// A killed run has not recorded the age of its open journeys. Their number is known, and they rank behind all others.
 #[test]
 fn a_killed_run_counts_its_open_journeys() {
     let summary = conclude(&queue(10 * MS, 70, Vec::new(), true));
@@ -97,7 +98,7 @@ fn thresholds_on_flows() {
         (time(None, Aggregate::Quantile(0.5), 7.0), true),
         (time(None, Aggregate::Quantile(0.5), 5.0), false),
         (time(Some("picked"), Aggregate::Quantile(0.5), 6.0), true),
-        // All that finished took less than 12 s, but some never did: it cannot be shown.
+        // All that finished took less than 12 s, but some never finished, so the bound cannot be shown to hold.
         (time(None, Aggregate::Quantile(0.99), 60.0), false),
         (time(None, Aggregate::Max, 60.0), false),
         (time(None, Aggregate::Mean, 60.0), false),

@@ -1,40 +1,40 @@
-//! Systems whose limit is known in closed form: one place takes `1 / capacity` seconds for each request, and what comes in beyond that waits. A run of
-//! it under any shape of load, without chance, and the signals that such a system would show.
+//! Systems with a limit in closed form: one place takes `1 / capacity` seconds for each request, and requests beyond the capacity wait.
+//! Creates a run of such a system under any load shape, without randomness, and the signals that it would show.
 
 use loadstone_metrics::{Outcome, Snapshot};
 use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
-use crate::made::{self, MS, SECOND, Slice};
+use crate::synthetic::{self, MS, SECOND, Slice};
 
-/// What is asked for.
+/// The load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Load {
     /// Arrivals per second from and to, and seconds.
     Ramp(f64, f64, u64),
-    /// The same, and seconds after it without arrivals.
+    /// The same, followed by seconds without arrivals.
     RampAndRest(f64, f64, u64, u64),
     /// Users from and to, and seconds. They never pause.
     Users(u64, u64, u64),
 }
 
-/// What "Register" meets. "Health" takes a millisecond, and is not held up unless told.
+/// The limit of "Register". "Health" takes a millisecond and does not wait, unless stated otherwise.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct System {
-    /// "Register" per second that can pass.
+    /// Maximum "Register" requests per second.
     pub(crate) capacity: f64,
-    /// Time of one that does not wait. Seconds.
+    /// Time of a request that does not wait. Seconds.
     pub(crate) base: f64,
     /// Whether "Health" waits in the same queue.
     pub(crate) is_shared: bool,
 }
 
-/// A run, and what each of its seconds was like.
+/// A run, and the state of each of its seconds.
 pub(crate) struct FluidRun {
     pub(crate) run: Run,
-    /// "Register" ended in each second.
+    /// "Register" requests that ended in each second.
     pub(crate) ended: Vec<f64>,
-    /// Waiting or served at its end.
+    /// Requests waiting or in service at the end of each second.
     pub(crate) open: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ impl System {
                     (users, done, users / done - self.base)
                 }
             };
-            // Whole numbers that add up.
+            // Whole numbers with the correct sum.
             let whole = |sum: &mut f64, more: f64| {
                 let before = sum.floor();
                 *sum += more;
@@ -87,11 +87,11 @@ impl System {
             }
             Load::Users(from, to, seconds) => LoadProfile::Closed { stages: vec![ClosedStage { from, to, duration_ns: seconds * SECOND }] },
         };
-        FluidRun { run: made::run_of(made::plan(profile), slices), ended, open }
+        FluidRun { run: synthetic::run_of(synthetic::plan(profile), slices), ended, open }
     }
 }
 
-/// Seconds of equal load in which requests take what is said, and fail as is said.
+/// Seconds of constant load in which requests have the given times and failures.
 pub(crate) fn constant(seconds: u32, rate: u64, second: impl Fn(u32) -> (u64, u64)) -> Run {
     let slice = |number: u32| -> Snapshot {
         let (service, failed) = second(number);
@@ -102,5 +102,5 @@ pub(crate) fn constant(seconds: u32, rate: u64, second: impl Fn(u32) -> (u64, u6
         }
         slice.done()
     };
-    made::run_of(made::plan(made::open(rate as f64, u64::from(seconds))), (0..seconds).map(slice).collect())
+    synthetic::run_of(synthetic::plan(synthetic::open(rate as f64, u64::from(seconds))), (0..seconds).map(slice).collect())
 }

@@ -1,4 +1,4 @@
-//! What is held for good, asked for too often, or held back by a protocol: shapes that say what it is.
+//! Resources that are never released, repeated too often, or delayed by a protocol: patterns that identify the cause.
 
 use loadstone_analysis::{Confidence, Finding, conclude};
 use loadstone_metrics::{Outcome, Phases, Role};
@@ -7,14 +7,14 @@ use loadstone_run_directory::Run;
 use crate::changes::{Request, constant, noise, passes};
 use crate::draws::Draws;
 use crate::fluid::{Load, System};
-use crate::made::{self, MS, SECOND, Slice, counter, open, plan};
+use crate::synthetic::{self, MS, SECOND, Slice, counter, open, plan};
 
 fn verdict(run: &Run) -> (Vec<Finding>, String) {
     let found = conclude(run).verdict.findings;
     (found.findings, found.remark.text)
 }
 
-/// 20 requests a second for 40 seconds whose body comes so much later than their beginning. Nanoseconds.
+/// 20 requests per second for 40 seconds whose body arrives later than their header by `body`. Nanoseconds.
 fn with_body(body: impl Fn(u64) -> u64) -> Run {
     let slice = |second: u32| {
         let mut slice = Slice::new(second).arrivals(20);
@@ -24,21 +24,21 @@ fn with_body(body: impl Fn(u64) -> u64) -> Run {
         }
         slice.done()
     };
-    made::run_of(plan(open(20.0, 40)), (0..40).map(slice).collect())
+    synthetic::run_of(plan(open(20.0, 40)), (0..40).map(slice).collect())
 }
 
 #[test]
 fn a_body_that_always_comes_forty_milliseconds_late_waits_for_an_acknowledgement() {
     let (found, _) = verdict(&with_body(|n| 40 * MS + n * 37 % 40 * MS / 10));
     assert!(found[0].rule == "delayed-acknowledgement" && found[0].claim.starts_with("The rest of \"List\" comes 4"), "{found:?}");
-    // A slow network takes now less, now more; a body that is made slowly takes its own time.
+    // A slow network varies; a body that is generated slowly has its own duration.
     for body in [(|n| 10 * MS + n * 37 % 60 * MS) as fn(u64) -> u64, |_| 60 * MS, |_| MS] {
         let (found, _) = verdict(&with_body(body));
         assert!(found.iter().all(|finding| finding.rule != "delayed-acknowledgement"), "{found:?}");
     }
 }
 
-/// 10 requests a second for 30 seconds, of 20 ms each, and what was open for so long when the run ended. Seconds.
+/// 10 requests per second of 20 ms for 30 seconds, and the ages of requests that were open at the end of the run. Seconds.
 fn left_open(open_s: &[u64]) -> Run {
     let slice = |second: u32| {
         let mut slice = Slice::new(second).arrivals(10).requests("Buy", 10, 20 * MS).requests("List", 10, 5 * MS);
@@ -49,21 +49,21 @@ fn left_open(open_s: &[u64]) -> Run {
         }
         slice.done()
     };
-    made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect())
+    synthetic::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect())
 }
 
 #[test]
-fn requests_that_never_end_while_others_do_are_told_with_their_first() {
+fn requests_that_never_end_while_others_do_are_reported_with_the_first() {
     let (found, _) = verdict(&left_open(&[18, 12, 7, 3]));
     let claim = "4 requests of \"Buy\" were not answered any more, the first from about 0:12 on: something that they need is held for good";
     assert!(found[0].rule == "unanswered" && found[0].claim.starts_with(claim), "{found:?}");
     assert!(verdict(&left_open(&[1, 1, 1])).0.iter().all(|finding| finding.rule != "unanswered"));
-    // One that is cut off by the end of the run is nothing.
+    // A single request cut off by the end of the run is no finding.
     assert!(verdict(&left_open(&[18])).0.iter().all(|finding| finding.rule != "unanswered"));
 }
 
 #[test]
-fn a_long_queue_is_no_request_that_never_ends() {
+fn a_long_queue_has_no_requests_that_never_end() {
     let system = System { capacity: 20.0, base: 0.04, is_shared: true };
     let mut run = system.under(Load::Ramp(4.0, 60.0, 60)).run;
     let last = run.slices.last_mut().unwrap();
@@ -74,7 +74,7 @@ fn a_long_queue_is_no_request_that_never_ends() {
     assert!(!found.is_empty() && found.iter().all(|finding| finding.rule != "unanswered"), "{found:?}");
 }
 
-/// A ramp beyond what passes, and so many transactions for each request.
+/// A ramp beyond the capacity, with `each` transactions per request.
 fn with_transactions(each: f64) -> Vec<Finding> {
     let system = System { capacity: 20.0, base: 0.2, is_shared: false };
     let fluid = system.under(Load::Ramp(2.0, 40.0, 60));
@@ -85,7 +85,7 @@ fn with_transactions(each: f64) -> Vec<Finding> {
 }
 
 #[test]
-fn many_transactions_for_each_request_come_before_what_follows_from_them() {
+fn many_transactions_per_request_rank_before_their_consequences() {
     let found = with_transactions(90.0);
     assert!(found[0].rule == "many-transactions" && found[0].confidence == Confidence::High, "{found:?}");
     assert!(found[0].claim.contains("each request"), "{}", found[0].claim);
@@ -93,15 +93,15 @@ fn many_transactions_for_each_request_come_before_what_follows_from_them() {
 }
 
 #[test]
-fn many_transactions_that_nobody_waits_for_are_not_held_against_a_system() {
+fn many_transactions_without_waiting_are_no_cause() {
     let slice = |second: u32| Slice::new(second).arrivals(10).requests("Report", 10, 20 * MS).done();
-    let mut run = made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect());
+    let mut run = synthetic::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect());
     counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| 900.0);
     let (found, remark) = verdict(&run);
     assert!(found.is_empty(), "{found:?}");
-    // A cost, all the same.
+    // They are reported as a cost.
     assert!(remark.contains("transactions for each iteration of the load, 90 for each request: each is a round trip"), "{remark}");
-    // Behind a flow they may be of work that no request waits for.
+    // In a flow they may belong to work that no request waits for.
     run.plan.flows = vec![loadstone_plan::FlowSpec { name: "Time to send".to_owned(), timeout_ns: None, drain_ns: 0, stages: Vec::new() }];
     assert!(!verdict(&run).1.contains("transactions"), "{}", verdict(&run).1);
     run.plan.flows.clear();
@@ -109,11 +109,11 @@ fn many_transactions_that_nobody_waits_for_are_not_held_against_a_system() {
     assert!(!verdict(&run).1.contains("transactions"), "{}", verdict(&run).1);
 }
 
-/// 45 seconds of as many requests as said, and a pool of 20 of which so many are in use.
+/// 45 seconds at `rate`, and a pool of 20 with `in_use` connections in use.
 fn with_pool(rate: impl Fn(u32) -> u64, in_use: impl Fn(u64) -> f64) -> String {
     let slice = |second: u32| Slice::new(second).arrivals(rate(second)).requests("Buy", rate(second), 5 * MS).done();
-    let mut run = made::run_of(plan(open(20.0, 45)), (0..45).map(slice).collect());
-    let pool = |metric, role| made::gauge("app", metric).role(role).part("shop");
+    let mut run = synthetic::run_of(plan(open(20.0, 45)), (0..45).map(slice).collect());
+    let pool = |metric, role| synthetic::gauge("app", metric).role(role).part("shop");
     pool("hikaricp_connections_max", Role::PoolSizeMax).each_second(&mut run, |_| 20.0);
     pool("hikaricp_connections_active", Role::PoolInUse).each_second(&mut run, in_use);
     let (found, remark) = verdict(&run);
@@ -122,38 +122,38 @@ fn with_pool(rate: impl Fn(u32) -> u64, in_use: impl Fn(u64) -> f64) -> String {
 }
 
 #[test]
-fn connections_that_are_never_given_back_are_told_before_there_are_none() {
+fn leaked_connections_are_reported_before_the_pool_is_empty() {
     let leaks = |second: u64| (second / 4) as f64 + f64::from(u8::from(second.is_multiple_of(3)));
     let remark = with_pool(|_| 20, leaks);
     assert!(remark.contains("But the members in use of the pool \"shop\" grew steadily, from"), "{remark}");
-    // One every four seconds, and 11 of 20 at 0:44.
+    // One connection every four seconds, and 11 of 20 at 0:44.
     let told = remark.split("none is left at 1:").nth(1).and_then(|rest| rest.get(..2)?.parse::<u32>().ok());
     assert!(told.is_some_and(|second| (14..=26).contains(&second)), "{remark}");
-    // Taken and given back; taken once, as it begins; as the load asks for.
+    // Taken and returned; taken once at the start; following the load.
     let comes_and_goes = |second: u64| (second * 7 % 11) as f64;
     assert!(!with_pool(|_| 20, comes_and_goes).contains("given back"));
     assert!(!with_pool(|_| 20, |second| (second / 2).min(6) as f64).contains("given back"));
     assert!(!with_pool(|second| 5 + u64::from(second), leaks).contains("given back"));
 }
 
-/// Half a minute at 20 requests a second, and the memory of their process by second.
+/// Half a minute at 20 requests per second, and the memory of the process by second.
 fn with_memory(bytes: impl Fn(u64) -> f64) -> String {
     let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
-    let mut run = made::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
-    made::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, bytes);
+    let mut run = synthetic::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+    synthetic::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, bytes);
     let (found, remark) = verdict(&run);
     assert!(found.is_empty(), "{found:?}");
     remark
 }
 
 #[test]
-fn memory_that_grows_to_the_end_is_told_beside_what_is_well() {
+fn memory_that_grows_to_the_end_is_reported_next_to_a_healthy_result() {
     let remark = with_memory(|second| 80e6 + 4e6 * second as f64);
     assert!(
         remark.contains("The memory of \"shop\" grew all along, from 80.0 MB") && remark.contains("200 kB for each request"),
         "{remark}"
     );
-    // One that is collected now and then, one that has come to rest, one that hardly moves, one that takes more at once, one that had more before.
+    // Memory that is collected now and then, that has levelled off, that hardly changes, that grows in one step, or that was larger before.
     for bytes in [
         (|second| 80e6 + 10e6 * (second % 4) as f64) as fn(u64) -> f64,
         |second| if second < 20 { 80e6 + 1e5 * second as f64 } else { 130e6 },
@@ -166,36 +166,36 @@ fn memory_that_grows_to_the_end_is_told_beside_what_is_well() {
     }
 }
 
-/// What fails has nothing to do with it, and says nothing of it.
+/// The failures are unrelated to the memory, and are no evidence about it.
 #[test]
-fn memory_that_grows_is_told_beside_findings_but_not_where_work_waits_in_it() {
+fn growing_memory_is_reported_next_to_findings_unless_waiting_work_explains_it() {
     let with = |service: fn(u32) -> (u64, u64)| {
         let mut run = crate::fluid::constant(40, 20, service);
-        made::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
+        synthetic::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
         verdict(&run)
     };
     let (found, remark) = with(|second| (5 * MS, if second < 20 { 0 } else { 4 }));
     assert_eq!(found[0].rule, "failures");
     assert!(remark.starts_with("The memory of \"shop\" grew all along, from 80.0 MB"), "{remark}");
     let mut run = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60)).run;
-    made::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
+    synthetic::gauge("shop", "memory").role(Role::ProcessMemory).each_second(&mut run, |second| 80e6 + 4e6 * second as f64);
     let (found, remark) = verdict(&run);
     assert!(!found.is_empty() && remark.is_empty(), "{remark}");
 }
 
 #[test]
-fn a_machine_without_an_idle_core_is_told_though_nobody_waits() {
+fn a_machine_without_an_idle_core_is_reported_even_if_nothing_waits() {
     let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
-    let mut run = made::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
-    made::gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 4.0);
-    made::gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second < 10 { 3.2 } else { 0.1 });
+    let mut run = synthetic::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+    synthetic::gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 4.0);
+    synthetic::gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second < 10 { 3.2 } else { 0.1 });
     counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
     let (found, remark) = verdict(&run);
     assert!(found.is_empty(), "{found:?}");
     assert!(remark.contains("all 4 cores of the machine were busy, 0.4 of them with the observed processes: other programs"), "{remark}");
 }
 
-/// 10 iterations a second of 4 requests, each connection kept or closed after it; a handshake takes 12 ms.
+/// 10 iterations per second of 4 requests. Each connection is kept alive, or closed after the request. A handshake takes 12 ms.
 fn with_connections(kept: bool) -> Vec<Finding> {
     let slice = |second: u32| {
         let mut slice = Slice::new(second).arrivals(10);
@@ -205,47 +205,47 @@ fn with_connections(kept: bool) -> Vec<Finding> {
         }
         slice.generator(|worker| worker.connections_opened = if kept { 10 } else { 40 }).done()
     };
-    verdict(&made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect())).0
+    verdict(&synthetic::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect())).0
 }
 
 #[test]
-fn connections_that_the_target_does_not_keep_are_told_with_what_they_cost() {
+fn connections_that_the_target_closes_are_reported_with_their_cost() {
     let found = with_connections(false);
     let claim = "The target closes its connections: 1.0 were opened for each request, and TLS handshakes took 70.6 %";
     assert!(found[0].rule == "new-connections" && found[0].claim.starts_with(claim), "{found:?}");
     assert!(with_connections(true).is_empty());
 }
 
-/// "Buy" takes 0.4 s longer from 0:20 on, at 30/s, while so many sessions of the database wait for a flush.
+/// "Buy" takes 0.4 s longer from 0:20 on, at 30/s, while `sessions` of the database wait for a flush.
 fn with_flush(sessions: f64) -> Finding {
     with_waits(sessions, Role::SessionsWaitingForCommit, &["IO:WALSync"])
 }
 
-/// As many sessions, in each of these in turn.
+/// The same with each of these wait events in turn.
 fn with_waits(sessions: f64, role: Role, events: &'static [&'static str]) -> Finding {
     let buy = |second: u32, draws: &mut Draws| 0.01 * noise(0.3, draws) + if second >= 20 { 0.4 } else { 0.0 };
     let mut run = constant(60, 30, &[Request { name: "Buy", time: &buy, outcome: &passes }], 1);
     let waiting = |second: u64| if second >= 20 { sessions } else { 0.0 };
-    made::gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
+    synthetic::gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |second| waiting(second) + 0.2);
     let part = sessions / events.len() as f64;
     for event in events {
-        let waits = made::gauge("postgres", "sessions").role(role).label("wait", event);
+        let waits = synthetic::gauge("postgres", "sessions").role(role).label("wait", event);
         waits.each_second(&mut run, |second| if second >= 20 { part } else { 0.0 });
     }
     verdict(&run).0.into_iter().find(|finding| finding.rule == "change").unwrap()
 }
 
 #[test]
-fn what_a_request_takes_longer_is_said_to_be_where_as_many_sessions_wait() {
+fn the_additional_time_of_a_request_is_attributed_to_the_wait_of_as_many_sessions() {
     let Finding { claim, next, .. } = with_flush(12.0);
     assert!(next.starts_with("See what made flushes of the database's log slow at 0:20: its disk"), "{next}");
     assert!(claim.ends_with("the sessions of its database wait for that long at commit (IO:WALSync)"), "{claim}");
-    // Who waits for the one that flushes waits for the flush.
+    // A session that waits for the flushing session waits for the flush.
     let claim = with_waits(12.0, Role::SessionsWaitingForCommit, &["IO:WALSync", "LWLock:WALWrite"]).claim;
     assert!(claim.ends_with("wait for that long at commit (IO:WALSync and LWLock:WALWrite)"), "{claim}");
     let Finding { claim, next, .. } = with_waits(12.0, Role::SessionsWaitingForLock, &["Lock:relation"]);
     assert!(claim.contains("(Lock:relation)") && next.starts_with("Find who took the lock at 0:20: "), "{claim}: {next}");
-    // A few more sessions do not hold what twelve requests take longer, and a hundred are somebody else's.
+    // A few more sessions do not explain the additional time of twelve requests, and a hundred belong to other work.
     for sessions in [1.0, 100.0] {
         let claim = with_flush(sessions).claim;
         assert!(!claim.contains("database"), "{claim}");

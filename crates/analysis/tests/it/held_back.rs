@@ -1,20 +1,20 @@
-//! What holds requests back, and what only looks so: chance, a machine that others use, what was cut off.
+//! Causes that delay requests, and effects that only look like causes: chance, a shared machine, cut-off requests.
 
 use loadstone_analysis::{Confidence, Finding, conclude};
 use loadstone_metrics::{ErrorGroup, Outcome, Phases, Role, SeriesKind};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::draws::Draws;
 use crate::fluid::{Load, System, constant};
-use crate::made::{self, MS, SECOND, Slice, closed, counter, gauge, open, plan};
-use crate::told::{findings, shown};
+use crate::synthetic::{self, MS, SECOND, Slice, closed, counter, gauge, open, plan};
 
 fn ramp(from: f64, to: f64, seconds: u64) -> LoadProfile {
     LoadProfile::Open { stages: vec![OpenStage::Rate { from, to, duration_ns: seconds * SECOND, timing: Timing::Even }] }
 }
 
-/// Half of the visitors search, and a few less of them at the top of a ramp. From its middle on a search takes so long.
+/// Half of the visitors search, slightly fewer at the top of a ramp. From its middle on a search takes `service_ns`.
 fn searching(seed: u64, service_ns: u64) -> Run {
     let mut draws = Draws::new(seed);
     let second = |number: u32| {
@@ -24,19 +24,19 @@ fn searching(seed: u64, service_ns: u64) -> Run {
         let took = if number < 16 { MS } else { service_ns };
         Slice::new(number).arrivals(visitors).requests("List", visitors, MS).requests("Search", searches, took).done()
     };
-    made::run_of(plan(ramp(4.0, 44.0, 40)), (0..40).map(second).collect())
+    synthetic::run_of(plan(ramp(4.0, 44.0, 40)), (0..40).map(second).collect())
 }
 
 #[test]
-fn what_is_asked_for_less_often_is_not_held_back_where_hardly_any_is_in_the_system() {
+fn a_rarer_request_is_not_delayed_if_hardly_any_is_in_the_system() {
     for seed in 0..20 {
-        // 20 a second of 7 ms: 0.14 in the system. Nobody waits for anybody.
+        // 20 per second of 7 ms: 0.14 in the system. No request waits for another.
         let found = findings(&searching(seed, 7 * MS));
         assert!(found.iter().all(|finding| finding.rule != "rate-limit" && finding.rule != "effective-concurrency"), "{}", shown(&found));
     }
 }
 
-/// Twenty users all along, whose loans take up to so long.
+/// Twenty users throughout; loans take up to `loan`.
 fn remark_of_users(loan: u64, delay: f64) -> String {
     let second = |number: u32| {
         let mut slice = Slice::new(number).requests("List", 40, 5 * MS);
@@ -45,25 +45,25 @@ fn remark_of_users(loan: u64, delay: f64) -> String {
         }
         slice.leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (20, 20, 40)).done()
     };
-    let mut run = made::run_of(plan(closed(20, 40)), (0..40).map(second).collect());
+    let mut run = synthetic::run_of(plan(closed(20, 40)), (0..40).map(second).collect());
     counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.4);
     counter("shop", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| delay);
     conclude(&run).verdict.findings.remark.text
 }
 
 #[test]
-fn what_cannot_be_told_says_where_users_spend_their_time_and_whether_threads_waited_for_a_core() {
+fn an_inconclusive_remark_reports_where_users_spend_their_time_and_whether_threads_waited_for_a_core() {
     let told = remark_of_users(1_200 * MS, 4.0);
     assert!(told.contains("(at the top of the load 4 of its threads waited for one)"), "{told}");
     assert!(told.contains("goes to \"Borrow\", which takes 610 ms on average and 60.0 ms at the least"), "{told}");
-    // They hardly wait, and it takes as long as its fastest.
+    // They hardly wait, and the request is as slow as its fastest.
     let told = remark_of_users(0, 0.2);
     assert!(told.starts_with("Cannot tell") && !told.contains("waited for one") && !told.contains("goes to"), "{told}");
 }
 
-/// Programs of little priority fill a machine whose cores the system hardly asks for; what is open waits for something else.
+/// Low-priority programs fill a machine whose cores the system hardly uses; open requests wait for something else.
 #[test]
-fn a_machine_that_others_fill_is_not_named_where_hardly_anything_that_waits_is_at_a_core() {
+fn a_machine_filled_by_others_is_not_named_if_hardly_any_waiting_request_needs_a_core() {
     let users = |cpu: f64, delay: f64| {
         let mut run = System { capacity: 90.0, base: 0.04, is_shared: true }.under(Load::Users(40, 40, 40)).run;
         run.info.host.cores = 2;
@@ -75,14 +75,14 @@ fn a_machine_that_others_fill_is_not_named_where_hardly_anything_that_waits_is_a
     };
     let found = users(0.06, 0.2);
     assert!(found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
-    // As many as there are cores want one.
+    // As many threads as cores are runnable.
     let found = users(0.3, 2.5);
     assert!(found.iter().any(|finding| finding.claim.contains("machine's CPU is saturated")), "{}", shown(&found));
 }
 
-/// 20 a second, of which some are given up after ten seconds from 0:25 on.
+/// 20 per second, some of which time out after ten seconds from 0:25 on.
 #[test]
-fn what_was_given_up_is_said_to_have_been_made_as_long_before() {
+fn timed_out_requests_are_reported_at_their_start() {
     let second = |number: u32| {
         let mut slice = Slice::new(number).arrivals(20);
         for index in 0..20 {
@@ -92,16 +92,16 @@ fn what_was_given_up_is_said_to_have_been_made_as_long_before() {
         }
         slice.done()
     };
-    let found = findings(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
+    let found = findings(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
     assert!(failed.claim.contains("failed from 0:25 on"), "{}", shown(&found));
     assert!(failed.evidence.iter().any(|evidence| evidence.text.ends_with("they were made from about 0:15 on")), "{}", shown(&found));
     assert!(failed.next.starts_with("Find what it waits for from 0:15 on"), "{}", failed.next);
 }
 
-/// From 0:25 on nothing ends any more, until the first is given up after thirty seconds; a few are refused meanwhile.
+/// From 0:25 on no request ends until the first one times out after thirty seconds; a few are refused meanwhile.
 #[test]
-fn what_a_dead_target_leaves_waiting_was_made_when_it_died() {
+fn requests_to_a_dead_target_are_reported_at_the_time_of_its_death() {
     let second = |number: u32| {
         let mut slice = Slice::new(number).leaf(|leaf| (leaf.arrivals_due, leaf.started) = if number < 35 { (20, 20) } else { (0, 0) });
         let (count, service, outcome) = match number {
@@ -116,16 +116,16 @@ fn what_a_dead_target_leaves_waiting_was_made_when_it_died() {
         }
         slice.done()
     };
-    let found = findings(&made::run_of(plan(open(20.0, 35)), (0..65).map(second).collect()));
+    let found = findings(&synthetic::run_of(plan(open(20.0, 35)), (0..65).map(second).collect()));
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
     let told = "200 were given up after 30.0 s: they sit at the time limit, and would have taken longer; they were made from about 0:25 on";
     assert!(failed.evidence.iter().any(|evidence| evidence.text == told), "{}", shown(&found));
     assert!(failed.next.starts_with("Find what it waits for from 0:25 on"), "{}", failed.next);
 }
 
-/// Times up to 200 ms, at which something inside answers with an error.
+/// Times up to 200 ms, at which a component of the target responds with an error.
 #[test]
-fn failures_as_long_as_the_longest_that_passed_are_a_time_limit() {
+fn failures_as_slow_as_the_slowest_success_are_a_time_limit() {
     let told = |limit: u64| {
         let second = |number: u32| {
             let mut slice = Slice::new(number).arrivals(20);
@@ -136,7 +136,7 @@ fn failures_as_long_as_the_longest_that_passed_are_a_time_limit() {
             }
             slice.done()
         };
-        let found = findings(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
+        let found = findings(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
         let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
         failed.evidence.iter().any(|evidence| {
             evidence.text
@@ -144,13 +144,13 @@ fn failures_as_long_as_the_longest_that_passed_are_a_time_limit() {
         })
     };
     assert!(told(202 * MS));
-    // In the midst of the others it says nothing.
+    // Failures in the middle of the distribution are no evidence.
     assert!(!told(120 * MS));
 }
 
-/// Open load of which each visitor opens a connection; in the end most of them wait.
+/// Open load whose visitors each open a connection; at the end most of them wait.
 #[test]
-fn visitors_that_came_and_still_wait_have_opened_their_connection_too() {
+fn visitors_that_still_wait_have_opened_their_connection_too() {
     let crowd = |opened: u64| {
         let second = |number: u32| {
             let done = 10;
@@ -161,7 +161,7 @@ fn visitors_that_came_and_still_wait_have_opened_their_connection_too() {
             }
             slice.generator(|worker| worker.connections_opened = opened).done()
         };
-        findings(&made::run_of(plan(open(40.0, 40)), (0..40).map(second).collect()))
+        findings(&synthetic::run_of(plan(open(40.0, 40)), (0..40).map(second).collect()))
     };
     let found = crowd(42);
     assert!(found.iter().all(|finding| finding.rule != "new-connections"), "{}", shown(&found));
@@ -169,9 +169,9 @@ fn visitors_that_came_and_still_wait_have_opened_their_connection_too() {
     assert!(found.iter().any(|finding| finding.rule == "new-connections"), "{}", shown(&found));
 }
 
-/// A queue that grows by eight messages a second while requests are as fast as ever.
+/// A queue that grows by eight messages per second while requests remain fast.
 #[test]
-fn a_queue_that_grows_is_told_in_a_run_of_forty_seconds() {
+fn a_growing_queue_is_found_in_a_run_of_forty_seconds() {
     let queue = |length: fn(u64) -> f64| {
         let mut run = constant(40, 30, |_| (5 * MS, 0));
         gauge("redis", "list").role(Role::QueueLength).part("mails").each_second(&mut run, length);
@@ -179,14 +179,15 @@ fn a_queue_that_grows_is_told_in_a_run_of_forty_seconds() {
     };
     let found = queue(|second| 8.0 * second as f64);
     assert!(found[0].rule == "growing-backlog" && found[0].claim.contains("mails"), "{}", shown(&found));
-    // One that fills and stands, and one that comes and goes.
+    // A queue that fills up and levels off, and a queue that fluctuates.
     for length in [(|second: u64| 20.0 * second.min(8) as f64) as fn(u64) -> f64, |second: u64| 8.0 * (second % 10) as f64] {
         let found = queue(length);
         assert!(found.is_empty(), "{}", shown(&found));
     }
 }
 
-/// 200 requests a second; every eighth second on average, at random, or every second a few of one of them run into a limit of a second.
+/// 200 requests per second. On average every eighth second, at random, or every second, a few requests of one name reach a limit of a
+/// second.
 fn with_slow_seconds(seed: u64, share: f64, failed: bool) -> Run {
     let mut draws = Draws::new(seed);
     let second = |number: u32| {
@@ -198,23 +199,23 @@ fn with_slow_seconds(seed: u64, share: f64, failed: bool) -> Run {
         }
         slice.done()
     };
-    made::run_of(plan(open(30.0, 40)), (0..40).map(second).collect())
+    synthetic::run_of(plan(open(30.0, 40)), (0..40).map(second).collect())
 }
 
 #[test]
-fn seconds_that_are_slow_more_often_than_not_keep_no_distance() {
+fn frequent_slow_seconds_have_no_period() {
     let mut even = 0;
     for seed in 0..30 {
         let found = findings(&with_slow_seconds(seed, 0.1, true));
         even += found.iter().filter(|finding| finding.rule == "periodic-stall" && finding.confidence > Confidence::Low).count();
         assert!(found.iter().any(|finding| finding.rule == "failures" && finding.claim.contains("\"Play\"")), "{}", shown(&found));
-        // What failed at a limit is no kind of its own.
+        // Failures at a limit are no second kind.
         assert!(found.iter().all(|finding| finding.rule != "two-kinds"), "{}", shown(&found));
     }
     assert!(even <= 1, "{even} of 30");
 }
 
-/// Three requests of their own times; some of each come from an instance that takes so much longer.
+/// Three requests with different times. Some of each come from an instance that is slower by `longer`.
 fn of_instances(shares: [f64; 3], longer: [u64; 3]) -> Run {
     let mut draws = Draws::new(7);
     let requests = [("List", 8 * MS), ("Show", 3 * MS), ("Buy", 30 * MS)];
@@ -229,26 +230,26 @@ fn of_instances(shares: [f64; 3], longer: [u64; 3]) -> Run {
         }
         slice.done()
     };
-    made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())
+    synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())
 }
 
 #[test]
-fn an_instance_that_is_slow_is_told_by_what_every_request_takes_longer() {
+fn a_slow_instance_is_found_by_the_additional_time_of_all_requests() {
     for shares in [[0.5; 3], [0.3, 0.6, 0.5], [0.12; 3]] {
         let found = findings(&of_instances(shares, [200 * MS; 3]));
         assert!(found[0].rule == "slow-part" && found[0].claim.contains("one of several instances"), "{shares:?}: {}", shown(&found));
         assert!(found[0].claim.contains("of all requests take ") && found[0].claim.contains("longer than the others"), "{}", shown(&found));
     }
-    // One request of two kinds, a request that each meets in its own way, and none.
+    // A single request of two kinds, an effect that differs between the requests, and no effect.
     for (shares, longer) in [([0.12, 0.0, 0.0], [200; 3]), ([0.5; 3], [200, 60, 900]), ([0.0; 3], [200; 3])] {
         let found = findings(&of_instances(shares, longer.map(|ms| ms * MS)));
         assert!(found.iter().all(|finding| finding.rule != "slow-part"), "{shares:?} {longer:?}: {}", shown(&found));
     }
 }
 
-/// 60 requests a second of two names and a quota of 40 over both; the test says that it expects 201 of one.
+/// 60 requests per second of two names, and a quota of 40 over both. The test expects status 201 for one of them.
 #[test]
-fn a_quota_that_counts_all_requests_is_said_of_all_of_them() {
+fn a_quota_over_all_requests_is_reported_for_all_of_them() {
     let second = |number: u32| {
         let refused: u64 = if number < 20 { 0 } else { 10 };
         let mut slice = Slice::new(number).arrivals(30);
@@ -263,7 +264,7 @@ fn a_quota_that_counts_all_requests_is_said_of_all_of_them() {
             series.statuses = vec![(201, 30 - refused), (429, refused)];
         }
         let error = |(name, message): (&str, &str)| ErrorGroup {
-            key: made::key(SeriesKind::Request, name),
+            key: synthetic::key(SeriesKind::Request, name),
             outcome: Outcome::Status,
             message: message.into(),
             count: refused,
@@ -276,15 +277,15 @@ fn a_quota_that_counts_all_requests_is_said_of_all_of_them() {
         }
         snapshot
     };
-    let found = findings(&made::run_of(plan(open(30.0, 40)), (0..40).map(second).collect()));
+    let found = findings(&synthetic::run_of(plan(open(30.0, 40)), (0..40).map(second).collect()));
     let claim = &found[0].claim;
     assert!(found[0].rule == "rate-limit" && claim.contains("\"Buy\" are limited to about 40/s together"), "{}", shown(&found));
     assert!(found.iter().all(|finding| finding.rule != "failures"), "{}", shown(&found));
 }
 
-/// Each visit reads names one by one, in one transaction, until a core of the database is full.
+/// Each visit reads names one by one in a single transaction, until a core of the database is saturated.
 #[test]
-fn a_statement_that_each_iteration_makes_many_times_is_told_where_transactions_are_few() {
+fn a_statement_that_each_iteration_repeats_is_found_even_with_few_transactions() {
     let asked = |each: f64| {
         let fluid = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 40.0, 60));
         let mut run = fluid.run.clone();
@@ -304,9 +305,10 @@ fn a_statement_that_each_iteration_makes_many_times_is_told_where_transactions_a
     assert!(asked(4.0).iter().all(|finding| finding.rule != "many-transactions"));
 }
 
-/// A ramp during which requests take two seconds for a while, until most are turned away at once: those that are served meet less load than was asked for.
+/// A ramp during which requests take two seconds for a while, until most are rejected at once: the accepted ones meet less load than
+/// requested.
 #[test]
-fn load_that_is_turned_away_is_no_load_that_was_carried_faster() {
+fn rejected_load_is_no_evidence_of_faster_service() {
     let overloaded = |refused: bool| {
         let second = |number: u32| {
             let rate = 6 + u64::from(number) * 5 / 4;
@@ -323,19 +325,20 @@ fn load_that_is_turned_away_is_no_load_that_was_carried_faster() {
             }
             slice.done()
         };
-        findings(&made::run_of(plan(ramp(6.0, 56.0, 40)), (0..40).map(second).collect()))
+        findings(&synthetic::run_of(plan(ramp(6.0, 56.0, 40)), (0..40).map(second).collect()))
     };
     let unexplained = |found: &[Finding]| found.iter().any(|finding| finding.claim.contains("more than the load explains"));
     let found = overloaded(true);
     assert!(!unexplained(&found), "{}", shown(&found));
-    // As much load, all of it served and fast: then it was something else before.
+    // The same load, all of it served and fast: the cause was something else.
     let found = overloaded(false);
     assert!(unexplained(&found), "{}", shown(&found));
 }
 
-/// Random arrivals, six a second; every fifth second a pause. By chance, more of them come in the seconds with a pause, or the load itself comes in bursts.
+/// Random arrivals, six per second, with a pause every fifth second. By chance more arrivals fall into the seconds with a pause, or the
+/// load itself has bursts.
 #[test]
-fn a_few_more_random_arrivals_in_the_seconds_of_pauses_are_no_burst() {
+fn slightly_more_random_arrivals_in_seconds_with_pauses_are_no_burst() {
     let paused = |more: u64| {
         let arrivals = [5, 6, 7, 4, 6, 8, 5, 6, 7, 6];
         let second = |number: u32| {
@@ -347,7 +350,7 @@ fn a_few_more_random_arrivals_in_the_seconds_of_pauses_are_no_burst() {
             }
             slice.done()
         };
-        findings(&made::run_of(plan(open(6.0, 40)), (0..40).map(second).collect()))
+        findings(&synthetic::run_of(plan(open(6.0, 40)), (0..40).map(second).collect()))
     };
     let found = paused(2);
     assert!(found[0].rule == "periodic-stall" && found[0].claim.starts_with("Every 5.00 s"), "{}", shown(&found));
@@ -355,10 +358,10 @@ fn a_few_more_random_arrivals_in_the_seconds_of_pauses_are_no_burst() {
     assert!(found.iter().all(|finding| finding.rule != "periodic-stall"), "{}", shown(&found));
 }
 
-/// Four places that keep their connections while ten visitors a second come: who gets one goes on at once, the others wait in vain, until the load ends
-/// and some of them give up.
+/// Four places that keep their connections while ten visitors per second arrive: a visitor with a connection continues at once, the others
+/// wait in vain, until the load ends and some of them give up.
 #[test]
-fn connections_that_are_starved_are_no_second_kind_of_a_request() {
+fn starved_connections_are_no_second_kind_of_a_request() {
     let starved = |limit_s: u64| {
         let second = |number: u32| {
             let is_loaded = number < 40;
@@ -377,7 +380,7 @@ fn connections_that_are_starved_are_no_second_kind_of_a_request() {
             slice.generator[0].in_flight_ns = ((open + 1.0) * SECOND as f64) as u64;
             slice
         };
-        findings(&made::run_of(plan(open(20.0, 40)), (0..64).map(second).collect()))
+        findings(&synthetic::run_of(plan(open(20.0, 40)), (0..64).map(second).collect()))
     };
     for limit_s in [0, 27] {
         let found = starved(limit_s);
@@ -385,9 +388,9 @@ fn connections_that_are_starved_are_no_second_kind_of_a_request() {
     }
 }
 
-/// Some of one request fail, at random, from an instant on.
+/// Some requests of one name fail, at random, from a time on.
 #[test]
-fn failures_that_begin_after_a_quarter_of_the_run_do_not_come_throughout() {
+fn failures_that_begin_after_a_quarter_of_the_run_are_not_reported_as_throughout() {
     for (seed, share) in (0..20).map(|seed| (seed, 0.02)).chain((20..40).map(|seed| (seed, 0.08))) {
         let mut draws = Draws::new(seed);
         let second = |number: u32| {
@@ -398,14 +401,14 @@ fn failures_that_begin_after_a_quarter_of_the_run_do_not_come_throughout() {
             }
             slice.done()
         };
-        let found = findings(&made::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
+        let found = findings(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect()));
         assert!(found.iter().all(|finding| !finding.claim.contains("throughout")), "{}", shown(&found));
     }
 }
 
-/// Thirty users who begin at once and wait for each other, or who come one by one to a system that is slow at first.
+/// Thirty users who start at once and wait for each other, or who start one by one on a system that is slow at first.
 #[test]
-fn a_crowd_that_begins_at_once_is_not_called_a_warm_up() {
+fn users_that_start_at_once_are_no_warm_up() {
     let remark = |from: u64| {
         let second = |number: u32| {
             let took = if number < 5 { 900 * MS } else { 10 * MS };
@@ -414,7 +417,7 @@ fn a_crowd_that_begins_at_once_is_not_called_a_warm_up() {
                 .requests("List", 30, took)
                 .leaf(|leaf| (leaf.users_asked, leaf.users_active, leaf.ended) = (users, users, 30))
         };
-        let run = made::run_of(plan(closed(30, 60)), (0..60).map(|number| second(number).done()).collect());
+        let run = synthetic::run_of(plan(closed(30, 60)), (0..60).map(|number| second(number).done()).collect());
         conclude(&run).verdict.findings.remark.text
     };
     let told = remark(30);
@@ -423,7 +426,7 @@ fn a_crowd_that_begins_at_once_is_not_called_a_warm_up() {
 }
 
 #[test]
-fn requests_of_which_none_ended_took_no_time() {
+fn requests_without_an_end_have_no_time() {
     let slice = |second: u32| {
         let mut slice = Slice::new(second).arrivals(10).requests("List", 10, 5 * MS);
         if second == 29 {
@@ -433,7 +436,7 @@ fn requests_of_which_none_ended_took_no_time() {
         }
         slice.done()
     };
-    let found = findings(&made::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect()));
+    let found = findings(&synthetic::run_of(plan(open(10.0, 30)), (0..30).map(slice).collect()));
     let told = shown(&found[..1]);
     assert!(found[0].rule == "unanswered" && told.contains("no \"Buy\" ended at all") && !told.contains("longer than"), "{told}");
     assert!(told.contains("A queue that is only long. Not ruled out"), "{told}");

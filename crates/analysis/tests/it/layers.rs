@@ -4,9 +4,10 @@ use loadstone_metrics::{FlowBook, FlowDefinition, FlowEvent, FlowKey, FlowStep, 
 use loadstone_plan::FlowSpec;
 use loadstone_run_directory::Run;
 
-use crate::made::{MS, SECOND, Slice, counter, open, plan, run_of};
+use crate::synthetic::{MS, SECOND, Slice, counter, open, plan, run_of};
 
-/// One request a second for a minute, which 20 journeys follow from; they pass three layers in order, each of one worker that takes so many milliseconds.
+/// One request per second for a minute, each followed by 20 journeys. They pass three layers in order, each with one worker that takes
+/// `takes` milliseconds.
 fn pipeline(takes: [u64; 3]) -> Run {
     let stages = ["matched", "generated"];
     let mut free = [0; 3];
@@ -45,14 +46,15 @@ fn slowest(takes: [u64; 3]) -> Option<String> {
 }
 
 #[test]
-fn the_layer_with_the_growing_queue_is_named_wherever_it_stands() {
+fn the_layer_with_the_growing_queue_is_named_in_any_position() {
     for (takes, name, left) in [([80, 1, 1], "matched", "12.5/s"), ([1, 80, 1], "generated", "12.5/s"), ([1, 1, 80], "finish", "12.5/s")] {
         let claim = slowest(takes).unwrap();
         assert!(claim.contains(&format!("\"{name}\"")) && claim.contains(left), "{claim}");
     }
 }
 
-/// The second worker lets out fewer than the third could take, so the third is no limit yet; of two that lag, the first is mended first.
+/// The second worker passes on less than the capacity of the third, so the third is no limit yet. Of two slow layers, the first is fixed
+/// first.
 #[test]
 fn of_two_slow_layers_the_first_is_named() {
     let claim = slowest([1, 70, 100]).unwrap();
@@ -60,13 +62,13 @@ fn of_two_slow_layers_the_first_is_named() {
 }
 
 #[test]
-fn nothing_is_named_where_all_layers_keep_up() {
+fn nothing_is_named_if_all_layers_keep_up() {
     assert_eq!(slowest([40, 45, 30]), None);
 }
 
-/// Forty transactions a second for one request a second, which 12 journeys a second follow from: three for each of them, and no more.
+/// Forty transactions per second for one request per second with 12 journeys: three per journey, and no more.
 #[test]
-fn transactions_are_counted_for_the_journeys_that_follow_from_a_request() {
+fn transactions_are_counted_per_journey_that_a_request_starts() {
     let named = |rate: f64| {
         let mut run = pipeline([1, 80, 1]);
         counter("postgres", "commits").role(Role::Commits).each_second(&mut run, |_| rate);
@@ -76,7 +78,7 @@ fn transactions_are_counted_for_the_journeys_that_follow_from_a_request() {
     assert!(named(400.0));
 }
 
-/// One iteration a second begins, from whose journeys forty rows follow; `calls` are the executions of a statement per second of the load.
+/// One iteration per second starts, whose journeys insert forty rows. `calls` are the executions of a statement per second of load.
 fn statement_finding(statement: &str, calls: f64, seconds: f64) -> Option<loadstone_analysis::Finding> {
     let mut run = pipeline([1, 1, 1]);
     let of = |metric: &str| counter("postgres", metric).label("statement", statement);
@@ -89,7 +91,7 @@ fn statement_finding(statement: &str, calls: f64, seconds: f64) -> Option<loadst
 const INSERT: &str = "INSERT INTO emails (change_id, subscriber_id) VALUES (?)";
 
 #[test]
-fn rows_that_are_inserted_one_by_one_are_counted_for_each_iteration() {
+fn rows_inserted_one_by_one_are_counted_per_iteration() {
     let found = statement_finding(INSERT, 40.0, 0.02).unwrap();
     assert!(found.claim.contains("executed 40 times for each \"Publish\"") && found.claim.contains(INSERT), "{}", found.claim);
     let told: Vec<&str> = found.evidence.iter().map(|evidence| evidence.text.as_str()).collect();
@@ -97,9 +99,9 @@ fn rows_that_are_inserted_one_by_one_are_counted_for_each_iteration() {
     assert!(told[1].contains("39 round trips less"), "{told:?}");
 }
 
-/// One for all rows; one for each of a few rows; another kind of statement, which asks for something.
+/// One statement for all rows; one for each of a few rows; a different kind of statement with a result.
 #[test]
-fn statements_that_cannot_be_put_together_are_not_accused() {
+fn statements_that_cannot_be_combined_are_no_finding() {
     for (statement, calls) in
         [(INSERT, 1.0), (INSERT, 4.0), ("UPDATE emails SET body = ? WHERE id = ?", 40.0), ("SELECT * FROM emails WHERE id = ?", 80.0)]
     {
@@ -107,18 +109,18 @@ fn statements_that_cannot_be_put_together_are_not_accused() {
     }
 }
 
-/// A nightly import runs in the middle of the load: as many inserts as forty for each iteration would be, and all of them at once.
+/// A nightly import runs in the middle of the load: as many inserts as forty per iteration, but all at once.
 #[test]
-fn inserts_that_do_not_come_with_the_load_are_not_counted() {
+fn inserts_that_do_not_follow_the_load_are_not_counted() {
     let mut run = pipeline([1, 1, 1]);
     let calls = counter("postgres", "statement_calls").label("statement", INSERT).role(Role::StatementCalls);
     calls.each_second(&mut run, |second| if second == 30 { 2_400.0 } else { 0.0 });
     assert!(!loadstone_analysis::conclude(&run).verdict.findings.findings.iter().any(|found| found.rule == "statements"));
 }
 
-/// An iteration that buys twenty times inserts twenty rows, and no two of them together.
+/// An iteration that buys twenty times inserts twenty rows, none of them together.
 #[test]
-fn rows_of_many_requests_are_not_those_of_one() {
+fn rows_of_many_requests_are_not_attributed_to_one() {
     let is_named = |requests: u64| {
         let slice = |second: u32| Slice::new(second).arrivals(1).requests("Buy", requests, 5 * MS).done();
         let mut run = run_of(plan(open(1.0, 60)), (0..60).map(slice).collect());

@@ -1,15 +1,15 @@
-//! Which resource is named as the limit, whatever the shape of the load, and that none is where none is at its limit.
+//! The resource that is named as the limit under every load shape, and that none is named if none is at its limit.
 
 use loadstone_analysis::{Confidence, Finding, ResourceKind, conclude};
-use loadstone_metrics::{NoticeKind, Role, SignalNotice};
+use loadstone_metrics::{NoticeKind, PoolMembers, Role, SignalNotice};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::fluid::{FluidRun, Load, System, constant};
-use crate::made::{self, MS, SECOND, Slice, counter, gauge};
 use crate::pipeline::{Pipeline, healthy, simulate};
 use crate::simulation::Service;
-use crate::told::{findings, shown};
+use crate::synthetic::{self, MS, SECOND, Slice, counter, gauge};
 
 /// 40 ms of one core for each registration: 25 per second can pass.
 const HASHING: System = System { capacity: 25.0, base: 0.04, is_shared: true };
@@ -17,7 +17,7 @@ const HASHING: System = System { capacity: 25.0, base: 0.04, is_shared: true };
 const SHAPES: [Load; 5] =
     [Load::Ramp(2.0, 35.0, 60), Load::Ramp(40.0, 40.0, 40), Load::Users(1, 30, 60), Load::Users(20, 20, 40), Load::Ramp(5.0, 30.0, 40)];
 
-/// CPU time of a process that needs so much for each registration, and what its threads show.
+/// CPU time of a process that needs `each_s` per registration, and the readings of its threads.
 fn observe_cpu(fluid: &FluidRun, each_s: f64, busiest: Option<f64>) -> Run {
     let mut run = fluid.run.clone();
     let used = |second: u64| fluid.ended[second as usize] * each_s + 0.005 * (second % 3) as f64;
@@ -31,9 +31,9 @@ fn observe_cpu(fluid: &FluidRun, each_s: f64, busiest: Option<f64>) -> Run {
 }
 
 #[test]
-fn one_core_that_is_used_up_is_named_under_every_shape_of_load() {
+fn one_saturated_core_is_named_under_every_load_shape() {
     for load in SHAPES {
-        // An event loop, read thread by thread and not; a runtime that may use one core, whose work wanders between threads.
+        // An event loop, read with and without threads; a runtime limited to one core, whose work moves between threads.
         for busiest in [Some(1.0), None, Some(0.6)] {
             let found = findings(&observe_cpu(&HASHING.under(load), 0.04, busiest));
             let first = found.first().unwrap_or_else(|| panic!("{load:?} {busiest:?}: nothing"));
@@ -45,9 +45,9 @@ fn one_core_that_is_used_up_is_named_under_every_shape_of_load() {
     }
 }
 
-/// Three fifths of a process's CPU time in one place, and a second runtime that is another process's.
+/// Three fifths of a process's CPU time in one function, and a second runtime of another process.
 #[test]
-fn the_function_that_takes_the_cores_time_is_named_where_the_runtime_was_looked_into() {
+fn the_function_that_uses_the_core_is_named_if_the_runtime_was_profiled() {
     let fluid = HASHING.under(SHAPES[0]);
     let mut run = observe_cpu(&fluid, 0.04, Some(1.0));
     let mut function = |observer: &str, name: &str, under: &str, each_s: f64| {
@@ -64,11 +64,11 @@ fn the_function_that_takes_the_cores_time_is_named_where_the_runtime_was_looked_
     assert!(first.rule == "cpu" && first.claim.ends_with(place), "{}", shown(&found));
     assert!(first.next.starts_with("Make `SHA2.implCompress` below `Risk.fingerprint` cheaper"), "{}", first.next);
     assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("samples of the stack: 0.6")), "{}", shown(&found));
-    // Both kinds of requests end as often, and 99 samples a second stand behind each second of theirs.
+    // Both kinds of requests end equally often, with 99 samples per second of each.
     let ended: f64 = 2.0 * fluid.ended.iter().sum::<f64>();
     let samples = conclude(&run).profiles[0].samples_each;
     assert!((samples / (99.0 * ended) - 1.0).abs() < 0.05, "{samples} of {ended} requests");
-    // A runtime whose stacks are looked at twice a second: some twenty samples, and one digit.
+    // A runtime whose stacks are sampled twice a second: about twenty samples, so one digit.
     gauge("jvm:8080", "function_samples").role(Role::FunctionSamples).each_second(&mut run, |_| 2.0);
     let profiles = conclude(&run).profiles;
     let looked_at = profiles.iter().find(|profile| profile.observer == "jvm:8080").unwrap().samples_each;
@@ -78,7 +78,7 @@ fn the_function_that_takes_the_cores_time_is_named_where_the_runtime_was_looked_
 }
 
 #[test]
-fn what_collecting_garbage_takes_of_a_full_core_is_said_where_it_is_much() {
+fn the_share_of_garbage_collection_in_a_saturated_core_is_reported_if_large() {
     for (share, is_said) in [(0.126, true), (0.03, false)] {
         let mut run = observe_cpu(&HASHING.under(SHAPES[0]), 0.04, Some(1.0));
         counter("app", "jvm_gc_pause_seconds_sum").role(Role::GarbageCollection).each_second(&mut run, |_| share);
@@ -89,7 +89,7 @@ fn what_collecting_garbage_takes_of_a_full_core_is_said_where_it_is_much() {
 }
 
 #[test]
-fn what_each_request_takes_of_the_core_is_said() {
+fn the_cpu_time_per_request_is_reported() {
     let system = System { is_shared: false, ..HASHING };
     let found = findings(&observe_cpu(&system.under(SHAPES[0]), 0.04, Some(1.0)));
     let (_, told) = found[0].claim.split_once("\"Register\" takes ").unwrap_or_else(|| panic!("{}", shown(&found)));
@@ -98,7 +98,7 @@ fn what_each_request_takes_of_the_core_is_said() {
 }
 
 #[test]
-fn as_many_cores_as_a_process_may_use_are_a_limit_and_half_of_them_none() {
+fn all_allowed_cores_of_a_process_are_a_limit_and_half_of_them_are_not() {
     let system = System { capacity: 50.0, ..HASHING };
     let mut run = observe_cpu(&system.under(Load::Ramp(5.0, 80.0, 60)), 0.04, Some(0.3));
     run.info.host.cores = 8;
@@ -106,7 +106,7 @@ fn as_many_cores_as_a_process_may_use_are_a_limit_and_half_of_them_none() {
     let found = findings(&run);
     assert!(found[0].claim.starts_with("\"process:8080\" uses 2 cores, and all of them"), "{}", shown(&found));
     gauge("process:8080", "cores_allowed").role(Role::ProcessCpuMax).each_second(&mut run, |_| 4.0);
-    // Two of four, and yet exactly two: CPU time makes up all of the time under low load, so a runtime's setting is likely.
+    // Exactly two of four: CPU time explains all of the time under low load, so a setting of the runtime is likely.
     let found = findings(&run);
     assert!(found[0].confidence <= Confidence::Medium, "{}", shown(&found));
     let half = observe_cpu(&system.under(Load::Ramp(5.0, 80.0, 60)), 0.021, Some(0.3));
@@ -114,22 +114,22 @@ fn as_many_cores_as_a_process_may_use_are_a_limit_and_half_of_them_none() {
 }
 
 #[test]
-fn one_place_that_computes_all_the_time_is_a_core_though_other_threads_use_some_more() {
-    // Threads that take turns at an interpreter's lock, none of which has a core to itself, and some work beside it.
+fn a_single_computing_place_is_a_saturated_core_even_if_other_threads_use_more() {
+    // Threads that take turns at an interpreter's lock, none of them with a core of its own, and some concurrent work.
     let is_core = |each_s: f64, load: Load| {
         let found = findings(&observe_cpu(&HASHING.under(load), each_s, Some(0.3)));
         found.first().is_some_and(|first| first.rule == "cpu" && first.claim.contains("uses just one core, and all of it"))
     };
     for load in [SHAPES[0], SHAPES[2], SHAPES[4]] {
         assert!(is_core(0.046, load), "{load:?}");
-        // Far more than one place can, or less.
+        // Far more than one place can use, or less.
         assert!(!is_core(0.06, load) && !is_core(0.024, load), "{load:?}");
     }
 }
 
 #[test]
-fn a_process_whose_cores_others_have_is_told_so() {
-    // Requests that take ten times as long from 0:20 on, and what its threads wait for a core meanwhile.
+fn a_process_whose_cores_are_used_by_others_is_reported_as_such() {
+    // Requests take ten times as long from 0:20 on, while the process's threads wait for a core.
     let starved = |used: f64, waits: f64| {
         let mut run = constant(60, 20, |second| (if second < 20 { 10 * MS } else { 100 * MS }, 0));
         run.info.host.cores = 2;
@@ -146,7 +146,7 @@ fn a_process_whose_cores_others_have_is_told_so() {
     let is_told = |found: &[Finding]| found.iter().any(|finding| finding.claim.contains("other programs have the cores"));
     let found = starved(0.11, 1.8);
     assert!(is_told(&found) && found[0].claim.starts_with("\"process:8080\" gets 0.11 cores while 1.8"), "{}", shown(&found));
-    // They wait hardly longer than they run, or for a small part of what is in the system.
+    // They wait hardly longer than they run, or only for a small part of the requests in the system.
     for (used, waits) in [(0.7, 0.9), (0.05, 0.5)] {
         let found = starved(used, waits);
         assert!(!is_told(&found), "{used} {waits}: {}", shown(&found));
@@ -154,8 +154,8 @@ fn a_process_whose_cores_others_have_is_told_so() {
 }
 
 #[test]
-fn the_cores_that_others_leave_are_a_limit_where_threads_wait_for_the_rest() {
-    // 34 ms of CPU each at 50 per second are 1.7 of two cores; its threads wait for what is missing.
+fn the_cores_left_by_others_are_a_limit_if_threads_wait_for_the_rest() {
+    // 34 ms of CPU time per request at 50 per second are 1.7 of two cores; the threads wait for the missing part.
     let system = System { capacity: 50.0, ..HASHING };
     let crowded = |each_s: f64, waits: &dyn Fn(f64) -> f64| {
         let fluid = system.under(Load::Ramp(5.0, 80.0, 60));
@@ -172,19 +172,19 @@ fn the_cores_that_others_leave_are_a_limit_where_threads_wait_for_the_rest() {
     let found = crowded(0.034, &|load| 0.4 * load);
     assert!(found[0].claim.starts_with("\"process:8080\" uses 1.6"), "{}", shown(&found));
     assert!(found[0].claim.contains("of the 2 cores, all that others leave to it"), "{}", shown(&found));
-    // Somewhat more than half of the machine, and many wait for the rest.
+    // Slightly more than half of the machine, and many threads wait for the rest.
     let found = crowded(0.026, &|load| 20.0 * load.powi(8));
     assert!(found[0].claim.contains("of the 2 cores, all that others leave to it"), "{}", shown(&found));
-    // As much, and no thread waits; or they wait, and it has hardly any of them.
+    // The same use without waiting threads; or waiting threads with hardly any use.
     for (each_s, waits) in [(0.034, 0.05), (0.02, 1.2)] {
         let found = crowded(each_s, &|load| waits * load);
         assert!(found.iter().all(|finding| !finding.claim.contains("others leave")), "{}", shown(&found));
     }
 }
 
-/// The generator may be kept to one core of a machine that has two.
+/// The generator may be restricted to one core of a machine with two.
 #[test]
-fn the_machines_cores_are_those_that_it_has_and_not_the_generators() {
+fn the_cores_of_the_machine_are_counted_and_not_those_of_the_generator() {
     let system = System { capacity: 50.0, ..HASHING };
     let mut run = observe_cpu(&system.under(Load::Ramp(5.0, 80.0, 60)), 0.04, Some(0.3));
     run.info.host.cores = 1;
@@ -193,13 +193,13 @@ fn the_machines_cores_are_those_that_it_has_and_not_the_generators() {
     assert!(found[0].claim.starts_with("\"process:8080\" uses all 2 cores of the machine"), "{}", shown(&found));
 }
 
-/// An interpreter with one lock for all of its threads, on two cores, much as it was read: what its threads do without the lock still grows a little with the
-/// load.
+/// An interpreter with one lock for all of its threads, on two cores, close to a real recording: the work without the lock grows slightly
+/// with the load.
 const INTERPRETER: [f64; 22] =
     [0.09, 0.15, 0.19, 0.26, 0.31, 0.36, 0.43, 0.48, 0.56, 0.59, 0.66, 0.71, 0.75, 0.83, 0.87, 0.94, 0.96, 1.01, 0.99, 1.03, 1.04, 1.04];
 
 #[test]
-fn a_core_whose_use_hardly_grows_while_the_load_does_is_used_up() {
+fn a_core_whose_use_hardly_grows_while_the_load_does_is_saturated() {
     let fluid = System { capacity: 42.0, base: 0.04, is_shared: true }.under(Load::Ramp(2.0, 60.0, 22));
     let observed = |delay: f64| {
         let mut run = fluid.run.clone();
@@ -215,9 +215,9 @@ fn a_core_whose_use_hardly_grows_while_the_load_does_is_used_up() {
     assert!(found.iter().all(|finding| finding.rule != "effective-concurrency"), "{}", shown(&found));
 }
 
-/// A busy core that the load does not keep busy, or that keeps nothing waiting, is no limit.
+/// A core that is busy independently of the load, or that delays nothing, is no limit.
 #[test]
-fn a_busy_core_that_holds_nothing_up_is_not_named() {
+fn a_busy_core_that_delays_nothing_is_not_named() {
     let busy = |run: &mut Run, cores: &dyn Fn(u64) -> f64| {
         counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(run, cores);
         counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(run, |_| 0.02);
@@ -229,7 +229,7 @@ fn a_busy_core_that_holds_nothing_up_is_not_named() {
         busy(&mut run, &|_| 0.99);
         assert!(findings(&run).is_empty(), "{load:?}: {}", shown(&findings(&run)));
     }
-    // Something turns in the background all along, and a pool of three is the limit.
+    // A background task runs throughout, and a pool of three is the limit.
     let system = System { capacity: 75.0, base: 0.04, is_shared: false };
     let mut run = system.under(Load::Ramp(4.0, 120.0, 60)).run;
     busy(&mut run, &|_| 1.0);
@@ -237,9 +237,9 @@ fn a_busy_core_that_holds_nothing_up_is_not_named() {
     assert!(found[0].rule == "effective-concurrency" && found.iter().all(|finding| finding.rule != "cpu"), "{}", shown(&found));
 }
 
-/// Programs of little priority take what is left of a machine, and nobody waits for a core.
+/// Low-priority programs use the rest of a machine, and no thread waits for a core.
 #[test]
-fn a_machine_that_others_fill_is_no_limit_of_who_hardly_asks_for_a_core() {
+fn a_machine_filled_by_others_is_no_limit_for_a_system_that_hardly_uses_it() {
     let pool = System { capacity: 75.0, base: 0.04, is_shared: false };
     let full = |delay: f64| {
         let mut run = pool.under(Load::Ramp(4.0, 120.0, 60)).run;
@@ -253,12 +253,12 @@ fn a_machine_that_others_fill_is_no_limit_of_who_hardly_asks_for_a_core() {
     };
     let found = full(0.05);
     assert!(found[0].rule == "effective-concurrency" && found[0].claim.contains("about 3 at a time"), "{}", shown(&found));
-    // They wait for one.
+    // The threads wait for a core.
     let found = full(5.0);
     assert!(found[0].rule == "cpu" && found[0].claim.contains("machine's CPU is saturated"), "{}", shown(&found));
 }
 
-/// What a process uses behind a pool, or at the end of a ramp, may happen to be about one core.
+/// The CPU use of a process behind a pool, or at the end of a ramp, may be about one core by chance.
 #[test]
 fn about_one_core_by_chance_is_no_limit() {
     let pool = System { capacity: 75.0, base: 0.04, is_shared: false };
@@ -271,26 +271,26 @@ fn about_one_core_by_chance_is_no_limit() {
     };
     let profile =
         LoadProfile::Open { stages: vec![OpenStage::Rate { from: 10.0, to: 105.0, duration_ns: 60 * SECOND, timing: Timing::Even }] };
-    let mut run = made::run_of(made::plan(profile), (0..60).map(growing).collect());
+    let mut run = synthetic::run_of(synthetic::plan(profile), (0..60).map(growing).collect());
     counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |second| 0.01 * (10 + second * 95 / 60) as f64);
     counter("process:8080", "run_delay").role(Role::ProcessRunDelay).each_second(&mut run, |_| 0.05);
     assert!(findings(&run).iter().all(|finding| finding.rule != "cpu"), "{}", shown(&findings(&run)));
 }
 
 #[test]
-fn a_single_request_is_held_back_by_a_pool_where_the_process_was_seen_to_be_idle() {
+fn a_single_request_is_limited_by_a_pool_if_the_process_was_idle() {
     let system = System { capacity: 75.0, base: 0.04, is_shared: true };
     let fluid = system.under(Load::Ramp(4.0, 120.0, 60));
     let found = findings(&observe_cpu(&fluid, 0.004, None));
     assert!(found[0].claim.contains("served about") && found[0].claim.contains("a pool, lock or limit"), "{}", shown(&found));
     assert!(found[0].alternatives[0].text.contains("Ruled out: \"process:8080\" used 0.3"), "{}", shown(&found));
-    // Without it, a processor is as good an explanation.
+    // Without the process, the CPU is an equally good explanation.
     let found = findings(&fluid.run);
     assert!(found[0].claim.contains("a lock or cores of that number") && found[0].confidence == Confidence::Low, "{}", shown(&found));
 }
 
 #[test]
-fn a_limit_at_no_whole_number_is_a_limiter_or_what_is_held_for_a_part() {
+fn a_non_integer_limit_is_a_rate_limiter_or_a_partially_held_place() {
     // 17 per second of 100 ms each: 1.7 at a time; and 0.6.
     for capacity in [17.0, 6.0] {
         let system = System { capacity, base: 0.1, is_shared: false };
@@ -298,7 +298,7 @@ fn a_limit_at_no_whole_number_is_a_limiter_or_what_is_held_for_a_part() {
         let first = found.first().unwrap_or_else(|| panic!("{capacity}: nothing"));
         assert!(first.rule == "rate-limit" && first.claim.contains(&format!("stops at {capacity:.0}")), "{}", shown(&found));
         assert!(found.iter().all(|finding| !finding.claim.contains("at a time")), "{}", shown(&found));
-        // A lock that is held for 59 of 100 ms lets 17 per second through, too; 6 per second are fewer than any lock would.
+        // A lock that is held for 59 of 100 ms passes 17 per second, too; 6 per second are fewer than any lock would pass.
         assert_eq!(first.claim.contains("a lock that each holds for 58.8 ms of its 100 ms"), capacity == 17.0, "{}", shown(&found));
     }
     let pool = System { capacity: 20.0, base: 0.1, is_shared: false };
@@ -306,10 +306,10 @@ fn a_limit_at_no_whole_number_is_a_limiter_or_what_is_held_for_a_part() {
     assert!(found[0].claim.contains("served about 2 at a time: a pool"), "{}", shown(&found));
 }
 
-/// Three connections, each held for 60 ms of the 66 that a registration takes: 50 per second can pass, which are 3.3 at a time.
+/// Three connections, each held for 60 ms of the 66 ms of a registration: 50 per second can pass, which are 3.3 at a time.
 const THREE_CONNECTIONS: System = System { capacity: 50.0, base: 0.066, is_shared: false };
 
-/// Its database, of which so many sessions are in use where so many registrations are open.
+/// Its database, with `in_use` sessions depending on the open registrations.
 fn observe_sessions(in_use: impl Fn(u64, f64) -> f64) -> Vec<Finding> {
     let fluid = THREE_CONNECTIONS.under(Load::Ramp(2.0, 80.0, 40));
     let mut run = fluid.run.clone();
@@ -319,7 +319,7 @@ fn observe_sessions(in_use: impl Fn(u64, f64) -> f64) -> Vec<Finding> {
 }
 
 #[test]
-fn places_that_hold_a_session_each_are_as_many_as_the_sessions_in_use() {
+fn places_that_hold_a_session_each_are_confirmed_by_the_sessions_in_use() {
     let found = observe_sessions(|_, open| f64::min(open * 0.06 / 0.066, 3.0));
     let first = &found[0];
     assert!(
@@ -333,16 +333,16 @@ fn places_that_hold_a_session_each_are_as_many_as_the_sessions_in_use() {
 }
 
 #[test]
-fn sessions_that_come_and_go_or_are_busy_whatever_the_load_are_no_places() {
+fn sessions_that_fluctuate_or_do_not_follow_the_load_are_no_places() {
     let never = |found: &[Finding]| found.iter().all(|finding| !finding.claim.contains("sessions of \"postgres\""));
-    // A lock before the database: 1.5 on average, and three now and then.
+    // A lock in front of the database: 1.5 sessions on average, and sometimes three.
     let vary = observe_sessions(|second, open| if open < 3.0 { 0.4 * open } else { [1.0, 2.0, 1.0, 3.0, 1.0, 2.0][second as usize % 6] });
     assert!(never(&vary), "{}", shown(&vary));
     let always = observe_sessions(|_, _| 3.0);
     assert!(never(&always), "{}", shown(&always));
 }
 
-/// A pool of ten before a system, with its own metrics: what is open beyond ten waits for a connection.
+/// A pool of ten in front of a system, with its own metrics: open requests beyond ten wait for a connection.
 fn pooled(fluid: &FluidRun, size: f64) -> Run {
     let mut run = fluid.run.clone();
     let hikari = |metric, role| gauge("app", metric).role(role).part("shop");
@@ -355,7 +355,7 @@ fn pooled(fluid: &FluidRun, size: f64) -> Run {
 }
 
 #[test]
-fn a_pool_whose_connections_are_held_no_longer_than_before_is_too_small() {
+fn a_pool_with_constant_hold_times_is_too_small() {
     // Ten connections of 100 ms.
     let system = System { capacity: 100.0, base: 0.1, is_shared: false };
     let found = findings(&pooled(&system.under(Load::Ramp(5.0, 150.0, 60)), 10.0));
@@ -363,14 +363,29 @@ fn a_pool_whose_connections_are_held_no_longer_than_before_is_too_small() {
     assert!(found[0].alternatives[0].text.starts_with("Something slow that keeps them in use for longer. Ruled out"), "{}", shown(&found));
 }
 
+/// HikariCP's own tracker calls the threads that wait for a connection `pending_threads`. The observer states what the pool hands out.
 #[test]
-fn a_pool_whose_connections_are_held_for_longer_is_not_what_to_change() {
-    // The same pool before a core that takes 25 per second: 40 ms each at first, and then 400.
+fn a_pool_is_called_by_what_it_hands_out_and_not_by_the_words_of_a_metric() {
+    let system = System { capacity: 100.0, base: 0.1, is_shared: false };
+    let mut run = pooled(&system.under(Load::Ramp(5.0, 150.0, 60)), 10.0);
+    let rule_of = |run: &Run| findings(run)[0].rule.clone();
+    for series in &mut run.signals {
+        series.signal.name = series.signal.name.replace("hikaricp_connections_pending", "hikaricp_pending_threads");
+        series.signal.members = Some(PoolMembers::Connections);
+    }
+    assert_eq!(rule_of(&run), "connection-pool");
+    run.signals.iter_mut().for_each(|series| series.signal.members = Some(PoolMembers::Threads));
+    assert_eq!(rule_of(&run), "workers");
+}
+
+#[test]
+fn a_pool_with_increasing_hold_times_is_not_the_cause() {
+    // The same pool in front of a core with a capacity of 25 per second: 40 ms each at first, and then 400.
     let fluid = HASHING.under(Load::Ramp(2.0, 40.0, 60));
     let found = findings(&pooled(&fluid, 10.0));
     assert!(found[0].claim.ends_with("whatever they are used for has become slow"), "{}", shown(&found));
     assert_eq!(found[0].confidence, Confidence::Low, "{}", shown(&found));
-    // With the process observed, its core comes first, and the pool follows from it.
+    // With the process observed, its core ranks first, and the pool is a consequence.
     let mut run = pooled(&fluid, 10.0);
     run.signals.extend(observe_cpu(&fluid, 0.04, None).signals);
     let found = findings(&run);
@@ -379,23 +394,23 @@ fn a_pool_whose_connections_are_held_for_longer_is_not_what_to_change() {
 }
 
 #[test]
-fn three_request_threads_are_named_though_nobody_counts_who_waits_for_one() {
+fn three_request_threads_are_named_even_if_their_waiters_are_not_counted() {
     let system = System { capacity: 30.0, base: 0.1, is_shared: true };
     let fluid = system.under(Load::Ramp(2.0, 60.0, 60));
     let mut run = observe_cpu(&fluid, 0.004, Some(0.5));
-    let threads = |metric, role| gauge("app", metric).role(role).part("jetty_threads");
+    let threads = |metric, role| gauge("app", metric).role(role).part("jetty_threads").members(PoolMembers::Threads);
     threads("jetty_threads_busy", Role::PoolInUse).each_second(&mut run, |second| fluid.open[second as usize].min(3.0));
     threads("jetty_threads_config_max", Role::PoolSizeMax).each_second(&mut run, |_| 3.0);
     let found = findings(&run);
     assert!(found[0].rule == "workers" && found[0].claim.starts_with("All 3 threads are in use"), "{}", shown(&found));
-    // Three of eight are none.
+    // Three of eight are no limit.
     threads("jetty_threads_config_max", Role::PoolSizeMax).each_second(&mut run, |_| 8.0);
     assert!(findings(&run).iter().all(|finding| finding.rule != "workers"), "{}", shown(&findings(&run)));
 }
 
 /// Go's database/sql counts only the seconds that were spent waiting.
 #[test]
-fn seconds_spent_waiting_are_a_number_of_those_who_wait() {
+fn seconds_spent_waiting_give_the_number_of_waiters() {
     let system = System { capacity: 100.0, base: 0.1, is_shared: false };
     let fluid = system.under(Load::Ramp(5.0, 150.0, 60));
     let mut run = pooled(&fluid, 10.0);
@@ -406,7 +421,8 @@ fn seconds_spent_waiting_are_a_number_of_those_who_wait() {
     assert_eq!(found[0].rule, "connection-pool", "{}", shown(&found));
 }
 
-/// Ten connections, all of whose sessions do one thing between 20 and 30 seconds while nothing gets through, and a process that is idle meanwhile.
+/// Ten connections whose sessions are all in the same state from second 20 to 30 while nothing passes, and a process that is idle
+/// meanwhile.
 fn ten_seconds_of(role: Role, wait: &str) -> Run {
     let held = |second: u64| (20..30).contains(&second);
     let mut run = constant(60, 20, |second| if held(u64::from(second)) { (3 * SECOND, 0) } else { (5 * MS, 0) });
@@ -426,7 +442,7 @@ fn ten_seconds_of(role: Role, wait: &str) -> Run {
 }
 
 #[test]
-fn a_table_that_is_locked_for_ten_seconds_comes_before_the_pool_that_fills() {
+fn a_table_locked_for_ten_seconds_ranks_before_the_full_pool() {
     let mut run = ten_seconds_of(Role::SessionsWaitingForLock, "Lock:relation");
     let by = gauge("postgres", "blocked_by")
         .role(Role::SessionsBlockedBy)
@@ -442,7 +458,7 @@ fn a_table_that_is_locked_for_ten_seconds_comes_before_the_pool_that_fills() {
 }
 
 #[test]
-fn a_statement_that_takes_all_busy_sessions_is_named() {
+fn a_statement_that_occupies_all_busy_sessions_is_named() {
     let found = findings(&ten_seconds_of(Role::SessionsOnCpu, "CPU"));
     assert!(
         found[0].rule == "database-waits" && found[0].claim.contains("run `select … from orders where note like ?`"),
@@ -453,10 +469,10 @@ fn a_statement_that_takes_all_busy_sessions_is_named() {
     assert!(others.into_iter().all(|finding| finding.confidence == Confidence::Low), "{}", shown(&found));
 }
 
-/// The database is not observed as a process, and computes on the machine's last core: its statement comes first, and nobody says that programs which
-/// are not observed do.
+/// The database is not observed as a process, and computes on the machine's last core. Its statement ranks first, and unobserved programs
+/// are not blamed.
 #[test]
-fn a_statement_comes_before_the_machine_that_it_keeps_busy() {
+fn a_statement_ranks_before_the_machine_that_it_saturates() {
     let mut run = ten_seconds_of(Role::SessionsOnCpu, "CPU");
     gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
     let idle = counter("host", "cpu").label("mode", "idle").role(Role::MachineIdle);
@@ -466,9 +482,9 @@ fn a_statement_comes_before_the_machine_that_it_keeps_busy() {
     assert!(!shown(&found).contains("processes that are not observed"), "{}", shown(&found));
 }
 
-/// Cores come after sessions that wait for a lock, and are what sessions that compute are short of already.
+/// Cores are the next limit after sessions that wait for a lock, and the current limit of sessions that compute.
 #[test]
-fn cores_do_not_come_after_a_statement_that_computes() {
+fn cores_are_no_next_limit_after_a_computing_statement() {
     let comes_after = |role, wait| {
         let mut run = ten_seconds_of(role, wait);
         gauge("host", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
@@ -482,9 +498,9 @@ fn cores_do_not_come_after_a_statement_that_computes() {
     assert!(!comes_after(Role::SessionsOnCpu, "CPU"));
 }
 
-/// What sessions do while nothing waits is nobody's fault.
+/// The state of sessions while nothing waits is no finding.
 #[test]
-fn busy_sessions_that_hold_nothing_up_are_not_named() {
+fn busy_sessions_that_delay_nothing_are_not_named() {
     let mut run = constant(60, 20, |second| (5 * MS + u64::from(second % 3) * MS, 0));
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 3.0);
     gauge("postgres", "sessions").role(Role::SessionsOnCpu).label("wait", "CPU").each_second(&mut run, |_| 2.9);
@@ -492,7 +508,7 @@ fn busy_sessions_that_hold_nothing_up_are_not_named() {
     assert!(findings(&run).is_empty(), "{}", shown(&findings(&run)));
 }
 
-/// A database that goes away after half a minute: requests fail, the pool fills, and whoever observed it says so.
+/// A database that stops after half a minute: requests fail, the pool fills, and its observer reports the failure.
 fn stopped(failed: u64) -> Run {
     let mut run = constant(60, 20, |second| if second < 30 { (5 * MS, 0) } else { (SECOND, failed) });
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
@@ -507,7 +523,7 @@ fn stopped(failed: u64) -> Run {
 }
 
 #[test]
-fn a_database_that_was_stopped_comes_before_the_pool_that_it_leaves_waiting() {
+fn a_stopped_database_ranks_before_the_pool_that_waits_for_it() {
     let found = findings(&stopped(20));
     let claim = "\"postgres\" could not be read from 30.5 s on: the database was stopped or out of reach, and 600 of ";
     assert!(found[0].rule == "outage" && found[0].claim.starts_with(claim), "{}", shown(&found));
@@ -517,7 +533,7 @@ fn a_database_that_was_stopped_comes_before_the_pool_that_it_leaves_waiting() {
 }
 
 #[test]
-fn of_a_process_that_ended_it_is_said_that_its_memory_had_grown_until_then() {
+fn for_a_process_that_ended_the_growth_of_its_memory_is_reported() {
     let ended = |grows: f64| {
         let mut run = constant(60, 20, |second| if second < 30 { (5 * MS, 0) } else { (MS / 10, 20) });
         counter("shop", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.3);
@@ -537,7 +553,7 @@ fn of_a_process_that_ended_it_is_said_that_its_memory_had_grown_until_then() {
 }
 
 #[test]
-fn a_pool_whose_connections_are_not_given_back_is_no_pool_that_is_too_small() {
+fn a_pool_with_leaked_connections_is_not_reported_as_too_small() {
     let filling = |in_use: &dyn Fn(u64) -> f64| {
         let mut run = constant(60, 20, |second| if second < 30 { (5 * MS, 0) } else { (3 * SECOND, 10) });
         let pool = |metric, role| gauge("app", metric).role(role).part("shop");
@@ -551,7 +567,7 @@ fn a_pool_whose_connections_are_not_given_back_is_no_pool_that_is_too_small() {
     let found = filling(&|second| (second / 3) as f64);
     assert!(found.claim.ends_with("some are never given back (a leak)") && found.next.contains("not given back"), "{found:?}");
     assert!(found.evidence.iter().any(|evidence| evidence.text.contains("grew steadily, from 0")), "{found:?}");
-    // They come and go, or a few are taken at first.
+    // Connections are taken and returned, or a few are taken at first.
     for in_use in [(|second| (second * 7 % 5) as f64) as fn(u64) -> f64, |second| second.min(3) as f64] {
         let found = filling(&in_use);
         assert!(!found.claim.contains("never given back"), "{found:?}");
@@ -559,7 +575,7 @@ fn a_pool_whose_connections_are_not_given_back_is_no_pool_that_is_too_small() {
 }
 
 #[test]
-fn an_observer_that_fails_while_all_goes_on_is_no_outage() {
+fn an_observer_that_fails_while_requests_pass_is_no_outage() {
     let mut run = constant(60, 20, |second| (5 * MS + u64::from(second % 3) * MS, 0));
     gauge("postgres", "active").role(Role::SessionsActive).each_second(&mut run, |_| 0.3);
     run.notices = stopped(20).notices;
@@ -567,7 +583,7 @@ fn an_observer_that_fails_while_all_goes_on_is_no_outage() {
 }
 
 #[test]
-fn an_observer_that_is_answered_late_has_seen_no_outage() {
+fn an_observer_with_a_late_response_is_no_outage() {
     let mut run = stopped(20);
     for notice in &mut run.notices {
         notice.message = "postgres cannot read: no response within 5 s".to_owned();
@@ -576,7 +592,7 @@ fn an_observer_that_is_answered_late_has_seen_no_outage() {
 }
 
 #[test]
-fn a_heap_that_is_collected_all_the_time_is_named() {
+fn a_heap_with_continuous_collections_is_named() {
     let slow = |second: u64| second >= 20;
     let mut run = constant(60, 20, |second| if slow(u64::from(second)) { (2 * SECOND, 0) } else { (5 * MS, 0) });
     let collecting = |share: f64| move |second: u64| if slow(second) { share } else { 0.01 };
@@ -589,7 +605,7 @@ fn a_heap_that_is_collected_all_the_time_is_named() {
     assert!(findings(&run).iter().all(|finding| finding.rule != "heap"), "{}", shown(&findings(&run)));
 }
 
-/// Ten senders that are all busy, and more work than they can do.
+/// Ten senders that are all busy, and more work than they can process.
 fn ten_senders() -> Run {
     simulate(&Pipeline { senders: 10, ..healthy() }, 2)
 }
@@ -600,7 +616,7 @@ fn workers_that_call_another_endpoint_do_not_wait_for_this_one() {
     let busy = |value: f64| move |_: u64| value;
     let open = || gauge("postgres", "connections").label("state", "idle in transaction").role(Role::SessionsIdleInTransaction);
     open().each_second(&mut run, busy(9.0));
-    // Nine hold work, and three are in calls: without more, six wait for a connection.
+    // Nine hold work, and three are in calls: without further evidence, six wait for a connection.
     let found = findings(&run);
     assert!(found[0].rule == "connection-pool" && found[0].claim.contains("3 at a time, though 9 workers"), "{}", shown(&found));
     gauge("stub:ledger", "in_flight").role(Role::CallsInFlight).each_second(&mut run, busy(6.0));
@@ -614,7 +630,7 @@ fn workers_that_call_another_endpoint_do_not_wait_for_this_one() {
 }
 
 #[test]
-fn a_database_pool_that_tells_of_itself_is_not_taken_for_the_workers() {
+fn a_database_pool_with_its_own_metrics_is_not_confused_with_the_workers() {
     let mut run = ten_senders();
     let found = findings(&run);
     assert!(found[0].rule == "workers" && found[0].confidence == Confidence::Medium, "{}", shown(&found));
@@ -629,9 +645,9 @@ fn a_database_pool_that_tells_of_itself_is_not_taken_for_the_workers() {
     assert!(found[0].rule == "connection-pool" && found.iter().all(|finding| finding.rule != "workers"), "{}", shown(&found));
 }
 
-/// All ten are busy, a third of the time with something else than the call: more of them would only share the processor that is used up.
+/// All ten are busy, a third of the time with other work than the call: more of them would only share the saturated CPU.
 #[test]
-fn callers_that_wait_for_the_processor_as_well_come_after_it() {
+fn callers_that_also_wait_for_the_processor_rank_after_it() {
     let mut run = simulate(&Pipeline { senders: 10, hold: Service::Fixed(0.5), overhead: 0.25, database: false, ..healthy() }, 2);
     let found = findings(&run);
     assert!(found[0].claim.ends_with("go out at most 10 at a time: workers, a pool or a lock limits them"), "{}", shown(&found));
@@ -647,7 +663,7 @@ fn callers_that_wait_for_the_processor_as_well_come_after_it() {
 }
 
 #[test]
-fn ten_workers_are_ten_though_the_next_call_is_counted_before_the_last_has_ended() {
+fn ten_workers_count_as_ten_even_if_calls_overlap() {
     let mut run = ten_senders();
     gauge("stub:subscriber", "in_flight_max").role(Role::CallsInFlightMax).each_second(&mut run, |_| 11.0);
     let found = findings(&run);
@@ -655,15 +671,15 @@ fn ten_workers_are_ten_though_the_next_call_is_counted_before_the_last_has_ended
 }
 
 #[test]
-fn no_fewer_workers_are_asked_for_than_there_are() {
-    // They keep up in the end, and need no more than they are: "have more than 19" of 20 would be fewer.
+fn the_advice_never_has_fewer_workers_than_there_are() {
+    // They keep up in the end, and no more are needed: "have more than 19" of 20 would be fewer.
     let found = findings(&simulate(&Pipeline { load: vec![(50.0, 25), (20.0, 90)], ..healthy() }, 3));
     let workers = found.iter().find(|finding| finding.rule == "workers").unwrap();
     let (_, told) = workers.next.split_once("have more than ").unwrap();
     assert!(told.split_once(',').unwrap().0.parse::<u32>().unwrap() >= 20, "{}", workers.next);
 }
 
-/// The USE table: what was observed at low and at high load, and what was not.
+/// The USE table: observed resources at low and at high load, and unobserved resources.
 #[test]
 fn each_resource_is_listed_with_its_use_at_low_and_at_high_load() {
     let fluid = HASHING.under(Load::Ramp(2.0, 40.0, 60));

@@ -1,4 +1,4 @@
-//! The live view agrees with the final one, and findings come before the end.
+//! The live view agrees with the final one, and findings are reported before the end.
 
 use loadstone_analysis::{Grade, LiveAnalysis, Provisional, conclude};
 use loadstone_metrics::{Outcome, Snapshot};
@@ -6,7 +6,7 @@ use loadstone_plan::{Aggregate, Comparison, Metric};
 use loadstone_run_directory::{Run, RunEnd};
 
 use crate::changes::{Request, constant, noise, passes};
-use crate::made::{self, MS, Slice, threshold};
+use crate::synthetic::{self, MS, Slice, threshold};
 
 #[test]
 fn after_the_last_slice_it_shows_the_totals_of_the_summary() {
@@ -16,8 +16,8 @@ fn after_the_last_slice_it_shows_the_totals_of_the_summary() {
             Slice::new(second).arrivals(10).requests("A", 9, time).request("A", 0, time, Outcome::Reset).done()
         })
         .collect();
-    let plan = made::plan(made::open(10.0, 12));
-    let run = made::run_of(plan.clone(), slices);
+    let plan = synthetic::plan(synthetic::open(10.0, 12));
+    let run = synthetic::run_of(plan.clone(), slices);
     let mut live = LiveAnalysis::new(&plan, &run.info.host);
     for slice in &run.slices {
         live.push(slice);
@@ -27,7 +27,7 @@ fn after_the_last_slice_it_shows_the_totals_of_the_summary() {
     assert_eq!(status.totals, summary.totals);
     assert_eq!(status.whole.p50, summary.response.at(0.5));
     assert_eq!((status.rate_asked, status.rate_achieved, status.request_rate), (Some(10.0), Some(10.0), 10.0));
-    // The last five seconds know nothing of the slow ones before.
+    // The last five seconds do not include the slow ones before.
     assert!(status.recent.p99.unwrap() < 0.011);
     assert_eq!((status.failure_share, status.grade, status.seconds), (0.1, Grade::Valid, 12.0));
 }
@@ -42,13 +42,13 @@ fn slow_from_20(until: u32) -> Run {
     constant(90, 20, &[request], 7)
 }
 
-/// The run as it stood after so many seconds.
+/// The run as of `seconds`.
 fn so_far(run: &Run, seconds: usize) -> Run {
     Run { slices: run.slices[..seconds].to_vec(), end: None, ..run.clone() }
 }
 
 #[test]
-fn a_finding_is_made_while_the_run_goes_on_and_stays_to_its_end() {
+fn a_finding_is_reported_during_the_run_and_remains_until_its_end() {
     let run = slow_from_20(90);
     let before = Provisional::of(&so_far(&run, 18));
     assert_eq!((before.findings.len(), before.changes.len(), before.seconds), (0, 0, 18.0));
@@ -63,15 +63,15 @@ fn a_finding_is_made_while_the_run_goes_on_and_stays_to_its_end() {
 }
 
 #[test]
-fn doubt_that_thresholds_will_decide_is_not_graded_before() {
-    // All requests start 8 ms late, and take 10 ms: far below the bound, or above it whatever the generator added.
+fn uncertainty_that_thresholds_decide_is_not_graded_before_the_end() {
+    // All requests start 8 ms late, and take 10 ms: far below the bound, or above it regardless of the generator.
     let slice =
         |second| (0..20).fold(Slice::new(second).arrivals(20), |slice, _| slice.request("A", 8 * MS, 10 * MS, Outcome::Passed)).done();
     let grades = |bound: Option<f64>| {
-        let mut plan = made::plan(made::open(20.0, 20));
+        let mut plan = synthetic::plan(synthetic::open(20.0, 20));
         plan.thresholds =
             bound.map(|bound| threshold(Metric::ResponseTime, Aggregate::Quantile(0.5), Comparison::Below, bound)).into_iter().collect();
-        let run = made::run_of(plan.clone(), (0..20).map(slice).collect());
+        let run = synthetic::run_of(plan.clone(), (0..20).map(slice).collect());
         let mut live = LiveAnalysis::new(&plan, &run.info.host);
         run.slices.iter().for_each(|slice| drop(live.push(slice)));
         (live.status().grade, conclude(&run).verdict.validity.grade)
@@ -82,7 +82,7 @@ fn doubt_that_thresholds_will_decide_is_not_graded_before() {
 }
 
 #[test]
-fn no_finding_so_far_claims_nothing_of_the_system() {
+fn the_text_without_findings_makes_no_claim_about_the_system() {
     let run = slow_from_20(20);
     let live = LiveAnalysis::new(&run.plan, &run.info.host);
     let mut summary = live.summary(&run.info);

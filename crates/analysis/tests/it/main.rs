@@ -1,20 +1,20 @@
-//! What is concluded from runs made up for the purpose, against truths known otherwise.
+//! Conclusions from constructed runs, compared with independently known truths.
 
-#![expect(clippy::unwrap_used, reason = "a test whose run lacks what it made has failed")]
+#![expect(clippy::unwrap_used, reason = "a test whose run lacks the constructed data has failed")]
 
-mod beside;
 mod causes;
 mod changes;
 mod changing_load;
 mod commits;
 mod comparison;
+mod concluded;
 mod contradictions;
 mod core_queue;
 mod corpus;
 mod coverage;
 mod deciding;
 mod doubt;
-#[path = "../../src/draws.rs"]
+#[path = "../../src/statistics/draws.rs"]
 mod draws;
 mod filling;
 mod findings;
@@ -26,12 +26,12 @@ mod held_out;
 mod layers;
 mod limits;
 mod live;
-mod made;
 mod metrics;
 mod mixes;
 mod networks;
 mod next;
 mod onsets;
+mod parallel_loads;
 mod path;
 mod pipeline;
 mod refusals;
@@ -40,8 +40,8 @@ mod services;
 mod simulation;
 mod spans;
 mod summary;
+mod synthetic;
 mod thresholds;
-mod told;
 mod validity;
 mod waits;
 mod weighed;

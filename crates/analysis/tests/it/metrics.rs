@@ -1,4 +1,4 @@
-//! Metrics of a test's own and tags: what thresholds and the summary make of them.
+//! Custom metrics and tags, in thresholds and in the summary.
 
 use loadstone_analysis::{ThresholdResult, ThresholdState, conclude, evaluate};
 use loadstone_metrics::{
@@ -6,7 +6,7 @@ use loadstone_metrics::{
 };
 use loadstone_plan::{Aggregate, Comparison, Metric, MetricKind, Threshold, Window};
 
-use crate::made::{self, MS, Slice, threshold};
+use crate::synthetic::{self, MS, Slice, threshold};
 use Aggregate::{Count, Last, Max, Mean, Min, Quantile, Rate};
 use Comparison::{Above, AtLeast, AtMost, Below, Equals};
 use ThresholdState::{Failed, NoData, Passed};
@@ -21,8 +21,8 @@ fn trend(values: impl IntoIterator<Item = f64>) -> MetricValue {
     MetricValue::Trend(histogram)
 }
 
-/// 20 seconds: of "Value" 1 to 100 in each, those up to 40 with a tag; 5 orders; a queue as long as the second's number; half of "Cached".
-/// One request "A" of 10 ms and one of 90 ms, of which the second carries tags.
+/// 20 seconds, each with: "Value" from 1 to 100, those up to 40 with a tag; 5 orders; a queue as long as the second's number; half of
+/// "Cached". One request "A" of 10 ms and one of 90 ms, the second with tags.
 fn slices() -> Vec<Snapshot> {
     let (whole, de) = (Tags::default(), Tags::new([("country", "DE"), ("kind", "book")]));
     (0..20)
@@ -62,13 +62,13 @@ fn tagged(mut threshold: Threshold, tags: &[(&str, &str)]) -> Threshold {
 }
 
 fn judge(threshold: Threshold) -> ThresholdResult {
-    let mut plan = made::plan(made::open(2.0, 20));
+    let mut plan = synthetic::plan(synthetic::open(2.0, 20));
     plan.thresholds = vec![threshold];
-    evaluate(&made::run_of(plan, slices())).remove(0)
+    evaluate(&synthetic::run_of(plan, slices())).remove(0)
 }
 
 #[test]
-fn every_kind_is_judged_by_what_it_has() {
+fn every_kind_is_judged_by_its_aggregates() {
     use MetricKind::{Counter, Gauge, Rate as Share, Trend};
     for (name, kind, aggregate, comparison, bound, state, measured) in [
         ("Value", Trend, Quantile(0.5), AtMost, 50.0, Passed, 50.0),
@@ -103,28 +103,28 @@ fn windows_judge_what_was_recorded_in_them() {
 }
 
 #[test]
-fn what_was_never_recorded_has_no_data_and_a_counter_is_zero() {
+fn a_metric_without_values_has_no_data_and_a_counter_is_zero() {
     let result = judge(own("Other", MetricKind::Trend, Max, Below, 100.0));
-    assert_eq!((result.state, result.detail.as_str()), (NoData, "nothing was recorded under the metric \"Other\""));
+    assert_eq!((result.state, result.detail.as_str()), (NoData, "no value was recorded for the metric \"Other\""));
     let result = judge(own("Other", MetricKind::Counter, Count, Equals, 0.0));
     assert_eq!((result.state, result.measured), (Passed, Some(0.0)));
 }
 
 #[test]
-fn tags_choose_parts_of_metrics_and_requests() {
+fn tags_select_parts_of_metrics_and_requests() {
     let de = |tags: &[(&str, &str)]| judge(tagged(own("Value", MetricKind::Trend, Max, AtMost, 40.0), tags));
     assert_eq!((de(&[("country", "DE")]).state, de(&[("kind", "book"), ("country", "DE")]).measured), (Passed, Some(40.0)));
-    assert_eq!(de(&[("country", "FR")]).detail, "nothing was recorded under the metric \"Value\" with country=FR");
+    assert_eq!(de(&[("country", "FR")]).detail, "no value was recorded for the metric \"Value\" with country=FR");
     let slowest = |comparison, tags: &[(&str, &str)]| judge(tagged(threshold(Metric::ResponseTime, Min, comparison, 0.09), tags));
     assert_eq!((slowest(AtLeast, &[("country", "DE")]).state, slowest(AtLeast, &[]).state), (Passed, Failed));
     let failed = |tags: &[(&str, &str)]| judge(tagged(threshold(Metric::Failures, Rate, AtMost, 0.6), tags)).measured;
     assert_eq!((failed(&[("kind", "book")]), failed(&[])), (Some(1.0), Some(0.5)));
-    assert_eq!(slowest(AtLeast, &[("country", "FR")]).detail, "no request that it selects carried country=FR");
+    assert_eq!(slowest(AtLeast, &[("country", "FR")]).detail, "no request that the threshold selects has the tags country=FR");
 }
 
 #[test]
 fn the_summary_has_a_row_for_each_metric_and_part() {
-    let summary = conclude(&made::run_of(made::plan(made::open(2.0, 20)), slices()));
+    let summary = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(2.0, 20)), slices()));
     let named: Vec<(&str, String)> = summary.metrics.iter().map(|row| (row.name.as_str(), row.tags.to_string())).collect();
     let parts = "country=DE, kind=book".to_owned();
     assert_eq!(
@@ -145,8 +145,8 @@ fn the_summary_has_a_row_for_each_metric_and_part() {
 fn tags_beyond_the_limit_make_a_run_suspect() {
     let mut slices = slices();
     slices[3].tags_overflow = 7;
-    let summary = conclude(&made::run_of(made::plan(made::open(2.0, 20)), slices));
+    let summary = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(2.0, 20)), slices));
     let check = summary.verdict.validity.checks.iter().find(|check| check.id == "series").unwrap();
     assert_eq!(check.grade, Some(loadstone_analysis::Grade::Suspect));
-    assert!(check.evidence.starts_with("7 samples carried tags that came after the limit of 500"), "{}", check.evidence);
+    assert!(check.evidence.starts_with("7 samples had a new set of tags after the limit of 500"), "{}", check.evidence);
 }

@@ -1,4 +1,4 @@
-//! Requests that share what limits them, of which an iteration makes one: each of them may be too rare to show by itself where its throughput stops.
+//! Requests that share a limit, one of which each iteration sends: each may be too rare to show by itself where its throughput levels off.
 
 use loadstone_analysis::{Findings, conclude};
 use loadstone_plan::{LoadProfile, Timing};
@@ -26,9 +26,9 @@ fn first(findings: &Findings) -> &str {
     findings.findings.first().map_or("", |finding| &finding.claim)
 }
 
-/// All hold the one place for 25 ms, so 40 pass per second: a session's lock.
+/// All hold the single place for 25 ms, so 40 pass per second: a session lock.
 #[test]
-fn one_place_that_all_share_is_named_however_rare_each_of_them_is() {
+fn a_single_shared_place_is_named_even_if_each_request_is_rare() {
     let target = Target { slots: vec![1], steps: mixed(SHOP, |_| (0, Service::Fixed(0.025))) };
     let mut told = 0;
     for (timing, seed) in [Timing::Even, Timing::Poisson].into_iter().flat_map(|timing| (0..SEEDS).map(move |seed| (timing, seed))) {
@@ -40,9 +40,9 @@ fn one_place_that_all_share_is_named_however_rare_each_of_them_is() {
     assert!(told >= 14, "told in {told} of 16");
 }
 
-/// Three workers for requests of which a tenth takes 400 ms, all others a few: 3 / 42 ms pass per second.
+/// Three workers for requests, a tenth of which take 400 ms, the others a few: 3 / 42 ms pass per second.
 #[test]
-fn workers_that_all_share_are_not_taken_for_a_limiter() {
+fn shared_workers_are_not_reported_as_a_rate_limiter() {
     let service = |index: usize| (0, Service::Fixed([0.002, 0.001, 0.003, 0.4, 0.004][index]));
     let target = Target { slots: vec![3], steps: mixed(SHOP, service) };
     let mut told = 0;
@@ -57,9 +57,9 @@ fn workers_that_all_share_are_not_taken_for_a_limiter() {
     assert!(told >= 6, "told in {told} of {SEEDS}");
 }
 
-/// Closed load that is never low: even its first users are more than there are places.
+/// Closed load that is never low: even the first step has more users than places.
 #[test]
-fn closed_load_bounds_the_places_that_all_share() {
+fn closed_load_bounds_the_number_of_shared_places() {
     for slots in 1..=3 {
         let target = Target { slots: vec![slots], steps: mixed(SHOP, |_| (0, Service::Exponential(0.025))) };
         for seed in 0..SEEDS {
@@ -72,9 +72,9 @@ fn closed_load_bounds_the_places_that_all_share() {
     }
 }
 
-/// Where one of them waits and the others do not, nobody else is drawn in; where none does, nothing is found.
+/// If one request waits and the others do not, only that one is named. If none waits, there is no finding.
 #[test]
-fn requests_that_keep_their_times_are_not_joined_with_those_that_wait() {
+fn requests_with_stable_times_are_not_grouped_with_those_that_wait() {
     let mut told = 0;
     for seed in 0..SEEDS {
         let of = |index: usize| if index == 3 { (1, Service::Fixed(0.2)) } else { (0, Service::Exponential(0.004)) };

@@ -1,5 +1,6 @@
-//! Random systems behind closed load, whose limit is known: what is said of them must hold. In a closed network all requests of an iteration stop together,
-//! whichever of them waits, and think times, requests that are rare and places that are held for a part of the time make the count harder to tell.
+//! Random systems under closed load with known limits: the findings on them must be true. In a closed network all requests of an iteration
+//! level off together, regardless of which one waits. Think times, rare requests and partially held places make the count harder to
+//! determine.
 
 use loadstone_analysis::{Confidence, Finding, conclude};
 use loadstone_plan::{LoadProfile, Timing};
@@ -7,25 +8,25 @@ use loadstone_plan::{LoadProfile, Timing};
 use crate::draws::Draws;
 use crate::simulation::{Hop, Service, Step, Target, UNLIMITED, ramp, simulate, users};
 
-/// What limits a system.
+/// The limit of a system.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
-    /// Nothing.
+    /// No limit.
     None,
-    /// So many places, held for a whole request.
+    /// A number of places, held for the whole request.
     Places(usize),
-    /// So many, held for a part of each.
+    /// A number of places, held for a part of the request.
     PlacesForAPart(usize),
-    /// A limiter that delays.
+    /// A rate limiter that delays requests.
     Rate,
 }
 
-/// A system, its load, and the truth about it.
+/// A system, its load, and its known limit.
 struct Network {
     target: Target,
     load: LoadProfile,
     limit: Limit,
-    /// Requests that wait for it.
+    /// Requests that wait for the limit.
     waiting: Vec<&'static str>,
 }
 
@@ -35,7 +36,7 @@ const SECONDS: u64 = 40;
 const PLACES: usize = 1;
 const CORES: usize = 2;
 
-/// A number between two of the same kind, as likely in each of their decades.
+/// A random number between two positive numbers, log-uniformly distributed.
 fn between(draws: &mut Draws, from: f64, to: f64) -> f64 {
     from * (to / from).powf(draws.uniform())
 }
@@ -60,7 +61,7 @@ fn mean(service: Service) -> f64 {
     }
 }
 
-/// Seconds that one iteration spends in all, and with a slot of the limit.
+/// Seconds that one iteration takes in total, and with a slot of the limit.
 fn demand(steps: &[Step]) -> (f64, f64) {
     let (mut all, mut held) = (0.0, 0.0);
     for step in steps {
@@ -92,7 +93,7 @@ impl Network {
             _ => Limit::Rate,
         };
         let count = 1 + (of.uniform() * 5.0) as usize;
-        // All wait there, or one that takes longer, or two of them.
+        // All requests wait there, or a slower one, or two of them.
         let shared = one_of(of, &[count, 1, 1, 2]).min(count);
         let long = (of.uniform() * count as f64) as usize;
         let waits = |index: usize| limit != Limit::None && (index + count - long) % count < shared;
@@ -138,7 +139,7 @@ impl Network {
         let most = (most as u64).max(6);
         let from = if of.uniform() < 0.8 { 1 } else { most };
         let waiting = (0..count).filter(|index| waits(*index)).map(|index| NAMES[index]).collect();
-        // Cores enough for two thirds of what can pass, at most.
+        // Enough cores that the limit uses at most two thirds of them.
         let rate = if held > 0.0 { places as f64 / held } else { most as f64 / all };
         let busy = if cores { rate * count as f64 * 0.004 / 0.66 } else { 0.0 };
         let most_per_second = if held > 0.0 { places as f64 / held * (1.2 + 0.8 * of.uniform()) } else { 5.0 + 30.0 * of.uniform() };
@@ -154,7 +155,7 @@ impl Network {
     }
 }
 
-/// The numbers that stand after a word: `about 2 to 3 at a time` has 2 and 3.
+/// The numbers after a word: `about 2 to 3 at a time` has 2 and 3.
 fn numbers_after(claim: &str, word: &str) -> Option<(usize, usize)> {
     let (_, rest) = claim.split_once(word)?;
     let first: usize = rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
@@ -169,7 +170,7 @@ enum Rating {
     Wrong,
 }
 
-/// Whether what is said first holds of the system.
+/// Whether the first finding is true for the system.
 fn rating(claim: &str, limit: Limit) -> Rating {
     let holds = |is_held: bool| if is_held { Rating::Right } else { Rating::Wrong };
     if claim.is_empty() {
@@ -203,13 +204,13 @@ fn rating(claim: &str, limit: Limit) -> Rating {
     }
 }
 
-/// Requests that a claim names though they never wait for the limit.
+/// Number of requests that a claim names although they never wait for the limit.
 fn strangers(claim: &str, network: &Network) -> usize {
     let head = claim.split(" served ").next().unwrap_or(claim);
     head.split('"').skip(1).step_by(2).filter(|name| NAMES.contains(name) && !network.waiting.contains(name)).count()
 }
 
-/// What a number of systems were told, and every claim that does not hold.
+/// The ratings of a number of systems, and every claim that is not true.
 struct Score {
     counts: [usize; 3],
     wrong: Vec<String>,
@@ -243,20 +244,20 @@ fn check(seeds: std::ops::Range<u64>, is_open: bool, right_min: f64) {
     assert!(score.counts[Rating::Right as usize] as f64 >= right_min * all, "{told}");
 }
 
-/// No limit was chosen on these seeds.
+/// These seeds were not used to choose any limit of the rules.
 #[test]
-fn what_is_said_of_closed_load_holds() {
+fn findings_on_closed_load_are_true() {
     check(5_000..5_300, false, 0.35);
 }
 
 #[test]
-fn what_is_said_of_open_load_holds() {
+fn findings_on_open_load_are_true() {
     check(5_000..5_200, true, 0.5);
 }
 
-/// Half a minute, as a first run often is: few requests show how long one takes alone.
+/// Half a minute, as a first run often takes: few requests show the time of a single one.
 #[test]
-fn what_is_said_of_short_runs_holds() {
+fn findings_on_short_runs_are_true() {
     let runs = crate::seeds(150, 600);
     for (is_open, right_min) in [(true, 0.35), (false, 0.3)] {
         let score = score(20_000..20_000 + runs, is_open, 24);

@@ -1,26 +1,26 @@
-//! What comes after the limit, the limit that lies on the way of the bytes, and closed load that gets less done.
+//! The next limit, network links as limits, and closed load whose throughput falls.
 
 use loadstone_analysis::{Confidence, Finding};
 use loadstone_metrics::{Role, SeriesKind};
 use loadstone_plan::{ClosedStage, LoadProfile};
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::fluid::{FluidRun, Load, System};
-use crate::made::{self, MS, SECOND, Slice, closed, counter, gauge, plan};
-use crate::told::{findings, shown};
+use crate::synthetic::{self, MS, SECOND, Slice, closed, counter, gauge, plan};
 
 fn evidence(finding: &Finding) -> String {
     finding.evidence.iter().map(|evidence| format!("{}\n", evidence.text)).collect()
 }
 
-/// 25 registrations per second can pass, and as many other requests that nothing holds up.
+/// 25 registrations per second can pass, and as many other requests without a limit.
 fn registering() -> FluidRun {
     System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60))
 }
 
-/// By the utilisation law: each request needs 12.9 ms of the database's four cores, so that 310 per second can pass them.
+/// By the utilisation law: each request needs 12.9 ms of the database's four cores, so 310 per second can pass.
 #[test]
-fn the_limit_after_the_one_that_is_comes_with_its_number() {
+fn the_next_limit_is_reported_with_its_number() {
     let fluid = registering();
     let observed = |each_s: f64, always: f64| {
         let mut run = fluid.run.clone();
@@ -38,10 +38,10 @@ fn the_limit_after_the_one_that_is_comes_with_its_number() {
     let found = observed(0.0129, 0.0);
     assert_eq!(found[0].rule, "cpu", "{}", shown(&found));
     assert!(evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the limit, at about 310/s: "), "{}", evidence(&found[0]));
-    // A core that it is busy with whatever the load is leaves three for requests: 233 per second.
+    // One core is constantly busy, which leaves three for requests: 233 per second.
     let found = observed(0.0129, 1.0);
     assert!(evidence(&found[0]).contains("the 4 cores of \"postgres\" would be the limit, at about 23"), "{}", evidence(&found[0]));
-    // What is hardly used says nothing about where its limit is.
+    // A resource with hardly any use is no evidence about its limit.
     let found = observed(0.000_2, 0.0);
     assert!(!evidence(&found[0]).contains("\"postgres\""), "{}", evidence(&found[0]));
 }
@@ -58,26 +58,26 @@ fn by_bytes(fluid: &FluidRun) -> Run {
 }
 
 #[test]
-fn bytes_that_come_no_faster_are_no_pool() {
+fn a_slow_transfer_of_bytes_is_no_pool() {
     let fluid = registering();
     let found = findings(&by_bytes(&fluid));
     assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The bytes of \"Register\" come at "), "{}", shown(&found));
     assert!(found[0].confidence == Confidence::Medium, "{}", shown(&found));
     assert!(found.iter().all(|finding| !["effective-concurrency", "rate-limit"].contains(&finding.rule.as_str())), "{}", shown(&found));
-    // Before the first byte, it is no way of bytes.
+    // Time before the first byte is no network limit.
     assert!(findings(&fluid.run).iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&findings(&fluid.run)));
-    // With room on the way nothing is full.
+    // A link with spare capacity is not saturated.
     let idle = System { capacity: 90.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60));
     assert!(findings(&by_bytes(&idle)).iter().all(|finding| finding.rule != "bandwidth"));
 }
 
-/// Users who were held up together pause together, so that the way is empty for a while and throughput follows their number.
+/// Users who were delayed together pause together, so the link is idle for a while and throughput follows their number.
 #[test]
-fn bytes_that_come_ever_slower_are_told_before_throughput_stops() {
+fn a_transfer_that_slows_down_is_reported_before_throughput_levels_off() {
     let visiting = |bytes: u64, is_body: bool| {
         let slices = (0..40u32).map(|second| {
             let users = u64::from(second) + 1;
-            // Every second one is asked for, and each waits for those before it.
+            // Every second request is sent, and each waits for those before it.
             let mut slice = Slice::new(second).leaf(|leaf| (leaf.users_asked, leaf.users_active) = (users, users));
             slice = slice.requests("List", users / 2, users * 20 * MS).requests("Item", users / 2, 2 * MS);
             let mut slice = slice.done();
@@ -90,20 +90,20 @@ fn bytes_that_come_ever_slower_are_told_before_throughput_stops() {
             slice
         });
         let stages = vec![ClosedStage { from: 1, to: 40, duration_ns: 40 * SECOND }];
-        made::run_of(plan(LoadProfile::Closed { stages }), slices.collect())
+        synthetic::run_of(plan(LoadProfile::Closed { stages }), slices.collect())
     };
     let found = findings(&visiting(100_000, true));
     let told = "\"List\" slows down under load while its bytes come: its 100 kB take ";
     assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with(told), "{}", shown(&found));
     assert!(found[0].confidence < Confidence::High, "{}", shown(&found));
-    // A response that one round trip carries, and one whose first byte is late, wait for something else.
+    // A response that fits into one round trip, and a response with a late first byte, wait for something else.
     for run in [visiting(2_000, true), visiting(100_000, false)] {
         assert!(findings(&run).iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&findings(&run)));
     }
 }
 
 #[test]
-fn a_link_that_is_full_is_named_with_its_speed() {
+fn a_saturated_link_is_named_with_its_speed() {
     let fluid = registering();
     let with_link = |speed: f64| {
         let mut run = fluid.run.clone();
@@ -118,7 +118,7 @@ fn a_link_that_is_full_is_named_with_its_speed() {
     assert!(found.iter().all(|finding| finding.rule != "bandwidth"), "{}", shown(&found));
 }
 
-/// Twenty users get 200 requests per second done, and two per second for six seconds.
+/// Twenty users complete 200 requests per second, and two per second for six seconds.
 fn standing_still(in_requests: f64) -> Run {
     let slices = (0..60u32).map(|second| {
         let stands = (25..31).contains(&second);
@@ -127,15 +127,15 @@ fn standing_still(in_requests: f64) -> Run {
         snapshot.generator[0].in_flight_ns = ((if stands { in_requests } else { 20.0 }) * SECOND as f64) as u64;
         snapshot
     });
-    made::run_of(plan(closed(20, 60)), slices.collect())
+    synthetic::run_of(plan(closed(20, 60)), slices.collect())
 }
 
 #[test]
-fn closed_load_that_gets_less_done_is_told_where_its_users_wait() {
+fn for_closed_load_with_falling_throughput_the_wait_of_the_users_is_reported() {
     let found = findings(&standing_still(20.0));
     let claim = "Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users stayed and kept waiting for them";
     assert!(found.iter().any(|finding| finding.rule == "throughput" && finding.claim == claim), "{}", shown(&found));
-    // Users who are in no request meanwhile pause by themselves.
+    // Users without a request meanwhile pause by themselves.
     let found = findings(&standing_still(0.2));
     assert!(found.iter().all(|finding| finding.rule != "throughput"), "{}", shown(&found));
 }

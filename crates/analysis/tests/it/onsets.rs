@@ -1,4 +1,4 @@
-//! What was there before something changed is not why it changed.
+//! A condition that existed before a change is not its cause.
 
 use loadstone_analysis::{Confidence, Finding, conclude};
 use loadstone_metrics::{ErrorGroup, FailureSample, Outcome, Role, SeriesKind};
@@ -6,15 +6,15 @@ use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
 use crate::changes::{Request, constant, noise, passes};
+use crate::concluded::findings;
 use crate::draws::Draws;
-use crate::made::{self, MS, SECOND, Slice, counter, gauge};
-use crate::told::findings;
+use crate::synthetic::{self, MS, SECOND, Slice, counter, gauge};
 
 fn claims(found: &[Finding]) -> Vec<&str> {
     found.iter().map(|finding| finding.claim.as_str()).collect()
 }
 
-/// A machine of two cores that others keep busy, all along or from an instant on; the service answers 40 times a second.
+/// A machine of two cores that others keep busy, throughout or from a time on; the service responds 40 times per second.
 fn on_a_busy_machine(busy_from: u64, list: impl Fn(u32) -> f64, other: impl Fn(u32) -> f64) -> Run {
     let list = |second: u32, draws: &mut Draws| list(second) * noise(0.2, draws);
     let other = |second: u32, draws: &mut Draws| other(second) * noise(0.2, draws);
@@ -27,7 +27,7 @@ fn on_a_busy_machine(busy_from: u64, list: impl Fn(u32) -> f64, other: impl Fn(u
 }
 
 #[test]
-fn a_machine_that_was_as_busy_before_one_request_became_slow_is_not_why() {
+fn a_machine_that_was_equally_busy_before_a_change_is_no_cause() {
     let step = |second: u32| if second >= 25 { 0.402 } else { 0.002 };
     let found = findings(&on_a_busy_machine(0, step, |_| 0.003));
     assert!(found[0].claim.starts_with("\"List\" went from "), "{:?}", claims(&found));
@@ -39,13 +39,13 @@ fn a_machine_that_became_busy_when_all_requests_became_slow_is_named() {
     let step = |usual: f64| move |second: u32| if second >= 25 { usual * 20.0 } else { usual };
     let found = findings(&on_a_busy_machine(25, step(0.02), step(0.03)));
     assert!(found[0].claim.starts_with("The machine's CPU is saturated"), "{:?}", claims(&found));
-    // As busy before, and all of them slow from an instant on: it may have become worse, and nothing here rules that out.
+    // Equally busy before, and all requests slow from a time on: the machine may have become slower, and nothing here rules that out.
     let found = findings(&on_a_busy_machine(0, step(0.02), step(0.03)));
     assert!(found.iter().any(|finding| finding.rule == "cpu"), "{:?}", claims(&found));
 }
 
 #[test]
-fn a_full_machine_holds_up_only_who_asks_for_its_cores() {
+fn a_saturated_machine_delays_only_processes_that_need_its_cores() {
     let found = |delay: f64| {
         let step = |usual: f64| move |second: u32| if second >= 25 { usual * 20.0 } else { usual };
         let mut run = on_a_busy_machine(25, step(0.02), step(0.03));
@@ -56,7 +56,7 @@ fn a_full_machine_holds_up_only_who_asks_for_its_cores() {
     let starved = found(12.0);
     assert!(starved[0].claim.starts_with("The machine's CPU is saturated"), "{:?}", claims(&starved));
     assert!(starved[0].alternatives[0].text.contains("Ruled out: 12.1 threads"), "{:?}", starved[0].alternatives);
-    // Most of the time none of its threads wants a core.
+    // Most of the time none of its threads needs a core.
     let aside = found(0.2);
     assert_eq!(aside[0].rule, "change", "{:?}", claims(&aside));
     let cpu = aside.iter().find(|finding| finding.rule == "cpu").expect("said, but not first");
@@ -64,7 +64,7 @@ fn a_full_machine_holds_up_only_who_asks_for_its_cores() {
 }
 
 #[test]
-fn a_few_failures_are_said_to_lie_where_they_lie() {
+fn a_few_failures_are_reported_at_their_time() {
     let claim = |failing: fn(u32) -> bool| {
         let time = |_: u32, draws: &mut Draws| 0.01 * noise(0.2, draws);
         let (first, once) = (std::cell::Cell::new(u32::MAX), |second: u32| failing(second).then_some(second));
@@ -82,7 +82,7 @@ fn a_few_failures_are_said_to_lie_where_they_lie() {
 }
 
 #[test]
-fn a_remark_tells_of_garbage_collection_that_takes_a_good_part_of_the_time() {
+fn a_remark_reports_garbage_collection_with_a_large_share_of_the_time() {
     // Times grow with the load while throughput follows it.
     let second = |second: u32| {
         let rate = 10 + u64::from(second) * 95 / 60;
@@ -90,7 +90,7 @@ fn a_remark_tells_of_garbage_collection_that_takes_a_good_part_of_the_time() {
     };
     let profile =
         LoadProfile::Open { stages: vec![OpenStage::Rate { from: 10.0, to: 105.0, duration_ns: 60 * SECOND, timing: Timing::Even }] };
-    let mut run = made::run_of(made::plan(profile), (0..60).map(second).collect());
+    let mut run = synthetic::run_of(synthetic::plan(profile), (0..60).map(second).collect());
     let mut remark = |low: f64, high: f64| {
         let collecting = counter("jvm", "gc").role(Role::GarbageCollection);
         collecting.each_second(&mut run, |second| if second < 30 { low } else { high });
@@ -102,9 +102,9 @@ fn a_remark_tells_of_garbage_collection_that_takes_a_good_part_of_the_time() {
     assert!(told.starts_with("Cannot tell") && !told.contains("garbage"), "{told}");
 }
 
-/// Five requests of which each fails too seldom to say when: together they do, and none is said to fail throughout.
+/// Five requests, each of which fails too rarely to determine the start: together they do, and none is reported as failing throughout.
 #[test]
-fn requests_that_fail_in_the_same_way_say_together_since_when() {
+fn requests_that_fail_in_the_same_way_determine_the_start_together() {
     let first = |run: &Run| findings(run).into_iter().find(|finding| finding.rule == "failures").unwrap();
     let names = ["List", "Item", "Login", "Buy", "Report"];
     let time = |_: u32, draws: &mut Draws| 0.01 * noise(0.2, draws);
@@ -122,9 +122,9 @@ fn requests_that_fail_in_the_same_way_say_together_since_when() {
     }
 }
 
-/// The answer's own message is told.
+/// The message of the response is reported.
 #[test]
-fn what_the_first_failed_answer_says_is_told() {
+fn the_message_of_the_first_failed_response_is_reported() {
     let told = |body: &str| {
         let slices = (0..40u32).map(|second| {
             let mut slice = Slice::new(second).arrivals(10).requests("Show", 10, 10 * MS);
@@ -146,7 +146,7 @@ fn what_the_first_failed_answer_says_is_told() {
             }
             slice
         });
-        let found = findings(&made::run_of(made::plan(made::open(10.0, 40)), slices.collect()));
+        let found = findings(&synthetic::run_of(synthetic::plan(synthetic::open(10.0, 40)), slices.collect()));
         let failed = found.into_iter().find(|finding| finding.rule == "failures").unwrap();
         failed.evidence.into_iter().map(|evidence| evidence.text).find(|text| text.starts_with("the first was answered"))
     };
@@ -160,9 +160,9 @@ fn what_the_first_failed_answer_says_is_told() {
     }
 }
 
-/// The last two seconds of a ramp, which stops with a second in which nothing arrives any more.
+/// The last two seconds of a ramp, which ends with a second without arrivals.
 #[test]
-fn failures_at_the_end_of_a_ramp_come_above_a_load() {
+fn failures_at_the_end_of_a_ramp_occur_above_a_load() {
     let slices = (0..26u32).map(|second| {
         let rate = if second < 24 { 4 + u64::from(second) * 3 / 2 } else { 0 };
         let mut slice = Slice::new(second).arrivals(rate);
@@ -174,14 +174,14 @@ fn failures_at_the_end_of_a_ramp_come_above_a_load() {
     });
     let profile =
         LoadProfile::Open { stages: vec![OpenStage::Rate { from: 4.0, to: 40.0, duration_ns: 24 * SECOND, timing: Timing::Even }] };
-    let found = findings(&made::run_of(made::plan(profile), slices.collect()));
+    let found = findings(&synthetic::run_of(synthetic::plan(profile), slices.collect()));
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
     assert!(failed.claim.contains(" failed above 3"), "{}", failed.claim);
 }
 
-/// One of a thousand is not nothing.
+/// One of a thousand is not zero.
 #[test]
-fn a_few_failures_are_never_called_nothing() {
+fn a_few_failures_are_never_reported_as_none() {
     let time = |_: u32, draws: &mut Draws| 0.01 * noise(0.2, draws);
     let once = std::cell::Cell::new(0);
     let outcome = |_: u32, _: &mut Draws| {
@@ -193,9 +193,9 @@ fn a_few_failures_are_never_called_nothing() {
     assert!(!told.contains("nothing failed") && told.contains("2 of 2,400 requests failed"), "{told}");
 }
 
-/// Four of a hundred are never answered, all along. After the load only these are left to end.
+/// Four of a hundred get no response, throughout. After the load only these remain.
 #[test]
-fn what_ends_after_the_load_does_not_fail_more_than_before() {
+fn requests_that_end_after_the_load_do_not_increase_the_failure_rate() {
     let slice = |second: u32| {
         let lost = if second == 0 { 0 } else { 4 };
         let load = if second < 8 { 96 } else { 0 };
@@ -205,7 +205,7 @@ fn what_ends_after_the_load_does_not_fail_more_than_before() {
         }
         slice.done()
     };
-    let run = made::run_of(made::plan(made::open(100.0, 8)), (0..9).map(slice).collect());
+    let run = synthetic::run_of(synthetic::plan(synthetic::open(100.0, 8)), (0..9).map(slice).collect());
     let claim = findings(&run).remove(0).claim;
     assert!(claim.starts_with("4.00 % of \"Look up\" failed throughout the run ("), "{claim}");
 }

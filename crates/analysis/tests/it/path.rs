@@ -1,12 +1,13 @@
-//! One resource means the same to all who read it: the limit that comes next, what a finding sets aside, the remark, the table beside them.
+//! All parts of a report use the same facts about a resource: the next limit, ruled-out alternatives, the remark, and the table next to
+//! them.
 
 use loadstone_analysis::{Confidence, ResourceKind, conclude};
 use loadstone_metrics::Role;
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::fluid::{Load, System};
-use crate::made::{self, MS, Slice, counter, gauge, open, plan};
-use crate::told::{findings, shown};
+use crate::synthetic::{self, MS, Slice, counter, gauge, open, plan};
 
 /// Three places of 40 ms for "Register".
 const POOL: System = System { capacity: 75.0, base: 0.04, is_shared: false };
@@ -22,8 +23,8 @@ fn machine(run: &mut Run, cores: f64) {
     gauge("host", "cores").role(Role::MachineCores).each_second(run, |_| cores);
 }
 
-/// What is said of the CPU where all requests wait for a pool of three.
-fn cpu_set_aside(observe: impl Fn(&mut Run)) -> String {
+/// The alternative about the CPU if all requests wait for a pool of three.
+fn cpu_alternative(observe: impl Fn(&mut Run)) -> String {
     let mut run = System { is_shared: true, ..POOL }.under(Load::Ramp(4.0, 120.0, 60)).run;
     observe(&mut run);
     let found = findings(&run);
@@ -34,23 +35,23 @@ fn cpu_set_aside(observe: impl Fn(&mut Run)) -> String {
 }
 
 #[test]
-fn a_process_is_held_against_the_machine_that_was_observed_and_not_the_generators() {
+fn a_process_is_compared_with_the_observed_machine_and_not_with_the_generator() {
     let on = |generator: u32, cores: f64, used: f64| {
-        cpu_set_aside(|run| {
+        cpu_alternative(|run| {
             run.info.host.cores = generator;
             machine(run, cores);
             process(run, "app", used, Some(0.3));
         })
     };
-    // 2.4 of 16 cores leave room, whatever the generator has.
+    // 2.4 of 16 cores leave capacity, regardless of the generator's cores.
     assert!(on(2, 16.0, 2.4).contains("Ruled out: \"app\" used 2.4"), "{}", on(2, 16.0, 2.4));
     // 1.7 of two do not.
     assert!(on(64, 2.0, 1.7).contains("Not ruled out: \"app\" used 1.7"), "{}", on(64, 2.0, 1.7));
 }
 
 #[test]
-fn the_process_that_is_nearest_its_limit_speaks_for_all() {
-    let told = cpu_set_aside(|run| {
+fn the_process_closest_to_its_limit_represents_all() {
+    let told = cpu_alternative(|run| {
         machine(run, 8.0);
         process(run, "app", 0.85, None);
         gauge("app", "cores_allowed").role(Role::ProcessCpuMax).each_second(run, |_| 1.0);
@@ -60,14 +61,14 @@ fn the_process_that_is_nearest_its_limit_speaks_for_all() {
 }
 
 #[test]
-fn a_quota_is_as_many_cores_as_a_process_has() {
+fn a_quota_limits_the_cores_of_a_process() {
     let observe = |run: &mut Run| {
         machine(run, 8.0);
         process(run, "app", 1.3, Some(0.4));
         gauge("app", "cores_allowed").role(Role::ProcessCpuMax).each_second(run, |_| 8.0);
         gauge("app", "cpu_quota").role(Role::GroupCpuMax).each_second(run, |_| 1.5);
     };
-    let told = cpu_set_aside(observe);
+    let told = cpu_alternative(observe);
     assert!(told.contains("Not ruled out: \"app\" used 1.3"), "{told}");
     let mut run = POOL.under(Load::Ramp(4.0, 120.0, 60)).run;
     observe(&mut run);
@@ -76,9 +77,9 @@ fn a_quota_is_as_many_cores_as_a_process_has() {
     assert!((row.high.unwrap().utilisation.unwrap() - 0.87).abs() < 0.02, "{row:?}");
 }
 
-/// Some metrics of a pool only tell how many wait for it.
+/// Some pools only report the number of waiters.
 #[test]
-fn a_pool_of_which_only_those_who_wait_are_known_was_observed() {
+fn a_pool_with_only_the_number_of_waiters_counts_as_observed() {
     let fluid = POOL.under(Load::Ramp(4.0, 120.0, 60));
     let mut run = fluid.run.clone();
     let waiting = gauge("app", "db_pool_waiting").role(Role::PoolWaiting).part("db_pool");
@@ -89,11 +90,11 @@ fn a_pool_of_which_only_those_who_wait_are_known_was_observed() {
     assert!(pools[0].high.unwrap().waiting > Some(10.0) && pools[0].low.unwrap().waiting < Some(1.0), "{pools:?}");
 }
 
-/// Cores that wait for a disk could compute.
+/// Cores that wait for a disk are available.
 #[test]
-fn a_machine_that_waits_for_its_disk_has_cores_left() {
+fn a_machine_that_waits_for_its_disk_has_free_cores() {
     let slice = |second: u32| Slice::new(second).arrivals(20).requests("List", 20, 5 * MS).done();
-    let mut run = made::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
+    let mut run = synthetic::run_of(plan(open(20.0, 30)), (0..30).map(slice).collect());
     machine(&mut run, 4.0);
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |_| 0.1);
     let remark = |run: &Run| conclude(run).verdict.findings.remark.text;
@@ -102,9 +103,10 @@ fn a_machine_that_waits_for_its_disk_has_cores_left() {
     assert!(!remark(&run).contains("cores of the machine were busy"), "{}", remark(&run));
 }
 
-/// One core of a process takes 40 ms for each registration; the machine's eight take 60 ms for each, and as much again they wait for a disk.
+/// One core of a process takes 40 ms per registration. The machine's eight cores take 60 ms per registration, and wait the same time for a
+/// disk.
 #[test]
-fn the_limit_after_this_one_is_reached_by_work_and_not_by_waiting() {
+fn the_next_limit_is_computed_from_work_and_not_from_waiting() {
     let fluid = System { capacity: 25.0, base: 0.04, is_shared: false }.under(Load::Ramp(2.0, 60.0, 60));
     let mut run = fluid.run.clone();
     let ended = |second: u64| fluid.ended[second as usize];

@@ -1,5 +1,6 @@
-//! A discrete-event simulator of an asynchronous pipeline: events are matched, wait in a queue, and are sent to an endpoint by senders that hold a database
-//! transaction meanwhile. Its faults are those of docs/findings.md, and what it leaves behind is what a run would: slices with journeys, and signals.
+//! A discrete-event simulator of an asynchronous pipeline: events are matched, wait in a queue, and are sent to an endpoint by senders that
+//! hold a database transaction meanwhile. Its faults are those of docs/findings.md. It creates the data of a run: slices with journeys, and
+//! signals.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,8 +13,8 @@ use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::{Run, SignalSeries};
 
 use crate::draws::Draws;
-use crate::made::{self, MS, MadeSignal, SECOND, counter, gauge};
 use crate::simulation::Service;
+use crate::synthetic::{self, MS, SECOND, SyntheticSignal, counter, gauge};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Order {
@@ -28,14 +29,14 @@ pub(crate) struct Pipeline {
     pub(crate) senders: usize,
     /// Connections to the endpoint.
     pub(crate) pool: usize,
-    /// One sender at a time, from taking a message to having sent it.
+    /// One sender at a time, from taking a message until it is sent.
     pub(crate) lock: bool,
     pub(crate) order: Order,
-    /// How long the endpoint takes.
+    /// Time of the endpoint.
     pub(crate) hold: Service,
-    /// A sender's own work for each message.
+    /// Work of a sender per message.
     pub(crate) overhead: f64,
-    /// Threads that match events, and the time of each, all of it on the processor.
+    /// Threads that match events, and the CPU time of each event.
     pub(crate) matching: (usize, f64),
     /// Whether the database is observed.
     pub(crate) database: bool,
@@ -68,7 +69,7 @@ enum Event {
     SenderFree,
 }
 
-/// Levels and counts of the present second.
+/// Levels and counts of the current second.
 #[derive(Default)]
 struct Second {
     calls: u64,
@@ -97,7 +98,7 @@ struct Simulation<'a> {
     totals: (f64, f64),
     recorder: Recorder,
     pay: SeriesId,
-    /// Events made so far.
+    /// Number of events generated so far.
     number: u64,
 }
 
@@ -162,11 +163,11 @@ impl Simulation<'_> {
         }
     }
 
-    fn put(&mut self, signal: MadeSignal, role: Role, value: f64, at: u64) {
+    fn put(&mut self, signal: SyntheticSignal, role: Role, value: f64, at: u64) {
         signal.role(role).reading(&mut self.signals, at, value);
     }
 
-    /// What observers and the stub read at the end of a second.
+    /// The readings of the observers and the stub at the end of a second.
     fn read(&mut self) {
         let (at, second) = (self.now - SECOND / 2, std::mem::take(&mut self.second));
         self.second.in_flight_max = self.in_flight;
@@ -181,7 +182,7 @@ impl Simulation<'_> {
         if second.calls > 0 {
             self.put(gauge("stub:subscriber", "hold"), Role::CallHold, second.held / second.calls as f64, at);
         }
-        // Two hundredths of a core for everything else.
+        // 0.02 cores for everything else.
         let cpu = second.busy_ns as f64 / 1e9 + 0.02;
         self.totals.0 += cpu;
         self.totals.1 += CORES - f64::min(cpu + 0.1, CORES);
@@ -294,10 +295,10 @@ impl Simulation<'_> {
     }
 }
 
-/// Makes the load, and waits until all is sent, for 90 s at most.
+/// Generates the load, and waits until all messages are sent, for at most 90 s.
 pub(crate) fn simulate(system: &Pipeline, seed: u64) -> Run {
     let mut recorder = Recorder::new(0, 100);
-    let pay = recorder.series(&made::key(SeriesKind::Request, "Pay"));
+    let pay = recorder.series(&synthetic::key(SeriesKind::Request, "Pay"));
     let definition = FlowDefinition { name: FLOW.into(), timeout_ns: None, stages: Vec::new() };
     let mut simulation = Simulation {
         system,
@@ -342,7 +343,7 @@ pub(crate) fn simulate(system: &Pipeline, seed: u64) -> Run {
         }
     }
     let flow = loadstone_plan::FlowSpec { name: FLOW.to_owned(), timeout_ns: None, drain_ns: DRAIN_S * SECOND, stages: Vec::new() };
-    let mut run = made::run_of(loadstone_plan::TestPlan { flows: vec![flow], ..made::plan(profile(system)) }, slices);
+    let mut run = synthetic::run_of(loadstone_plan::TestPlan { flows: vec![flow], ..synthetic::plan(profile(system)) }, slices);
     run.signals = simulation.signals;
     run
 }

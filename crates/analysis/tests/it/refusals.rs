@@ -1,14 +1,14 @@
-//! What turns work away instead of making it wait: descriptors that are all open, a heap that is full, a quota.
+//! Causes that reject work instead of delaying it: exhausted file descriptors, a full heap, a quota.
 
 use loadstone_analysis::{Confidence, conclude};
 use loadstone_metrics::{ErrorGroup, Outcome, Role, SeriesKind};
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::fluid::constant;
-use crate::made::{self, MS, Slice, counter, gauge, open, plan};
-use crate::told::{findings, shown};
+use crate::synthetic::{self, MS, Slice, counter, gauge, open, plan};
 
-/// 20 requests a second of 5 ms, of which so many fail at once in each second, and a process that may open 50 descriptors.
+/// 20 requests per second of 5 ms, `failed` of which fail at once in each second, and a process that may open 50 descriptors.
 fn accepting(open: impl Fn(u64) -> f64, failed: impl Fn(u32) -> u64) -> Run {
     let mut run = constant(40, 20, |second| (5 * MS, failed(second)));
     gauge("shop", "descriptors").role(Role::ProcessDescriptors).each_second(&mut run, open);
@@ -17,30 +17,30 @@ fn accepting(open: impl Fn(u64) -> f64, failed: impl Fn(u32) -> u64) -> Run {
 }
 
 #[test]
-fn descriptors_that_are_all_open_while_requests_fail_are_why() {
+fn exhausted_descriptors_while_requests_fail_are_the_cause() {
     let open = |second: u64| if second < 20 { 30.0 } else { 50.0 };
     let found = findings(&accepting(open, |second| if second < 20 { 0 } else { 6 }));
     assert!(found[0].rule == "descriptors" && found[0].claim.contains("all of its 50 file descriptors"), "{}", shown(&found));
     assert!(found[0].evidence[0].text.contains("while 30.0 % of the requests failed"), "{}", shown(&found));
-    // As many failed before, or none does now: they are not why.
+    // The same number failed before, or none fails now: they are not the cause.
     for failed in [(|_| 6) as fn(u32) -> u64, |_| 0] {
         let found = findings(&accepting(open, failed));
         assert!(found.iter().all(|finding| finding.rule != "descriptors"), "{}", shown(&found));
     }
 }
 
-/// The kernel refuses the next one at once, so that a few seconds at the limit suffice where as many fail in them.
+/// The kernel refuses the next connection at once, so a few seconds at the limit are enough if as many fail in them.
 #[test]
-fn descriptors_that_are_all_open_only_in_the_end_are_why_what_fails_there_does() {
+fn descriptors_exhausted_only_at_the_end_are_the_cause_of_the_failures_there() {
     let open = |second: u64| if second < 37 { 30.0 + second as f64 / 2.0 } else { 50.0 };
     let found = findings(&accepting(open, |second| if second < 37 { 0 } else { 12 }));
     assert!(found[0].rule == "descriptors" && found[0].claim.contains("all of its 50 file descriptors"), "{}", shown(&found));
-    // One reading may be of an instant.
+    // A single reading may be momentary.
     let found = findings(&accepting(|second| if second == 38 { 50.0 } else { 40.0 }, |second| if second == 38 { 12 } else { 0 }));
     assert!(found.iter().all(|finding| finding.rule != "descriptors"), "{}", shown(&found));
 }
 
-/// Requests fail at once from 0:20 on, while a runtime does little but collect garbage; its heap by second.
+/// Requests fail at once from 0:20 on, while a runtime does little except garbage collection; its heap by second.
 fn out_of_memory(heap: impl Fn(u64) -> f64) -> Run {
     let mut run = constant(40, 20, |second| (5 * MS, if second < 20 { 0 } else { 20 }));
     let pause = counter("app", "jvm_gc_pause_seconds_sum").role(Role::GarbageCollection);
@@ -51,7 +51,7 @@ fn out_of_memory(heap: impl Fn(u64) -> f64) -> Run {
 }
 
 #[test]
-fn a_heap_that_fills_up_until_requests_fail_is_why_and_may_be_a_leak() {
+fn a_heap_that_fills_up_until_requests_fail_is_the_cause_and_may_be_a_leak() {
     let found = findings(&out_of_memory(|second| f64::min(20e6 * (second + 1) as f64, 399e6)));
     assert!(found[0].rule == "heap" && found[0].claim.contains("spends 85.0 % of its time collecting garbage"), "{}", shown(&found));
     assert!(
@@ -69,12 +69,12 @@ fn a_heap_that_fills_up_until_requests_fail_is_why_and_may_be_a_leak() {
     assert!(claim(&run).starts_with("The process whose metrics \"prometheus\" reads spends 85.0 % of its time"), "{}", claim(&run));
     counter("process:8080", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.9);
     assert!(claim(&run).starts_with("\"process:8080\" spends 85.0 % of its time"), "{}", claim(&run));
-    // What is given back again is no leak.
+    // Memory that is released again is no leak.
     let found = findings(&out_of_memory(|second| if second % 3 == 0 { 100e6 } else { 390e6 }));
     assert!(found[0].rule == "heap" && found[0].claim.ends_with("its heap is too small"), "{}", shown(&found));
 }
 
-/// 30 calls a second, of which so many end with this status from the tenth second on.
+/// 30 calls per second, `refused` of which end with this status from the tenth second on.
 fn called(refused: u64, status: &str) -> Run {
     let slice = |second: u32| {
         let refused = if second < 10 { 0 } else { refused };
@@ -85,7 +85,7 @@ fn called(refused: u64, status: &str) -> Run {
         let mut snapshot = slice.done();
         if refused > 0 {
             snapshot.errors = vec![ErrorGroup {
-                key: made::key(SeriesKind::Request, "Pay"),
+                key: synthetic::key(SeriesKind::Request, "Pay"),
                 outcome: Outcome::Status,
                 message: format!("status {status}").into(),
                 count: refused,
@@ -96,16 +96,16 @@ fn called(refused: u64, status: &str) -> Run {
         }
         snapshot
     };
-    made::run_of(plan(open(30.0, 40)), (0..40).map(slice).collect())
+    synthetic::run_of(plan(open(30.0, 40)), (0..40).map(slice).collect())
 }
 
 #[test]
-fn a_grpc_call_that_is_refused_with_resource_exhausted_meets_a_limit() {
+fn a_grpc_call_refused_with_resource_exhausted_reached_a_limit() {
     for status in ["RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED, expected OK"] {
         let found = conclude(&called(10, status)).verdict.findings.findings;
         let claim = "\"Pay\" is limited to about 20/s: 25.0 % of its requests were rejected with RESOURCE_EXHAUSTED";
         assert_eq!(found[0].claim, claim, "{}", shown(&found));
-        // The status may mean other things.
+        // The status may have other causes.
         assert_eq!(found[0].confidence, Confidence::Medium);
         assert!(found.iter().all(|finding| finding.rule != "failures"), "{}", shown(&found));
     }

@@ -1,24 +1,24 @@
-//! What a runtime says of itself while work waits: its event loop, its own threads, the stacks of a service's threads.
+//! The metrics of a runtime while work waits: its event loop, its own threads, the stacks of a service's threads.
 
 use loadstone_analysis::{Alternative, Confidence, Finding};
 use loadstone_metrics::Role;
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::fluid::{Load, System};
-use crate::made::{counter, gauge};
-use crate::told::{findings, shown};
+use crate::synthetic::{counter, gauge};
 
 fn rules(found: &[Finding]) -> Vec<&str> {
     found.iter().map(|finding| finding.rule.as_str()).collect()
 }
 
-/// 40 ms of the loop for each request: 25 per second can pass.
+/// 40 ms of the loop per request: 25 per second can pass.
 const LOOP: System = System { capacity: 25.0, base: 0.04, is_shared: true };
 /// Four places, each for 100 ms.
 const PLACES: System = System { capacity: 40.0, base: 0.1, is_shared: false };
 const RAMP: Load = Load::Ramp(2.0, 50.0, 60);
 
-/// The loop of a service on Node, 80 % of whose time is `login`, half of it in what that calls.
+/// The event loop of a Node service, with 80 % of its time in `login`, half of it in functions that it calls.
 fn observed_loop(run: &mut Run, busy: impl Fn(u64) -> f64 + Copy, computes: f64) {
     counter("node:80", "busy").role(Role::EventLoopBusy).each_second(run, busy);
     counter("node:80", "cpu").role(Role::EventLoopCpu).each_second(run, move |second| computes * busy(second));
@@ -30,7 +30,7 @@ fn observed_loop(run: &mut Run, busy: impl Fn(u64) -> f64 + Copy, computes: f64)
 }
 
 #[test]
-fn the_function_that_takes_the_loops_time_is_named() {
+fn the_function_that_uses_the_loops_time_is_named() {
     for load in [RAMP, Load::Ramp(40.0, 40.0, 40), Load::Users(1, 30, 60)] {
         let fluid = LOOP.under(load);
         let mut run = fluid.run.clone();
@@ -43,9 +43,9 @@ fn the_function_that_takes_the_loops_time_is_named() {
     }
 }
 
-/// 40 ms of the loop for each "Register"; as many "Health" end, so half of that for a request.
+/// 40 ms of the loop per "Register"; equally many "Health" end, so half of that per request.
 #[test]
-fn cpu_time_of_a_request_is_told_by_function_while_work_waits_and_while_nothing_does() {
+fn cpu_time_per_request_is_reported_by_function_with_and_without_waiting_work() {
     let fluid = LOOP.under(RAMP);
     let mut run = fluid.run.clone();
     observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.98);
@@ -62,7 +62,7 @@ fn cpu_time_of_a_request_is_told_by_function_while_work_waits_and_while_nothing_
         let told = told.unwrap_or_else(|| panic!("{hash:?}"));
         assert!((told / 0.014 - 1.0).abs() < 0.05, "{hash:?}");
     }
-    // Where nothing ever waits, nothing is compared.
+    // If nothing ever waits, nothing is compared.
     let fluid = LOOP.under(Load::Ramp(10.0, 10.0, 40));
     let mut run = fluid.run.clone();
     observed_loop(&mut run, |second| fluid.ended[second as usize] * 0.04, 0.98);
@@ -71,9 +71,9 @@ fn cpu_time_of_a_request_is_told_by_function_while_work_waits_and_while_nothing_
     assert!((hash.seconds / 0.014 - 1.0).abs() < 0.05 && hash.held_seconds.is_none(), "{hash:?}");
 }
 
-/// It has work all the time and got a third of a core: that is not the function's fault.
+/// The loop always has work and got a third of a core: the function is not the cause.
 #[test]
-fn a_loop_that_waits_for_a_core_is_not_sure() {
+fn a_loop_that_waits_for_a_core_lowers_the_confidence() {
     let fluid = LOOP.under(RAMP);
     let mut run = fluid.run.clone();
     observed_loop(&mut run, |second| f64::min(0.99, fluid.ended[second as usize] * 0.04), 0.3);
@@ -84,14 +84,14 @@ fn a_loop_that_waits_for_a_core_is_not_sure() {
 }
 
 #[test]
-fn a_busy_loop_that_holds_nothing_up_is_not_named() {
+fn a_busy_loop_that_delays_nothing_is_not_named() {
     // Below its capacity nothing waits.
     for load in [Load::Ramp(24.0, 24.0, 40), Load::Ramp(2.0, 24.0, 60)] {
         let mut run = LOOP.under(load).run;
         observed_loop(&mut run, |_| 0.97, 0.98);
         assert!(!rules(&findings(&run)).contains(&"event-loop"), "{load:?}: {}", shown(&findings(&run)));
     }
-    // Held up by something else, and half idle.
+    // Delayed by something else, and half idle.
     let mut run = PLACES.under(RAMP).run;
     observed_loop(&mut run, |second| 0.2 + 0.004 * second as f64, 0.98);
     assert!(!rules(&findings(&run)).contains(&"event-loop"), "{}", shown(&findings(&run)));
@@ -111,16 +111,16 @@ fn lookups_that_queue_for_the_runtimes_threads_are_named() {
     let first = &found[0];
     assert!(first.rule == "runtime-work" && first.confidence == Confidence::High, "{}", shown(&found));
     assert!(first.claim.contains("has for look-ups of names") && first.claim.ends_with("and it does 2 at a time"), "{}", shown(&found));
-    // 0.09 of them for each request, at 40/s.
+    // 0.09 look-ups per request, at 40/s.
     let faster = "That each of them has become slow. Ruled out: by what each request kept busy under low load";
     assert!(first.alternatives[0].text.starts_with(faster), "{}", shown(&found));
-    // Each takes ten times as long from 0:20 on: half of the ramp asks for a fifth of the threads.
+    // Each look-up takes ten times as long from 0:20 on: half of the ramp needs a fifth of the threads.
     let mut run = fluid.run.clone();
     lookups(&mut run, |second| if second < 20 { 0.05 } else { 0.9 } * fluid.open[second as usize]);
     let found = findings(&run);
     let told = found.iter().find(|finding| finding.rule == "runtime-work").unwrap_or_else(|| panic!("{}", shown(&found)));
     assert!(told.confidence == Confidence::Medium && told.alternatives[0].text.contains("slow. Not ruled out"), "{}", shown(&found));
-    // As many as there are threads for, or a few among many requests, hold nothing up.
+    // As many look-ups as threads, or a few among many requests, delay nothing.
     for other in [1.9, 4.0] {
         let mut run = fluid.run.clone();
         lookups(&mut run, |_| other);
@@ -128,9 +128,9 @@ fn lookups_that_queue_for_the_runtimes_threads_are_named() {
     }
 }
 
-/// Part of the requests stands elsewhere, but two at a time are served, as many as look up names.
+/// Some requests wait elsewhere, but two at a time are served, as many as look up names.
 #[test]
-fn lookups_are_the_places_that_are_seen_from_outside() {
+fn lookups_are_the_places_that_the_load_shows() {
     let two = System { capacity: 20.0, base: 0.1, is_shared: false };
     let five = System { capacity: 50.0, base: 0.1, is_shared: false };
     for (system, expected) in [(two, "runtime-work"), (five, "effective-concurrency")] {
@@ -148,7 +148,7 @@ fn threads(run: &mut Run, role: Role, at: &str, under: &str, count: impl Fn(u64)
     labelled.unit("threads").each_second(run, count);
 }
 
-/// Four connections, each held for 100 ms; who has none waits for one.
+/// Four connections, each held for 100 ms; requests without a connection wait for one.
 fn pool_in_a_jvm() -> Run {
     let fluid = PLACES.under(RAMP);
     let mut run = fluid.run.clone();
@@ -160,7 +160,7 @@ fn pool_in_a_jvm() -> Run {
 }
 
 #[test]
-fn a_pool_that_threads_wait_for_is_named_with_what_its_holders_do() {
+fn a_pool_with_waiting_threads_is_named_with_the_work_of_its_holders() {
     let run = pool_in_a_jvm();
     let found = findings(&run);
     let first = &found[0];
@@ -171,9 +171,9 @@ fn a_pool_that_threads_wait_for_is_named_with_what_its_holders_do() {
     assert!(first.evidence[1].text.starts_with("meanwhile 4 ") && first.evidence[1].text.ends_with(holders), "{}", shown(&found));
 }
 
-/// Its end is no low load, under which as many waited.
+/// The end of the run is no low load with the same number of waiters.
 #[test]
-fn what_is_left_at_the_end_still_waits_for_the_lock() {
+fn requests_at_the_end_of_the_run_still_wait_for_the_lock() {
     let fluid = PLACES.under(Load::RampAndRest(2.0, 120.0, 24, 8));
     let mut run = fluid.run.clone();
     threads(&mut run, Role::ThreadsWaitingForLock, "ReentrantLock.lock", "Stock.take", |second| {
@@ -181,13 +181,13 @@ fn what_is_left_at_the_end_still_waits_for_the_lock() {
     });
     let found = findings(&run);
     assert!(rules(&found).first() == Some(&"thread-waits"), "{}", shown(&found));
-    // A lock lets one through: how many requests are served at a time meanwhile says nothing of it.
+    // A lock passes one request at a time, so the number of concurrent requests is no evidence about it.
     assert!(!rules(&found).contains(&"effective-concurrency"), "{}", shown(&found));
 }
 
-/// On a ramp some wait by chance long before the pool is the limit.
+/// On a ramp some requests wait by chance long before the pool is the limit.
 #[test]
-fn a_few_that_wait_early_do_not_hide_the_pool() {
+fn a_few_early_waits_do_not_hide_the_pool() {
     let (mut run, fluid) = (pool_in_a_jvm(), PLACES.under(RAMP));
     let waits = |second: u64| if second < 10 { 0.0 } else { f64::max(3.0, fluid.open[second as usize] - 4.0) };
     threads(&mut run, Role::ThreadsWaitingForMember, "HikariPool.getConnection", "PaymentDao.insert", waits);
@@ -196,7 +196,7 @@ fn a_few_that_wait_early_do_not_hide_the_pool() {
 }
 
 #[test]
-fn a_database_that_keeps_the_members_in_use_comes_first() {
+fn a_database_that_occupies_the_members_ranks_first() {
     let (mut run, fluid) = (pool_in_a_jvm(), PLACES.under(RAMP));
     let active = |second: u64| f64::min(4.0, fluid.open[second as usize]);
     gauge("pg", "active").role(Role::SessionsActive).each_second(&mut run, active);
@@ -208,8 +208,8 @@ fn a_database_that_keeps_the_members_in_use_comes_first() {
 }
 
 #[test]
-fn threads_that_wait_at_any_load_or_without_anything_waiting_are_not_named() {
-    // Four workers wait for jobs, whatever the load.
+fn threads_that_wait_at_any_load_or_without_waiting_requests_are_not_named() {
+    // Four workers wait for jobs, regardless of the load.
     let mut run = PLACES.under(RAMP).run;
     threads(&mut run, Role::ThreadsWaitingForOther, "Condition.await", "Jobs.next", |_| 4.0);
     assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
@@ -217,14 +217,14 @@ fn threads_that_wait_at_any_load_or_without_anything_waiting_are_not_named() {
     let mut run = PLACES.under(RAMP).run;
     threads(&mut run, Role::ThreadsWaitingForLock, "Cache.refresh", "Cache.run", |second| 20.0 * second as f64);
     assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
-    // Nothing is held up.
+    // No request is delayed.
     let fluid = PLACES.under(Load::Ramp(2.0, 36.0, 60));
     let mut run = fluid.run.clone();
     threads(&mut run, Role::ThreadsWaitingForLock, "Stock.take", "Shop.buy", |second| fluid.open[second as usize]);
     assert!(!rules(&findings(&run)).contains(&"thread-waits"), "{}", shown(&findings(&run)));
 }
 
-/// CPU seconds that one request takes of three functions, in seconds without waiting and with.
+/// CPU seconds per request in three functions, in seconds without and with waiting.
 type Costs = [(f64, f64); 3];
 
 /// A service whose work waits from half of the ramp on.
@@ -245,37 +245,37 @@ fn growth_of(run: &Run) -> Option<Finding> {
 }
 
 #[test]
-fn the_function_that_takes_more_for_each_request_is_named() {
+fn the_function_with_growing_time_per_request_is_named() {
     let run = profiled(PLACES, RAMP, [(0.001, 0.006), (0.004, 0.005), (0.001, 0.001)]);
     let found = growth_of(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));
     let queue = "A queue that costs CPU time itself, so that this follows from the wait. Not ruled out";
     assert!(found.confidence == Confidence::Medium && found.alternatives[0].text.starts_with(queue), "{}", shown(&[found]));
     let place = "is in `lookup node:dns` ← `send statsd.mjs:4` ← `decide shop.mjs:9`";
     assert!(found.claim.contains("more of \"node:80\" while work waits") && found.claim.ends_with(place), "{}", shown(&[found]));
-    // Nearly as much in another one.
+    // Nearly as much growth in another function.
     let run = profiled(PLACES, RAMP, [(0.001, 0.006), (0.002, 0.006), (0.001, 0.001)]);
     let found = growth_of(&run).unwrap_or_else(|| panic!("{}", shown(&findings(&run))));
     assert!(found.confidence == Confidence::Low && found.claim.contains("`lookup node:dns`"), "{}", shown(&[found]));
 }
 
 #[test]
-fn more_requests_that_take_as_much_each_are_no_growth() {
+fn more_requests_with_constant_cpu_time_are_no_growth() {
     let usual = [(0.004, 0.004), (0.004, 0.004), (0.001, 0.001)];
-    // Five times as many requests a second, or users who wait for each other.
+    // Five times as many requests per second, or users who wait for each other.
     for load in [RAMP, Load::Users(1, 30, 60)] {
         let run = profiled(PLACES, load, usual);
         assert!(growth_of(&run).is_none(), "{load:?}: {}", shown(&findings(&run)));
     }
-    // Less for each.
+    // Less per request.
     assert!(growth_of(&profiled(PLACES, RAMP, [(0.008, 0.004), (0.004, 0.004), (0.001, 0.001)])).is_none());
-    // Spread over many functions, of which none is known.
+    // Spread over many unknown functions.
     assert!(growth_of(&profiled(PLACES, RAMP, [(0.002, 0.0021), (0.002, 0.0021), (0.001, 0.009)])).is_none());
-    // Too few samples to tell: some milliseconds in all.
+    // Too few samples: a few milliseconds in total.
     assert!(growth_of(&profiled(PLACES, RAMP, [(1e-6, 9e-6), (1e-6, 1e-6), (1e-6, 1e-6)])).is_none());
 }
 
 #[test]
-fn a_function_that_takes_more_while_nothing_waits_is_not_named() {
+fn a_function_with_growing_time_is_not_named_if_nothing_waits() {
     let fluid = PLACES.under(Load::Ramp(2.0, 36.0, 60));
     let mut run = fluid.run.clone();
     let function = gauge("node:80", "function_cpu").role(Role::FunctionCpu).label("function", "hash").label("under", "");

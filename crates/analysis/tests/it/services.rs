@@ -1,10 +1,10 @@
-//! Findings about a service that is fast enough, or short of connections: what its memory, its pool and the times of its requests show.
+//! Findings on a service that is fast, or short of connections: evidence from its memory, its pool and the times of its requests.
 
 use loadstone_analysis::{Finding, conclude};
 use loadstone_metrics::{Outcome, Role};
 use loadstone_run_directory::Run;
 
-use crate::made::{self, MS, SECOND, Slice, counter, gauge, open, plan};
+use crate::synthetic::{self, MS, SECOND, Slice, counter, gauge, open, plan};
 
 const SECONDS: u32 = 60;
 
@@ -21,7 +21,7 @@ fn minute(service: impl Fn(u64) -> u64, connections: impl Fn(u32) -> u64) -> Run
         }
         slice.generator(|worker| worker.connections = connections(second)).done()
     };
-    made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())
+    synthetic::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())
 }
 
 /// Times between 1 and 3 ms without a pattern.
@@ -30,7 +30,7 @@ fn usual(n: u64) -> u64 {
 }
 
 #[test]
-fn one_request_in_a_hundred_that_is_slow_is_a_second_kind() {
+fn one_slow_request_in_a_hundred_is_a_second_kind() {
     let run = minute(|n| if n * 7919 % 6000 < 60 { 600 * MS + n * 31 % 10 * MS } else { usual(n) }, |_| 10);
     let found = findings(&run);
     assert_eq!(found[0].rule, "two-kinds", "{found:?}");
@@ -38,7 +38,7 @@ fn one_request_in_a_hundred_that_is_slow_is_a_second_kind() {
 }
 
 #[test]
-fn the_group_whose_requests_are_the_slow_ones_is_named() {
+fn the_group_with_the_slow_requests_is_named() {
     let run = |slow: fn(u64) -> bool| {
         let slice = |second: u32| {
             let mut slice = Slice::new(second).arrivals(100);
@@ -49,17 +49,17 @@ fn the_group_whose_requests_are_the_slow_ones_is_named() {
             }
             slice.done()
         };
-        findings(&made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())).remove(0).claim
+        findings(&synthetic::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect())).remove(0).claim
     };
     let claim = run(|n| n * 7919 % 6000 < 60);
     assert!(claim.starts_with("1.00 % of \"Tap\" take 60") && claim.ends_with(": those of \"yearly\""), "{claim}");
-    // Slow ones in both groups: they are not told apart by them.
+    // Slow requests in both groups: the groups do not distinguish them.
     let claim = run(|n| n * 7907 % 6000 < 60);
     assert!(claim.ends_with(": two kinds of one request"), "{claim}");
 }
 
 #[test]
-fn a_time_limit_makes_no_second_kind() {
+fn a_time_limit_is_no_second_kind() {
     let slice = |second: u32| {
         let mut slice = Slice::new(second).arrivals(100);
         for n in (0..100).map(|n| u64::from(second) * 100 + n) {
@@ -69,15 +69,15 @@ fn a_time_limit_makes_no_second_kind() {
         }
         slice.done()
     };
-    let run = made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect());
+    let run = synthetic::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect());
     assert!(findings(&run).iter().all(|finding| finding.rule != "two-kinds"), "{:?}", findings(&run));
 }
 
 #[test]
 fn pauses_and_long_tails_are_no_second_kind() {
-    // As many slow ones, but all in one second of ten.
+    // The same number of slow requests, but all in one second of ten.
     let pauses = minute(|n| if n / 100 % 10 == 0 && n % 100 < 10 { 600 * MS } else { usual(n) }, |_| 10);
-    // Exponential: far more than one in a hundred takes four medians, and nothing separates them.
+    // Exponential times: far more than one in a hundred takes four medians, and no gap separates them.
     let tail = minute(|n| (-(((n * 7919 % 6000) as f64 + 0.5) / 6000.0).ln() * 20.0 * MS as f64) as u64, |_| 10);
     for run in [pauses, tail] {
         assert!(findings(&run).iter().all(|finding| finding.rule != "two-kinds"), "{:?}", findings(&run));
@@ -97,7 +97,7 @@ fn connected(each_bytes: f64, leak_bytes_per_second: f64) -> Run {
 }
 
 #[test]
-fn memory_that_follows_the_connections_is_told_with_what_each_takes() {
+fn memory_that_follows_the_connections_is_reported_with_its_size_per_connection() {
     let found = findings(&connected(300e3, 0.0));
     assert_eq!(found[0].rule, "memory-per-connection", "{found:?}");
     let kilobytes: f64 = found[0].claim.split_whitespace().find_map(|word| word.parse().ok()).expect("a number");
@@ -105,18 +105,18 @@ fn memory_that_follows_the_connections_is_told_with_what_each_takes() {
 }
 
 #[test]
-fn small_connections_and_leaks_are_not_blamed_on_connections() {
+fn small_connections_and_leaks_are_not_attributed_to_connections() {
     for run in [connected(30e3, 0.0), connected(0.0, 20e6)] {
         assert!(findings(&run).iter().all(|finding| finding.rule != "memory-per-connection"), "{:?}", findings(&run));
     }
 }
 
 #[test]
-fn memory_that_grows_while_connections_do_is_only_theirs_where_they_stood_still() {
-    // A leak, and connections that are added until the end: nothing tells the two apart.
+fn memory_is_attributed_to_connections_only_if_it_was_constant_while_they_were() {
+    // A leak, and connections that are added until the end: they cannot be distinguished.
     let mut leak = minute(usual, |second| u64::from(second) * 30);
     gauge("process:8081", "memory").role(Role::ProcessMemory).each_second(&mut leak, |second| 80e6 + second as f64 * 36e6);
-    // An overload: each connection has a request that waits, and the memory is the backlog's.
+    // An overload: each connection has a waiting request, and the memory belongs to the backlog.
     let mut overload = minute(usual, |second| u64::from(second.min(30)) * 2000 / 30);
     for (second, slice) in overload.slices.iter_mut().enumerate() {
         slice.generator[0].in_flight_ns = second.min(30) as u64 * 2000 / 30 * SECOND;
@@ -128,7 +128,7 @@ fn memory_that_grows_while_connections_do_is_only_theirs_where_they_stood_still(
 }
 
 #[test]
-fn a_connection_that_takes_a_second_is_no_second_kind_of_request() {
+fn a_slow_connection_is_no_second_kind_of_request() {
     let slice = |second: u32| {
         let mut slice = Slice::new(second).arrivals(100);
         for n in (0..100).map(|n| u64::from(second) * 100 + n) {
@@ -137,7 +137,7 @@ fn a_connection_that_takes_a_second_is_no_second_kind_of_request() {
         }
         slice.generator(|worker| worker.syn_retransmits = 1).done()
     };
-    let found = findings(&made::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect()));
+    let found = findings(&synthetic::run_of(plan(open(100.0, u64::from(SECONDS))), (0..SECONDS).map(slice).collect()));
     assert_eq!(found[0].rule, "slow-connect", "{found:?}");
     assert!(found[0].claim.ends_with("they wait for a connection"), "{}", found[0].claim);
     assert!(found[0].evidence[1].text.starts_with("the machine sent 60 SYNs again"), "{:?}", found[0].evidence);
@@ -165,15 +165,15 @@ fn operations_that_wait_for_a_full_pool_name_it() {
 }
 
 #[test]
-fn a_pool_with_idle_connections_or_nobody_waiting_is_not_named() {
+fn a_pool_with_idle_connections_or_without_waiters_is_not_named() {
     for run in [pooled(20.0, 8.0, 3.0), pooled(20.0, 0.0, 0.0)] {
         assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "{:?}", findings(&run));
     }
 }
 
 #[test]
-fn a_pool_whose_members_are_gone_is_not_in_use() {
-    // Its database went away: operations wait for connections that nobody has.
+fn a_pool_with_lost_members_is_not_in_use() {
+    // Its database is unavailable: operations wait for connections that do not exist.
     let with = |used: f64| {
         let mut run = pooled(10.0, 0.0, 40.0);
         run.signals.retain(|series| ![Some(Role::PoolSize), Some(Role::PoolUseTime)].contains(&series.signal.role));
@@ -188,7 +188,7 @@ fn a_pool_whose_members_are_gone_is_not_in_use() {
 
 #[test]
 fn each_pool_is_judged_by_its_own_signals() {
-    // Another pool of the same service has idle connections; those of the full one are not idle for it.
+    // Another pool of the same service has idle connections, which the full pool cannot use.
     let mut run = pooled(2.0, 0.0, 24.0);
     gauge("prometheus", "http_pool_idle").role(Role::PoolIdle).part("http_pool").each_second(&mut run, |_| 8.0);
     gauge("prometheus", "http_pool_size").role(Role::PoolSize).part("http_pool").each_second(&mut run, |_| 8.0);
@@ -197,7 +197,7 @@ fn each_pool_is_judged_by_its_own_signals() {
 }
 
 #[test]
-fn a_pool_that_only_tells_its_maximum_is_named_by_it() {
+fn a_pool_that_only_reports_its_maximum_is_named_by_it() {
     let mut run = pooled(2.0, 0.0, 24.0);
     run.signals.retain(|series| series.signal.role != Some(Role::PoolSize));
     assert!(findings(&run).iter().all(|finding| finding.rule != "connection-pool"), "no size is known");

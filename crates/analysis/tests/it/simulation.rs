@@ -1,8 +1,8 @@
-//! A small discrete-event simulator of targets, to know what the findings should say.
+//! A small discrete-event simulator of targets with known limits, to check the findings.
 //!
-//! Stations serve in the order of arrival with a number of slots; a plain delay is a station with as many slots as anyone wants. A request takes and
-//! gives back slots on its way, one after the other or one within another. An iteration visits its steps one after the other. Load is open (arrivals at a
-//! rate) or closed (users that loop).
+//! Stations serve in order of arrival with a number of slots; a plain delay is a station with unlimited slots. A request acquires and
+//! releases slots, in sequence or nested. An iteration visits its steps in sequence. Load is open (arrivals at a rate) or closed (users in
+//! a loop).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,7 +12,7 @@ use loadstone_plan::{ClosedStage, LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
 use crate::draws::Draws;
-use crate::made::{self, SECOND};
+use crate::synthetic::{self, SECOND};
 
 /// Seconds.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Service {
     }
 }
 
-/// A part of a request's way.
+/// A part of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hop {
     /// Waits for a slot of a station, and holds it.
@@ -54,18 +54,18 @@ pub(crate) enum Hop {
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) hops: Vec<Hop>,
-    /// Of the iterations, those that make this request and no other; 0: each makes all of them, one after the other.
+    /// Share of the iterations that send only this request; 0: each sends all requests in sequence.
     pub(crate) share: f64,
-    /// How probable it is that an iteration which makes all of them makes this one. The first is always made.
+    /// Probability that an iteration with all requests sends this one. The first is always sent.
     pub(crate) chance: f64,
-    /// What the user does before it.
+    /// The user's action before the request.
     pub(crate) pause: Option<Service>,
 }
 
 /// Time on the network and in code that is not limited. Seconds.
 const AROUND: f64 = 0.0005;
 
-/// It holds a slot of the station for all of its time but what lies around.
+/// A request that holds a slot of the station for all of its time except [`AROUND`].
 pub(crate) fn step(name: &'static str, station: usize, service: Service) -> Step {
     let hops = vec![Hop::Pass(Service::Fixed(AROUND)), Hop::Take(station), Hop::Pass(service), Hop::Give(station)];
     Step { name, hops, share: 0.0, chance: 1.0, pause: None }
@@ -85,14 +85,14 @@ enum Event {
     Arrival,
     /// The user of an iteration has paused.
     Request(usize),
-    /// Its request goes on.
+    /// The request continues.
     Hop(usize),
     Level,
 }
 
 struct Iteration {
     step: usize,
-    /// Of its request, the next.
+    /// The next part of the request.
     hop: usize,
     first: usize,
     is_asked: bool,
@@ -144,7 +144,7 @@ impl Simulation<'_> {
         ends.position(|end| drawn < end).unwrap_or(0)
     }
 
-    /// What comes before the request, then the request itself.
+    /// The pause before the request, then the request itself.
     fn approach(&mut self, iteration: usize) {
         match self.target.steps[self.iterations[iteration].step].pause {
             Some(pause) => {
@@ -163,7 +163,7 @@ impl Simulation<'_> {
         self.go_on(iteration);
     }
 
-    /// Until it has to wait, or is answered.
+    /// Continues until the request has to wait, or ends.
     fn go_on(&mut self, iteration: usize) {
         let target = self.target;
         loop {
@@ -185,7 +185,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The run is over: what is still open is cut off.
+    /// The run is over: open requests are cut off.
     fn interrupt(&mut self) {
         for index in 0..self.iterations.len() {
             if self.iterations[index].step < self.target.steps.len() {
@@ -245,7 +245,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Arrivals per second or users asked at an instant; `None` past the end.
+/// Arrivals per second or requested users at a time; `None` past the end.
 fn level(profile: &LoadProfile, seconds: f64) -> Option<f64> {
     let stages: Vec<(f64, f64, u64)> = match profile {
         LoadProfile::Open { stages } => stages
@@ -280,7 +280,7 @@ pub(crate) fn users(from: u64, to: u64, seconds: u64) -> LoadProfile {
 /// Runs the profile against the target, then lets iterations finish for at most 10 s.
 pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run {
     let mut recorder = Recorder::new(0, 100);
-    let ids = target.steps.iter().map(|step| recorder.series(&made::key(SeriesKind::Request, step.name))).collect();
+    let ids = target.steps.iter().map(|step| recorder.series(&synthetic::key(SeriesKind::Request, step.name))).collect();
     let mut simulation = Simulation {
         target,
         draws: Draws::new(seed),
@@ -339,5 +339,5 @@ pub(crate) fn simulate(target: &Target, profile: LoadProfile, seed: u64) -> Run 
     simulation.interrupt();
     let number = slices.len() as u64;
     slices.push(simulation.recorder.drain(number as u32, number * SECOND, simulation.now.max(number * SECOND + 1)));
-    made::run_of(made::plan(profile), slices)
+    synthetic::run_of(synthetic::plan(profile), slices)
 }

@@ -1,4 +1,4 @@
-//! What spans say of a growth: made-up services whose times are known part by part.
+//! Evidence from spans about growing times: simulated services with known times of each part.
 
 use loadstone_analysis::{Confidence, Finding, conclude};
 use loadstone_metrics::SeriesKind;
@@ -8,24 +8,24 @@ use loadstone_run_directory::{Run, RunTraces};
 
 use crate::changes::noise;
 use crate::draws::Draws;
-use crate::made::{self, SECOND, Slice, open, plan};
+use crate::synthetic::{self, SECOND, Slice, open, plan};
 
-/// A request of "shop", which asks "prices", which runs a query. Seconds.
+/// A request of "shop", which calls "prices", which runs a query. Seconds.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// Before "shop" takes it up.
+    /// Before "shop" accepts it.
     outside: f64,
-    /// In "shop", before it asks.
+    /// In "shop", before the call.
     before_call: f64,
-    /// On the way to "prices", or until that takes it up.
+    /// In transit to "prices", or until "prices" accepts it.
     on_the_way: f64,
     /// In "prices", before each query.
     before_query: f64,
     query: f64,
     queries: u32,
-    /// The queries run one after another.
+    /// The queries run in sequence.
     one_by_one: bool,
-    /// In "prices", after them.
+    /// In "prices", after the queries.
     after: f64,
 }
 
@@ -57,7 +57,7 @@ fn paths() -> Vec<SpanPath> {
     ]
 }
 
-/// What one request adds to a second, and its service time. Seconds.
+/// Adds one request to a second, and returns its service time. Seconds.
 fn add(spans: &mut [SpanSlice], parts: Parts) -> f64 {
     let ns = |seconds: f64| (seconds * 1e9) as u64;
     let times = if parts.one_by_one { f64::from(parts.queries) } else { 1.0 };
@@ -65,7 +65,7 @@ fn add(spans: &mut [SpanSlice], parts: Parts) -> f64 {
     let prices = waits + queries + parts.after;
     let call = parts.on_the_way + prices;
     let shop = parts.before_call + call;
-    // Of each path: total, own, and what lies right before it.
+    // For each path: total time, own time, and the time right before it.
     let of_paths = [
         (shop, 0.0, 0.0),
         (shop, parts.before_call, 0.0),
@@ -92,7 +92,7 @@ fn add(spans: &mut [SpanSlice], parts: Parts) -> f64 {
     parts.outside + shop
 }
 
-/// So many requests in each second, each of these parts with some noise; every `sampled`-th has a trace.
+/// `rate` requests in each second, with noise on each part; every `sampled`-th has a trace.
 fn run(profile: LoadProfile, rate: impl Fn(u32) -> u64, parts: impl Fn(u32) -> Parts, sampled: u64) -> Run {
     let mut draws = Draws::new(7);
     let mut traces = RunTraces { paths: paths(), ..RunTraces::default() };
@@ -112,12 +112,12 @@ fn run(profile: LoadProfile, rate: impl Fn(u32) -> u64, parts: impl Fn(u32) -> P
         slice.done()
     });
     let slices = slices.collect();
-    let mut run = made::run_of(plan(profile), slices);
+    let mut run = synthetic::run_of(plan(profile), slices);
     run.traces = traces;
     run
 }
 
-/// From 10 to 70 requests per second; `parts` are given how full the service is, from 0.1 to 0.95.
+/// From 10 to 70 requests per second; `parts` depend on the utilisation of the service, from 0.1 to 0.95.
 fn ramp(parts: impl Fn(f64) -> Parts) -> Run {
     let profile = LoadProfile::Open {
         stages: vec![OpenStage::Rate { from: 10.0, to: 70.0, duration_ns: u64::from(SECONDS) * SECOND, timing: Timing::Even }],
@@ -129,7 +129,7 @@ fn constant(parts: impl Fn(u32) -> Parts) -> Run {
     run(open(40.0, u64::from(SECONDS)), |_| 40, parts, 1)
 }
 
-/// Times as long in a system with one place as in an idle one (M/M/1).
+/// Factor of the response time in a system with one place over that of an idle one (M/M/1).
 fn queueing(full: f64) -> f64 {
     1.0 / (1.0 - full)
 }
@@ -146,7 +146,7 @@ fn only(run: &Run, rule: &str) -> Finding {
 }
 
 #[test]
-fn a_wait_before_a_query_is_told_from_a_slow_query() {
+fn a_wait_before_a_query_is_distinguished_from_a_slow_query() {
     let waits = only(&ramp(|full| Parts { before_query: 0.003 * queueing(full) - 0.003, ..USUAL }), "span-growth");
     assert!(waits.claim.contains("of what \"List\" takes longer under high load"), "{}", waits.claim);
     assert!(waits.claim.contains("spent in \"prices\" before `SELECT item`; `SELECT item` itself takes 3."), "{}", waits.claim);
@@ -155,16 +155,16 @@ fn a_wait_before_a_query_is_told_from_a_slow_query() {
     assert!(slow.claim.ends_with("spent in `SELECT item`, which \"prices\" calls"), "{}", slow.claim);
 }
 
-/// Requests that end in a stretch are others than those that begin in it, where many reach their time limit.
+/// If many requests reach their time limit, the requests that end in a period differ from those that begin in it.
 #[test]
-fn spans_that_take_longer_than_their_requests_prove_nothing_outside_of_them() {
+fn spans_that_take_longer_than_their_requests_are_no_evidence_of_time_outside() {
     let growth = |low: f64| found(&constant(|second| Parts { outside: if second < 30 { low } else { 0.2 }, ..USUAL }), "span-growth");
     let outside = growth(0.001);
     assert!(outside[0].claim.contains("outside of its spans"), "{outside:?}");
     assert_eq!(growth(-0.004), []);
 }
 
-/// What a message waits for is the broker, not the service that sends it.
+/// A message waits for the broker, not for the service that sends it.
 #[test]
 fn a_slow_broker_is_a_call_as_well() {
     let mut run = ramp(|full| Parts { query: 0.003 * queueing(full), ..USUAL });
@@ -174,11 +174,11 @@ fn a_slow_broker_is_a_call_as_well() {
     assert_eq!(slow.next, "Look at what `send changes` calls: observe it, or let it send spans too.");
 }
 
-/// Times are flat up to the limit, which only the last quarter of a ramp passes; then a queue grows without end.
+/// Times are constant up to the limit, which only the last quarter of a ramp exceeds; then a queue grows without bound.
 #[test]
-fn a_wait_that_only_the_highest_load_brings_is_seen() {
+fn a_wait_that_only_the_highest_load_causes_is_found() {
     let knee = |full: f64| 0.000_5 + 2.0 * (full - 0.72).max(0.0);
-    // With a slow second on the way up, or without.
+    // With and without a slow second during the ramp.
     for slow_from in [0.6, 2.0] {
         let waits = only(
             &ramp(|full| {
@@ -205,21 +205,21 @@ fn a_wait_on_the_way_to_another_service_and_one_in_front_of_all() {
 }
 
 #[test]
-fn a_step_under_constant_load_names_its_instant() {
+fn a_step_under_constant_load_reports_its_time() {
     let step = only(&constant(|second| if second >= 30 { Parts { after: 0.040, ..USUAL } } else { USUAL }), "span-growth");
     assert!(step.claim.contains("takes longer from 0:30 on"), "{}", step.claim);
     assert!(step.claim.ends_with("spent in `GET /prices` of \"prices\" itself"), "{}", step.claim);
 }
 
 #[test]
-fn more_calls_are_told_from_slower_ones() {
+fn more_calls_are_distinguished_from_slower_calls() {
     let more = only(&ramp(|full| Parts { queries: (1.0 + 10.0 * full) as u32, ..USUAL }), "span-growth");
     assert!(more.claim.contains("`SELECT item`"), "{}", more.claim);
     assert!(more.next.contains("more often than before"), "{}", more.next);
     assert!(more.evidence.iter().any(|evidence| evidence.text.contains("ms each, 2 → 7.")), "{:?}", more.evidence);
 }
 
-/// One in twenty of the requests has a trace: the means are those of all.
+/// One in twenty requests has a trace: the means represent all requests.
 #[test]
 fn a_part_of_the_traces_is_enough_and_a_handful_is_not() {
     let waits = |second: u32| Parts { before_query: 0.003 * queueing(0.1 + 0.85 * f64::from(second) / f64::from(SECONDS)), ..USUAL };
@@ -232,14 +232,14 @@ fn a_part_of_the_traces_is_enough_and_a_handful_is_not() {
 }
 
 #[test]
-fn nothing_is_said_of_what_did_not_grow_or_grew_everywhere() {
+fn parts_that_did_not_grow_or_grew_everywhere_are_no_finding() {
     let healthy = constant(|_| USUAL);
     let hardly = ramp(|full| Parts { query: 0.003 + 0.000_5 * full, ..USUAL });
     let everywhere = ramp(|full| {
         let by = 0.002 * queueing(full);
         Parts { outside: by, before_call: by, before_query: by, query: by, ..USUAL }
     });
-    // Most of the growth of the mean comes from three seconds of the end.
+    // Most of the growth of the mean comes from three seconds at the end.
     let moments = ramp(|full| Parts { query: if full > 0.91 { 0.5 } else { 0.003 * (1.0 + full) }, ..USUAL });
     for (what, run) in [("healthy", healthy), ("hardly", hardly), ("everywhere", everywhere), ("moments", moments)] {
         let found = found(&run, "span-growth");
@@ -248,7 +248,7 @@ fn nothing_is_said_of_what_did_not_grow_or_grew_everywhere() {
 }
 
 #[test]
-fn a_query_for_each_row_is_named_and_queries_at_once_are_not() {
+fn one_query_per_row_is_named_and_parallel_queries_are_not() {
     let each_row = only(&constant(|_| Parts { queries: 41, ..USUAL }), "repeated-calls");
     assert!(each_row.claim.starts_with("\"List\" makes `SELECT item` 41 times per request, one after another: 9"), "{}", each_row.claim);
     assert_eq!(each_row.confidence, Confidence::High);
@@ -265,7 +265,7 @@ fn a_query_for_each_row_is_named_and_queries_at_once_are_not() {
 }
 
 #[test]
-fn a_run_without_traces_says_nothing_of_spans() {
+fn a_run_without_traces_has_no_findings_on_spans() {
     let mut run = ramp(|full| Parts { query: 0.003 * queueing(full), ..USUAL });
     run.traces = RunTraces::default();
     assert!(found(&run, "span-growth").is_empty() && found(&run, "repeated-calls").is_empty());

@@ -1,10 +1,10 @@
-//! The numbers of a summary against the samples they were made from.
+//! Compares the numbers of a summary with the samples that they were computed from.
 
 use loadstone_analysis::conclude;
 use loadstone_metrics::{LeafChange, Outcome, SeriesKind, Snapshot};
 use loadstone_run_directory::RunEnd;
 
-use crate::made::{self, MS, SECOND, Slice};
+use crate::synthetic::{self, MS, SECOND, Slice};
 
 #[test]
 fn totals_add_up_and_rows_keep_their_own() {
@@ -16,7 +16,7 @@ fn totals_add_up_and_rows_keep_their_own() {
             slice.check("total is right", second != 3).done()
         })
         .collect();
-    let summary = conclude(&made::run_of(made::plan(made::open(5.0, 10)), slices));
+    let summary = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(5.0, 10)), slices));
     let totals = &summary.totals;
     assert_eq!((totals.requests, totals.requests_failed, totals.iterations, totals.arrivals_due), (100, 10, 10, 50));
     assert_eq!((totals.checks_passed, totals.checks_failed, totals.bytes_received), (9, 1, 100_000));
@@ -32,14 +32,14 @@ fn totals_add_up_and_rows_keep_their_own() {
 }
 
 #[test]
-fn timeouts_are_bounds_and_never_made_up_values() {
+fn timeouts_are_bounds_and_never_invented_values() {
     let slices: Vec<Snapshot> = (0..20)
         .map(|second| {
             let slice = Slice::new(second).requests("A", 95, 10 * MS);
             (0..5).fold(slice, |slice, _| slice.request("A", 0, 30 * SECOND, Outcome::Timeout)).done()
         })
         .collect();
-    let summary = conclude(&made::run_of(made::plan(made::open(100.0, 20)), slices));
+    let summary = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(100.0, 20)), slices));
     let p90 = summary.response.percentiles[2];
     let p99 = summary.response.percentiles[4];
     assert!((p90.value.unwrap() - 0.01).abs() < 0.0001);
@@ -49,9 +49,9 @@ fn timeouts_are_bounds_and_never_made_up_values() {
     assert_eq!((summary.response.max, summary.response.max_is_bound, service.max_is_bound), (Some(30.0), true, true));
 }
 
-/// 50/s for ten seconds, and one that hangs until it is cut off, or times out, fourteen seconds after the load.
+/// 50/s for ten seconds, and one request that hangs until it is cut off, or times out, fourteen seconds after the load.
 #[test]
-fn a_straggler_does_not_stretch_the_rate() {
+fn a_straggler_does_not_reduce_the_rate() {
     for outcome in [Outcome::Interrupted, Outcome::Timeout] {
         let slices: Vec<Snapshot> = (0..25u32)
             .map(|second| match second {
@@ -68,7 +68,7 @@ fn a_straggler_does_not_stretch_the_rate() {
             })
             .map(Slice::done)
             .collect();
-        let summary = conclude(&made::run_of(made::plan(made::open(50.0, 10)), slices));
+        let summary = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(50.0, 10)), slices));
         assert_eq!((summary.requests[0].rate, summary.totals.request_rate), (50.0, 50.0), "{outcome:?}");
         assert_eq!((summary.requests[0].response.max, summary.requests[0].response.max_is_bound), (Some(14.0), true));
     }
@@ -78,7 +78,7 @@ fn a_straggler_does_not_stretch_the_rate() {
 fn the_same_run_gives_the_same_summary_and_it_survives_its_own_file() {
     let slices: Vec<Snapshot> =
         (0..30).map(|second| Slice::new(second).arrivals(7).requests("A", 7, u64::from(second % 7 + 1) * MS).done()).collect();
-    let run = made::run_of(made::plan(made::open(7.0, 30)), slices);
+    let run = synthetic::run_of(synthetic::plan(synthetic::open(7.0, 30)), slices);
     let summary = conclude(&run);
     assert_eq!(summary, conclude(&run));
     let text = serde_json::to_string(&summary).unwrap();
@@ -88,7 +88,7 @@ fn the_same_run_gives_the_same_summary_and_it_survives_its_own_file() {
 
 #[test]
 fn a_run_without_anything_in_it_has_a_summary() {
-    let mut run = made::run_of(made::plan(made::open(1.0, 1)), Vec::new());
+    let mut run = synthetic::run_of(synthetic::plan(synthetic::open(1.0, 1)), Vec::new());
     run.end = Some(RunEnd::Failed("no such host".to_owned()));
     let summary = conclude(&run);
     assert_eq!((summary.totals.requests, summary.response.count), (0, 0));

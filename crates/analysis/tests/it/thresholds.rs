@@ -1,17 +1,17 @@
-//! Thresholds judge what they say they judge.
+//! Thresholds judge the values that their label names.
 
 use loadstone_analysis::{ThresholdResult, ThresholdState, Thresholds, evaluate};
 use loadstone_metrics::{LeafChange, Outcome, SeriesKind, Signal, SignalKind, SignalPoint, Snapshot};
 use loadstone_plan::{Aggregate, Comparison, Metric, Selector, Threshold, Window};
 use loadstone_run_directory::SignalSeries;
 
-use crate::made::{self, MS, SECOND, Slice, threshold};
+use crate::synthetic::{self, MS, SECOND, Slice, threshold};
 use Aggregate::{Count, Max, Mean, Min, Quantile, Rate};
 use Comparison::{Above, AtLeast, AtMost, Below, Equals};
 use Metric::{Checks, FailedChecks, FailedIterations, Failures, PassedChecks, Requests, ResponseTime, ScriptErrors, ServiceTime};
 use ThresholdState::{Failed, NoData, Passed, Pending};
 
-/// 30 seconds of 100 requests "A" each: 1 ms to 100 ms, and one "B" of 500 ms that fails, once every ten seconds.
+/// 30 seconds of 100 requests "A" each, from 1 ms to 100 ms, and a failing "B" of 500 ms every ten seconds.
 fn slices() -> Vec<Snapshot> {
     (0..30)
         .map(|second| {
@@ -28,9 +28,9 @@ fn slices() -> Vec<Snapshot> {
 }
 
 fn judge(threshold: Threshold, slices: Vec<Snapshot>) -> ThresholdResult {
-    let mut plan = made::plan(made::open(100.0, 30));
+    let mut plan = synthetic::plan(synthetic::open(100.0, 30));
     plan.thresholds = vec![threshold];
-    evaluate(&made::run_of(plan, slices)).remove(0)
+    evaluate(&synthetic::run_of(plan, slices)).remove(0)
 }
 
 fn named(mut threshold: Threshold, name: &str) -> Threshold {
@@ -80,7 +80,7 @@ fn a_selector_narrows_and_an_unknown_name_lists_the_known() {
     assert_eq!((result.state, result.detail.as_str()), (NoData, "no request is named \"C\"; known: A, B"));
     let result = judge(threshold(Metric::GroupTime, Max, AtMost, 0.1), slices());
     assert_eq!((result.state, result.detail.as_str()), (NoData, "no group ended, so there is nothing to judge"));
-    // Nothing of that name is no count of zero.
+    // No series of that name: not a count of zero.
     assert_eq!(judge(named(threshold(Requests, Count, AtMost, 5.0), "C"), slices()).state, NoData);
 }
 
@@ -92,7 +92,7 @@ fn every_window_must_hold_and_the_worst_is_named() {
     assert_eq!((result.state, result.at_seconds), (Failed, Some(15.0)));
     assert!((result.measured.unwrap() - 0.3).abs() < 0.002, "{:?}", result.measured);
     assert!(result.detail.contains("(1 of 6 windows failed)"), "{}", result.detail);
-    // Over the whole run the same second hides.
+    // Over the whole run the slow second is not visible.
     assert_eq!(judge(named(threshold(ResponseTime, Quantile(0.9), Below, 0.095), "A"), slices()).state, Passed);
 }
 
@@ -106,13 +106,13 @@ fn the_last_window_counts_from_half_full_and_never_for_a_missing_count() {
     let shorter = judge(over(threshold(ResponseTime, Max, Below, 0.5), 30), tail(4));
     assert_eq!(
         (shorter.state, shorter.detail.as_str()),
-        (NoData, "no window of 30 s was even half full: run longer, or judge shorter windows")
+        (NoData, "no window of 30 s was at least half full: run longer, or use shorter windows")
     );
     let enough = || over(threshold(Requests, Count, AtLeast, 100.0), 10);
     assert_eq!([4, 9, 10].map(|extra| judge(enough(), tail(extra)).state), [Passed; 3]);
     let few = || over(threshold(Requests, Count, AtMost, 40.0), 10);
     assert_eq!(judge(few(), tail(5)).state, Failed);
-    // A rate is taken over the seconds that are there.
+    // A rate is computed over the recorded seconds.
     assert_eq!(judge(over(threshold(Requests, Rate, AtLeast, 10.0), 10), tail(6)).state, Passed);
 }
 
@@ -127,7 +127,7 @@ fn windows_begin_with_the_first_sample_and_hold_zero_only_between_samples() {
     let result = judge(over(threshold(Requests, Count, AtLeast, 50.0), 10), gap.clone());
     assert_eq!((result.state, result.measured, result.at_seconds), (Failed, Some(0.0), Some(23.0)));
     assert_eq!(judge(over(threshold(Requests, Count, AtLeast, 50.0), 10), gap[..30].to_vec()).state, Passed);
-    // Times say nothing about seconds in which nothing ended.
+    // Seconds in which nothing ended have no times.
     assert_eq!(judge(over(threshold(ResponseTime, Max, Below, 0.5), 10), gap).state, Passed);
 }
 
@@ -158,16 +158,16 @@ fn fails_at(threshold: Threshold, slices: &[Snapshot]) -> Option<u32> {
 fn aborts_only_when_failure_is_certain() {
     let slices = slices();
     for (threshold, at) in [
-        // One slow request is enough against a maximum, one failure against none.
+        // One slow request refutes a maximum, and one failure refutes zero.
         (threshold(ResponseTime, Max, Below, 0.4), Some(5)),
         (threshold(Failures, Rate, Equals, 0.0), Some(5)),
         (threshold(Failures, Count, AtMost, 1.0), Some(15)),
         (threshold(Requests, Count, AtMost, 1000.0), Some(9)),
-        // Counts and rates may still be reached.
+        // Counts and rates may be reached later.
         (threshold(Requests, Count, AtLeast, 1e9), None),
         (threshold(Requests, Rate, AtLeast, 1e9), None),
         (threshold(Requests, Count, Equals, 1e9), None),
-        // Ten seconds in a row, with ten samples beyond the percentile: p99 of 100 requests a second has those from second 9 on.
+        // Ten consecutive seconds, with ten samples beyond the percentile: p99 of 100 requests per second has those from second 9 on.
         (threshold(ResponseTime, Quantile(0.5), Below, 0.01), Some(9)),
         (threshold(ResponseTime, Quantile(0.99), Below, 0.01), Some(18)),
         (threshold(ResponseTime, Mean, Below, 0.01), Some(9)),
@@ -198,7 +198,7 @@ fn while_running_nothing_has_passed_yet() {
 }
 
 #[test]
-fn while_running_a_threshold_says_how_it_stands() {
+fn while_running_a_threshold_reports_its_current_state() {
     let mut thresholds = Thresholds::new(&[
         threshold(ResponseTime, Quantile(0.5), Below, 0.06),
         threshold(ResponseTime, Quantile(0.5), Below, 0.04),
@@ -211,7 +211,7 @@ fn while_running_a_threshold_says_how_it_stands() {
     let stands: Vec<_> = so_far.iter().map(|result| (result.state, result.failing)).collect();
     assert_eq!(stands, [(Pending, false), (Pending, true), (Pending, true), (Failed, false), (Pending, false)]);
     assert!(so_far[0].detail.starts_with("so far p50 was 50.0 ms; bound below 60.0 ms"), "{}", so_far[0].detail);
-    assert!(so_far[1].detail.ends_with("; it fails at the moment"), "{}", so_far[1].detail);
+    assert!(so_far[1].detail.ends_with("; it currently fails"), "{}", so_far[1].detail);
     assert_eq!(so_far[3].detail, "so far the count was 100; bound at most 50; it can no longer be met");
     assert_eq!((so_far[4].measured, so_far[4].detail.as_str()), (None, "nothing measured yet"));
     thresholds.push(&slices()[1]);
@@ -235,7 +235,7 @@ fn a_percentile_beyond_the_time_limit_fails_with_the_bound() {
 }
 
 #[test]
-fn service_times_and_maxima_know_what_was_cut_off() {
+fn service_times_and_maxima_include_cut_off_requests() {
     // 9 of 100 time out after 1 s of service; 2 more are interrupted after 3 s, at the very end. Each waited 500 ms for its start.
     let slices: Vec<Snapshot> = (0..20)
         .map(|second| {
@@ -258,14 +258,14 @@ fn service_times_and_maxima_know_what_was_cut_off() {
     }
     let longest = judge(threshold(ServiceTime, Max, Below, 10.0), slices);
     assert!(longest.detail.starts_with("the maximum was at least 3.00 s"), "{}", longest.detail);
-    // What was cut off early says nothing against a longer time that was seen to its end.
+    // A request that was cut off early does not contradict a longer time that was fully observed.
     let early = vec![Slice::new(0).requests("A", 10, 900 * MS).request("A", 0, 100 * MS, Outcome::Interrupted).done()];
     assert_eq!(judge(threshold(ResponseTime, Max, Below, 1.0), early).state, Passed);
 }
 
 /// Iterations that end at 10/s for 20 s; every second one of them fails, every fourth throws.
 #[test]
-fn iterations_that_fail_and_scripts_that_throw_are_told_apart() {
+fn failing_iterations_and_script_errors_are_distinguished() {
     let slices: Vec<Snapshot> = (0..20)
         .map(|second| {
             let mut slice = Slice::new(second);
@@ -287,14 +287,14 @@ fn iterations_that_fail_and_scripts_that_throw_are_told_apart() {
         let result = judge(threshold(metric.clone(), aggregate, comparison, value), slices.clone());
         assert_eq!((result.state, result.measured), (state, Some(measured)), "{metric:?} {aggregate:?}: {}", result.detail);
     }
-    // Scripts that never ended an iteration have thrown nothing; those of a scenario that does not exist have no data.
+    // Scripts that never ended an iteration have no errors; those of an unknown scenario have no data.
     let none = || threshold(ScriptErrors, Count, Equals, 0.0);
     assert_eq!(judge(none(), vec![Slice::new(0).done()]).state, Passed);
     let of_scenario = Selector { scenario: Some("Bye".to_owned()), ..Selector::default() };
     assert_eq!(judge(Threshold { selector: of_scenario, ..none() }, slices).state, NoData);
 }
 
-/// Open load at 50/s whose requests take 300 ms: it begins at 0.002 s, ends ten seconds later, and one request hangs until 24.5 s.
+/// Open load at 50/s with requests of 300 ms: it begins at 0.002 s, ends ten seconds later, and one request hangs until 24.5 s.
 fn edges() -> Vec<Snapshot> {
     let second = |number: u32| {
         let slice = Slice::new(number);
@@ -310,18 +310,18 @@ fn edges() -> Vec<Snapshot> {
 }
 
 #[test]
-fn parts_of_seconds_at_the_edges_of_the_load_are_no_windows() {
+fn partial_seconds_at_the_edges_of_the_load_are_no_windows() {
     for (seconds, state) in [(1, Passed), (2, Passed), (3, Passed), (9, Passed)] {
         let result = judge(over(threshold(Requests, Rate, AtLeast, 40.0), seconds), edges());
         assert_eq!((result.state, result.measured), (state, Some(50.0)), "{seconds} s: {}", result.detail);
     }
     assert_eq!(judge(over(threshold(Requests, Count, AtLeast, 50.0), 1), edges()).state, Passed);
-    // A part of a second that holds too many is no excuse.
+    // A partial second with too many events fails.
     let mut burst = edges();
     burst[10] =
         Slice::new(10).requests("A", 60, MS).leaf(|leaf| leaf.changes.push(LeafChange::LoadEnded { at: 10 * SECOND + 2 * MS })).done();
     assert_eq!(judge(over(threshold(Requests, Count, AtMost, 55.0), 1), burst).state, Failed);
-    // A second within the load that is really slow still counts.
+    // A really slow second within the load counts.
     let mut slow = edges();
     slow[5] = Slice::new(5).requests("A", 30, MS).done();
     assert_eq!(judge(over(threshold(Requests, Rate, AtLeast, 40.0), 1), slow).state, Failed);
@@ -341,7 +341,7 @@ fn signals_are_judged_by_their_points() {
         ..Signal::default()
     };
     let points = (0..20).map(|n| SignalPoint { at: n * SECOND, value: if n == 12 { 9.0 } else { 1.0 } }).collect();
-    let mut plan = made::plan(made::open(1.0, 20));
+    let mut plan = synthetic::plan(synthetic::open(1.0, 20));
     let metric = || Metric::Signal { name: "cpu".to_owned() };
     plan.thresholds = vec![
         threshold(metric(), Max, Below, 9.0),
@@ -350,7 +350,7 @@ fn signals_are_judged_by_their_points() {
         threshold(metric(), Aggregate::Last, Equals, 1.0),
         threshold(Metric::Signal { name: "memory".to_owned() }, Max, Below, 9.0),
     ];
-    let mut run = made::run_of(plan, slices());
+    let mut run = synthetic::run_of(plan, slices());
     run.signals = vec![SignalSeries { signal, points }];
     let results = evaluate(&run);
     assert_eq!(results.iter().map(|result| result.state).collect::<Vec<_>>(), [Failed, Passed, Failed, Passed, NoData]);
@@ -370,8 +370,8 @@ fn of_signal(name: &str, aggregate: Aggregate, comparison: Comparison, bound: f6
 }
 
 #[test]
-fn counters_count_by_their_growth_and_labels_never_seen_are_zero() {
-    let mut plan = made::plan(made::open(1.0, 20));
+fn counters_count_by_their_growth_and_unseen_labels_are_zero() {
+    let mut plan = synthetic::plan(synthetic::open(1.0, 20));
     let busy = "app/cpu";
     plan.thresholds = vec![
         of_signal(busy, Mean, Below, 0.6),
@@ -381,7 +381,7 @@ fn counters_count_by_their_growth_and_labels_never_seen_are_zero() {
         of_signal("db/sesions{wait=CPU}", Max, Below, 1.0),
         of_signal("cache/hits", Max, Below, 1.0),
     ];
-    let mut run = made::run_of(plan, slices());
+    let mut run = synthetic::run_of(plan, slices());
     // Half a core, a restart, then a whole core.
     run.signals = vec![
         series(busy, SignalKind::Counter, &[100.0, 100.5, 101.0, 0.0, 1.0]),
@@ -406,8 +406,8 @@ fn a_signal_over_its_bound_can_stop_the_run() {
 }
 
 #[test]
-fn details_say_what_was_measured_in_fitting_units() {
-    // Every second holds the same times, so the interval ends at the next one that occurs.
+fn details_show_the_measured_values_in_suitable_units() {
+    // Every second has the same times, so the interval ends at the next time that occurs.
     let result = judge(named(threshold(ResponseTime, Quantile(0.9), Below, 0.05), "A"), slices());
     assert_eq!(result.detail, "p90 was 90.0 ms (95 % interval 90.0 ms to 91.1 ms); bound below 50.0 ms (3,000 samples, 300 beyond it)");
     let result = judge(threshold(Failures, Rate, AtMost, 0.01), slices());

@@ -1,20 +1,20 @@
-//! Every check against runs that break it by a known amount, and against runs that do not.
+//! Every check on runs that violate it by a known amount, and on runs that do not.
 
 use loadstone_analysis::{Grade, ValidityCheck, conclude};
 use loadstone_metrics::{AgentSlice, LeafChange, NoticeKind, Outcome, SeriesKind, SignalNotice};
 use loadstone_plan::{Aggregate, Comparison, Load, LoadProfile, Metric, ScenarioId, ScenarioRun, TestPlan};
 use loadstone_run_directory::{AgentInfo, Run};
 
-use crate::made::{self, MS, SECOND, Slice, threshold};
+use crate::synthetic::{self, MS, SECOND, Slice, threshold};
 use Grade::{Invalid, Suspect, Valid};
 
-/// A healthy second: 100 arrivals, each one request of 9 to 11 ms that began 50 µs after its schedule.
+/// A healthy second: 100 arrivals, each with one request of 9 to 11 ms that started 50 µs after its schedule.
 fn healthy(second: u32) -> Slice {
     (0..100).fold(Slice::new(second).arrivals(100), |slice, n| slice.request("A", 50_000, 9 * MS + n * 20_000, Outcome::Passed))
 }
 
 fn run_with(plan: TestPlan, second: impl Fn(u32) -> Slice) -> Run {
-    made::run_of(plan, (0..60).map(|number| second(number).done()).collect())
+    synthetic::run_of(plan, (0..60).map(|number| second(number).done()).collect())
 }
 
 fn check_of(run: &Run, id: &str) -> ValidityCheck {
@@ -29,16 +29,16 @@ fn assert_grade(run: &Run, id: &str, grade: Option<Grade>) {
     assert_eq!(check.advice.is_empty(), grade.is_none_or(|grade| grade == Valid), "{id}: advice when and only when something is wrong");
 }
 
-/// Of a check that explains and does not grade.
-fn assert_explains(run: &Run, id: &str, worth_a_look: bool) {
+/// For a check that explains and has no grade.
+fn assert_explains(run: &Run, id: &str, is_notable: bool) {
     let check = check_of(run, id);
-    assert_eq!((check.grade, !check.advice.is_empty()), (None, worth_a_look), "{id}: {}", check.evidence);
+    assert_eq!((check.grade, !check.advice.is_empty()), (None, is_notable), "{id}: {}", check.evidence);
     assert!(!check.evidence.is_empty() && !check.limits.is_empty());
 }
 
-/// Asked for more than it can make, the generator starts the rest once the load is over: that is another load.
+/// A generator with too much requested load starts the rest after the end of the load, which is a different load.
 #[test]
-fn arrivals_that_start_after_the_load_are_not_the_load() {
+fn arrivals_that_start_after_the_load_do_not_count() {
     let slices = (0..20u32).map(|second| {
         let is_load = second < 10;
         let slice = Slice::new(second).requests("A", 80, 2 * MS).leaf(|leaf| {
@@ -53,15 +53,15 @@ fn arrivals_that_start_after_the_load_are_not_the_load() {
         });
         slice.done()
     });
-    let validity = conclude(&made::run_of(made::plan(made::open(100.0, 10)), slices.collect())).verdict.validity;
+    let validity = conclude(&synthetic::run_of(synthetic::plan(synthetic::open(100.0, 10)), slices.collect())).verdict.validity;
     let check = validity.checks.iter().find(|check| check.id == "offered-rate").unwrap();
     assert_eq!(check.grade, Some(Invalid), "{}", check.evidence);
     assert!(check.evidence.contains("reached its limit at 90/s of 125/s"), "{}", check.evidence);
 }
 
-/// The second in which the load ends is mostly after it, where it ends at the second's beginning.
+/// If the load ends at the beginning of a second, most of that second is after the load.
 #[test]
-fn what_starts_in_the_second_of_the_end_counts_by_its_share_of_the_load() {
+fn arrivals_in_the_last_second_count_by_its_share_of_the_load() {
     let slices = (0..13u32).map(|second| {
         let slice = Slice::new(second).requests("A", 80, 2 * MS).leaf(|leaf| {
             (leaf.arrivals_due, leaf.started, leaf.ended) = if second < 10 { (100, 80, 80) } else { (0, 80, 80) };
@@ -74,14 +74,14 @@ fn what_starts_in_the_second_of_the_end_counts_by_its_share_of_the_load() {
         });
         slice.done()
     });
-    let check = check_of(&made::run_of(made::plan(made::open(100.0, 10)), slices.collect()), "offered-rate");
+    let check = check_of(&synthetic::run_of(synthetic::plan(synthetic::open(100.0, 10)), slices.collect()), "offered-rate");
     assert_eq!(check.grade, Some(Invalid), "{}", check.evidence);
     assert!(check.evidence.contains("reached its limit at 80.0/s of 100/s"), "{}", check.evidence);
 }
 
 #[test]
 fn a_healthy_run_is_valid_in_every_check() {
-    let run = run_with(made::plan(made::open(100.0, 60)), healthy);
+    let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy);
     let validity = conclude(&run).verdict.validity;
     for check in &validity.checks {
         assert!(check.grade.is_none_or(|grade| grade == Valid), "{}: {}", check.id, check.evidence);
@@ -90,9 +90,9 @@ fn a_healthy_run_is_valid_in_every_check() {
 }
 
 #[test]
-fn agents_that_are_lost_or_whose_clocks_drift_apart_are_told() {
+fn lost_agents_and_drifting_clocks_are_reported() {
     let run = |agents: Vec<AgentSlice>| {
-        let mut run = run_with(made::plan(made::open(100.0, 60)), healthy);
+        let mut run = run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy);
         run.slices[30].agents = agents;
         run
     };
@@ -109,10 +109,10 @@ fn agents_that_are_lost_or_whose_clocks_drift_apart_are_told() {
     assert!(check_of(&run(vec![agent(0, 0, false), agent(1, 0, true)]), "agents").evidence.starts_with("agent 2 was lost, of 2"));
 }
 
-/// Of a fleet, whoever is starved or lost is called by its name, with its share of what was measured.
+/// In a fleet, a starved or lost agent is named, with its share of the load.
 #[test]
-fn agents_are_called_by_their_names() {
-    let mut run = run_with(made::plan(made::open(100.0, 60)), |second| {
+fn agents_are_reported_by_their_names() {
+    let mut run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
         healthy(second).generator(|generator| (generator.worker, generator.busy_ns) = (2, SECOND / 100 * 99))
     });
     let agent = |name: &str, first_worker, workers| AgentInfo { name: name.to_owned(), first_worker, workers, ..AgentInfo::default() };
@@ -124,7 +124,7 @@ fn agents_are_called_by_their_names() {
     assert!(lost.starts_with("agent west was lost, of 2"), "{lost}");
 }
 
-/// What a lost agent would have made is missing, and those that stayed are not blamed for it.
+/// The load of a lost agent is missing, and the remaining agents are not blamed for it.
 #[test]
 fn load_that_is_missing_with_an_agent_is_no_limit_of_the_generator() {
     let half_from_30 = |second| {
@@ -132,35 +132,35 @@ fn load_that_is_missing_with_an_agent_is_no_limit_of_the_generator() {
         (0..arrivals)
             .fold(Slice::new(second).arrivals(arrivals), |slice, n| slice.request("A", 50_000, 9 * MS + n * 20_000, Outcome::Passed))
     };
-    let mut run = run_with(made::plan(made::open(100.0, 60)), half_from_30);
+    let mut run = run_with(synthetic::plan(synthetic::open(100.0, 60)), half_from_30);
     assert_grade(&run, "offered-rate", Some(Invalid));
     run.slices[30].agents = vec![AgentSlice { agent: 1, lost: true, ..AgentSlice::default() }];
     assert_grade(&run, "offered-rate", Some(Valid));
     assert_grade(&run, "agents", Some(Suspect));
     let evidence = check_of(&run, "agents").evidence;
-    assert!(evidence.contains("1,49") && evidence.contains("arrivals were not made"), "{evidence}");
+    assert!(evidence.contains("1,49") && evidence.contains("arrivals did not start"), "{evidence}");
 }
 
 #[test]
 fn offered_rate() {
-    // Of 6000 arrivals, `missing` never start.
+    // `missing` of 6000 arrivals never start.
     for (missing, grade) in [(0u64, Valid), (1, Valid), (60, Valid), (62, Suspect), (300, Suspect), (302, Invalid)] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             let before = |second: u32| missing * u64::from(second) / 60;
             healthy(second).leaf(|leaf| leaf.started -= before(second + 1) - before(second))
         });
         assert_grade(&run, "offered-rate", Some(grade));
     }
-    // Fewer came due than the plan asks for.
-    assert_grade(&run_with(made::plan(made::open(120.0, 60)), healthy), "offered-rate", Some(Invalid));
-    assert_grade(&run_with(made::plan(made::closed(5, 60)), healthy), "offered-rate", None);
+    // Fewer arrivals are due than the plan requests.
+    assert_grade(&run_with(synthetic::plan(synthetic::open(120.0, 60)), healthy), "offered-rate", Some(Invalid));
+    assert_grade(&run_with(synthetic::plan(synthetic::closed(5, 60)), healthy), "offered-rate", None);
 }
 
 /// 100/s for a minute, paused from 0:10.5 to 0:20.5.
 #[test]
-fn a_load_that_was_paused_is_held_against_what_was_then_asked() {
+fn a_paused_load_is_compared_with_its_reduced_request() {
     let run = |told: bool, lost: u64| {
-        run_with(made::plan(made::open(100.0, 60)), |second| {
+        run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             let due = match second {
                 10 | 20 => 50,
                 11..20 => 0,
@@ -188,19 +188,21 @@ fn a_load_that_was_paused_is_held_against_what_was_then_asked() {
 }
 
 #[test]
-fn a_run_without_a_completed_request_is_invalid_unless_it_makes_none_by_design() {
-    let run = |second: fn(Slice) -> Slice| run_with(made::plan(made::open(1.0, 60)), move |number| second(Slice::new(number).arrivals(1)));
+fn a_run_without_a_completed_request_is_invalid_unless_it_sends_none_by_design() {
+    let run = |second: fn(Slice) -> Slice| {
+        run_with(synthetic::plan(synthetic::open(1.0, 60)), move |number| second(Slice::new(number).arrivals(1)))
+    };
     fn iteration(mut slice: Slice) -> Slice {
         slice.record(SeriesKind::Iteration, "Buy", 0, MS, Outcome::Passed);
         slice
     }
     let check = check_of(&run(iteration), "requests");
-    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "60 iterations ended, and not one made a request"));
+    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "60 iterations ended, and none sent a request"));
     let thrown = |slice: Slice| iteration(slice).script_error();
     let check = check_of(&run(thrown), "requests");
-    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "no request was made; 60 script errors thrown"));
+    assert_eq!((check.grade, check.evidence.as_str()), (Some(Invalid), "no request was sent; 60 script errors occurred"));
     let cut_off = |slice: Slice| slice.request("A", 0, SECOND, Outcome::Interrupted);
-    assert!(check_of(&run(cut_off), "requests").evidence.starts_with("60 requests begun, and none ended"));
+    assert!(check_of(&run(cut_off), "requests").evidence.starts_with("60 requests started, and none ended"));
     assert_grade(&run(|slice| slice), "requests", Some(Invalid));
     assert_grade(&run(|slice| iteration(slice).check("held", true)), "requests", Some(Valid));
     assert_grade(&run(|slice| slice.request("A", 0, MS, Outcome::Status)), "requests", Some(Valid));
@@ -214,21 +216,22 @@ fn a_run_without_a_completed_request_is_invalid_unless_it_makes_none_by_design()
 #[test]
 fn a_run_whose_load_never_began_measured_nothing() {
     let burst = Load::Run(ScenarioRun::new(ScenarioId(0), LoadProfile::burst(1)));
-    let load = Load::Run(ScenarioRun::new(ScenarioId(1), made::open(10.0, 8)));
+    let load = Load::Run(ScenarioRun::new(ScenarioId(1), synthetic::open(10.0, 8)));
     let plan = TestPlan::new("shop", ["Set up", "Buy"], Load::Sequence(vec![burst, load]));
     let set_up = Slice::new(0).request("Log in", 0, MS, Outcome::Status).arrivals(1).done();
     let mut begun = Slice::new(1).requests("A", 10, MS).arrivals(10).done();
     begun.leaves[0].leaf = 1;
-    let of = |slices: &[&loadstone_metrics::Snapshot]| made::run_of(plan.clone(), slices.iter().map(|slice| (*slice).clone()).collect());
+    let of =
+        |slices: &[&loadstone_metrics::Snapshot]| synthetic::run_of(plan.clone(), slices.iter().map(|slice| (*slice).clone()).collect());
     assert!(check_of(&of(&[&set_up]), "requests").evidence.starts_with("only the set-up ran"));
     assert_grade(&of(&[&set_up]), "requests", Some(Invalid));
     assert_grade(&of(&[&set_up, &begun]), "requests", Some(Valid));
 }
 
 #[test]
-fn data_that_is_used_up_ends_a_load_and_is_told_as_what_it_is() {
+fn used_up_data_ends_a_load_and_is_reported_as_such() {
     let run = |exhausted| {
-        run_with(made::plan(made::open(100.0, 60)), |second| match second {
+        run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| match second {
             0..12 => healthy(second),
             12 => healthy(second).leaf(|leaf| leaf.exhausted = exhausted),
             _ => Slice::new(second),
@@ -236,14 +239,19 @@ fn data_that_is_used_up_ends_a_load_and_is_told_as_what_it_is() {
     };
     let check = check_of(&run(true), "offered-rate");
     assert_eq!(check.grade, Some(Valid), "{}", check.evidence);
-    assert!(check.evidence.contains("used up by 13.0 s") && check.advice.contains("more rows"), "{} {}", check.evidence, check.advice);
+    assert!(
+        check.evidence.contains("used up its data by 13.0 s") && check.advice.contains("more rows"),
+        "{} {}",
+        check.evidence,
+        check.advice
+    );
     assert_grade(&run(false), "offered-rate", Some(Invalid));
 }
 
 #[test]
 fn arrivals_that_wait_for_a_user() {
     let plan = |users_max| {
-        let mut plan = made::plan(made::open(100.0, 60));
+        let mut plan = synthetic::plan(synthetic::open(100.0, 60));
         if let Load::Run(run) = &mut plan.load {
             run.users_max = Some(users_max);
         }
@@ -256,14 +264,14 @@ fn arrivals_that_wait_for_a_user() {
         })
     };
     assert_grade(&run_with(plan(20), waiting), "users-max", Some(Suspect));
-    // The same few in transit while there are users enough.
+    // The same few waiting arrivals while enough users are free.
     assert_grade(&run_with(plan(2000), waiting), "users-max", Some(Valid));
 }
 
 #[test]
 fn closed_users() {
     for (active, grade) in [(100, Valid), (99, Valid), (98, Suspect), (95, Suspect), (94, Invalid)] {
-        let run = run_with(made::plan(made::closed(100, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::closed(100, 60)), |second| {
             Slice::new(second).requests("A", 100, 10 * MS).leaf(|leaf| {
                 leaf.users_asked = 100;
                 leaf.users_active = active;
@@ -275,11 +283,11 @@ fn closed_users() {
 
 #[test]
 fn schedule_lag() {
-    // p99 of the response time is about 11 ms plus the lag; all of the lag is in each of its percentiles.
+    // p99 of the response time is about 11 ms plus the lag; each of its percentiles includes all of the lag.
     for (lag_us, late, grade) in
         [(50, false, Valid), (200, false, Valid), (490, false, Valid), (700, true, Suspect), (3_500, true, Suspect), (5_000, true, Invalid)]
     {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             let slice =
                 (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", lag_us * 1000, 11 * MS, Outcome::Passed));
             slice.generator(|generator| generator.timer_lag.record_n(lag_us * 1000, 100))
@@ -291,20 +299,20 @@ fn schedule_lag() {
 
 #[test]
 fn read_lag() {
-    // p99 of the response time is 11 ms; a read lag is known to one of the levels of a ladder, each √2 times the one before.
+    // p99 of the response time is 11 ms; a read lag is known to one of the levels of a ladder, each √2 times the previous one.
     for (lag_us, late, grade) in
         [(50, false, Valid), (200, false, Valid), (360, false, Valid), (800, true, Suspect), (1_900, true, Suspect), (4_000, true, Invalid)]
     {
-        let run = run_with(made::plan(made::closed(10, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::closed(10, 60)), |second| {
             let slice = Slice::new(second).requests("A", 100, 11 * MS);
             slice.generator(|generator| generator.read_lag.record_n(lag_us * 1000, 100))
         });
         assert_explains(&run, "read-lag", late);
         assert_grade(&run, "doubt", Some(grade));
     }
-    // One late read in a thousand is beyond the p99 that is compared; nineteen stamped answers are too few for any percentile.
-    for (on_time, late, worth_a_look) in [(999, 1, false), (970, 30, true), (0, 19, false), (0, 0, false)] {
-        let run = run_with(made::plan(made::closed(10, 60)), |second| {
+    // One late read in a thousand is beyond the compared p99; nineteen timestamped responses are too few for any percentile.
+    for (on_time, late, is_notable) in [(999, 1, false), (970, 30, true), (0, 19, false), (0, 0, false)] {
+        let run = run_with(synthetic::plan(synthetic::closed(10, 60)), |second| {
             let slice = Slice::new(second).requests("A", 100, 11 * MS);
             slice.generator(|generator| {
                 if second == 7 {
@@ -313,13 +321,13 @@ fn read_lag() {
                 }
             })
         });
-        assert_explains(&run, "read-lag", worth_a_look);
+        assert_explains(&run, "read-lag", is_notable);
     }
 }
 
 #[test]
-fn lag_of_a_fast_target_below_the_floor_is_not_held_against_the_run() {
-    let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+fn lag_of_a_fast_target_below_the_limit_is_ignored() {
+    let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
         (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 150_000, 100_000, Outcome::Passed))
     });
     assert_explains(&run, "schedule-lag", false);
@@ -328,8 +336,8 @@ fn lag_of_a_fast_target_below_the_floor_is_not_held_against_the_run() {
 
 #[test]
 fn small_runs_compare_the_percentiles_that_they_have() {
-    // 30 requests of 10 ms; one of them, and one timer, 8 ms late: the median is not touched.
-    let late_once = run_with(made::plan(made::open(0.5, 60)), |second| match second % 2 {
+    // 30 requests of 10 ms; one of them, and one timer, are 8 ms late: the median does not change.
+    let late_once = run_with(synthetic::plan(synthetic::open(0.5, 60)), |second| match second % 2 {
         0 => {
             let lag = if second == 20 { 8 * MS } else { 60_000 };
             let slice = Slice::new(second).arrivals(1).request("A", lag, 10 * MS, Outcome::Passed);
@@ -342,7 +350,7 @@ fn small_runs_compare_the_percentiles_that_they_have() {
     assert!(check_of(&late_once, "schedule-lag").evidence.starts_with("p50 "));
     // Late every time.
     let late = |count: u32| {
-        run_with(made::plan(made::open(1.0, 60)), move |second| match second < count {
+        run_with(synthetic::plan(synthetic::open(1.0, 60)), move |second| match second < count {
             true => Slice::new(second).arrivals(1).request("A", 8 * MS, 10 * MS, Outcome::Passed),
             false => Slice::new(second),
         })
@@ -352,8 +360,8 @@ fn small_runs_compare_the_percentiles_that_they_have() {
 }
 
 #[test]
-fn a_scenario_that_waits_before_its_first_request_is_not_the_generators_lag() {
-    let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+fn a_scenario_that_waits_before_its_first_request_is_no_generator_lag() {
+    let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
         let mut slice = Slice::new(second).arrivals(100);
         for _ in 0..100 {
             slice.record(SeriesKind::Request, "A", SECOND, 10 * MS, Outcome::Passed);
@@ -366,9 +374,9 @@ fn a_scenario_that_waits_before_its_first_request_is_not_the_generators_lag() {
 }
 
 #[test]
-fn worker_busy_looks_at_the_busiest_ten_seconds_and_only_explains() {
+fn worker_busy_uses_the_busiest_ten_seconds_and_only_explains() {
     for (percent, seconds, busy) in [(80, 60, false), (100, 5, false), (90, 12, true), (99, 12, true), (99, 60, true)] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             healthy(second).generator(|generator| generator.busy_ns = if second < seconds { SECOND / 100 * percent } else { SECOND / 10 })
         });
         assert_explains(&run, "worker-busy", busy);
@@ -377,9 +385,9 @@ fn worker_busy_looks_at_the_busiest_ten_seconds_and_only_explains() {
 }
 
 #[test]
-fn a_closed_loop_that_keeps_its_worker_busy_makes_a_rate_of_its_own() {
+fn a_closed_loop_with_a_busy_worker_measures_the_generator() {
     for (percent, grade) in [(90, Valid), (99, Suspect)] {
-        let run = run_with(made::plan(made::closed(10, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::closed(10, 60)), |second| {
             Slice::new(second).requests("A", 100, 100 * MS).generator(|generator| generator.busy_ns = SECOND / 100 * percent)
         });
         assert_grade(&run, "doubt", Some(grade));
@@ -391,11 +399,11 @@ fn run_queue_steal_and_throttling_explain() {
     for (run_queue, steal, throttled, queued, limited) in [
         (10, 10, 0, false, false),
         (60, 0, 0, true, false),
-        // Steal is counted over both cores.
+        // Steal is relative to both cores.
         (0, 120, 0, true, false),
         (0, 0, 2, false, true),
     ] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             healthy(second).generator(|generator| {
                 generator.run_queue_ns = run_queue * MS;
                 generator.steal_ns = steal * MS;
@@ -410,7 +418,8 @@ fn run_queue_steal_and_throttling_explain() {
 
 #[test]
 fn stalls_count_by_the_share_of_time_that_they_delay() {
-    // p99 is 11 ms, and no response was stamped: 0.1 % of the responses fall into each millisecond of a stall a second. Two in a hundred take 11 ms.
+    // p99 is 11 ms, and no response was timestamped: 0.1 % of the responses arrive in each millisecond of a stall per second. Two in a
+    // hundred take 11 ms.
     for (stall_ms, every, long, grade) in [
         (1, 1, false, Valid),
         (3, 1, false, Valid),
@@ -420,7 +429,7 @@ fn stalls_count_by_the_share_of_time_that_they_delay() {
         (100, 60, false, Valid),
         (990, 1, true, Invalid),
     ] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             let slice = (0..100).fold(Slice::new(second).arrivals(100), |slice, n: u64| {
                 slice.request("A", 50_000, if n < 98 { 8 * MS + n * 20_000 } else { 11 * MS }, Outcome::Passed)
             });
@@ -434,7 +443,7 @@ fn stalls_count_by_the_share_of_time_that_they_delay() {
 #[test]
 fn in_flight_must_agree_with_rate_times_time() {
     for (percent, grade) in [(100, Valid), (101, Valid), (99, Valid), (96, Suspect), (104, Suspect), (85, Invalid), (120, Invalid)] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             healthy(second).generator(|generator| generator.in_flight_ns = generator.in_flight_ns * percent / 100)
         });
         assert_grade(&run, "in-flight", Some(grade));
@@ -442,9 +451,9 @@ fn in_flight_must_agree_with_rate_times_time() {
 }
 
 #[test]
-fn a_few_microseconds_between_counter_and_stamps_do_not_make_a_fast_target_suspect() {
+fn a_few_microseconds_between_counter_and_timestamps_do_not_make_a_run_suspect() {
     for (extra_us, grade) in [(10, Valid), (30, Invalid)] {
-        let run = run_with(made::plan(made::closed(1, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::closed(1, 60)), |second| {
             let slice = Slice::new(second).requests("A", 100, 50_000);
             slice.generator(|generator| generator.in_flight_ns += 100 * extra_us * 1000)
         });
@@ -454,7 +463,7 @@ fn a_few_microseconds_between_counter_and_stamps_do_not_make_a_fast_target_suspe
 
 #[test]
 fn interrupted_requests_were_in_flight_too() {
-    let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+    let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
         if second < 59 { healthy(second) } else { healthy(second).request("A", 0, 20 * SECOND, Outcome::Interrupted) }
     });
     assert_grade(&run, "in-flight", Some(Valid));
@@ -462,9 +471,10 @@ fn interrupted_requests_were_in_flight_too() {
 
 #[test]
 fn counts_must_be_conserved() {
-    let lost = run_with(made::plan(made::open(100.0, 60)), |second| healthy(second).leaf(|leaf| leaf.ended -= u64::from(second == 30)));
+    let lost =
+        run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| healthy(second).leaf(|leaf| leaf.ended -= u64::from(second == 30)));
     assert_grade(&lost, "conservation", Some(Invalid));
-    let cut = run_with(made::plan(made::open(100.0, 60)), |second| {
+    let cut = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
         healthy(second).leaf(|leaf| {
             leaf.ended -= u64::from(second == 59);
             leaf.interrupted += u64::from(second == 59);
@@ -476,7 +486,7 @@ fn counts_must_be_conserved() {
 #[test]
 fn exhaustion_is_always_invalid() {
     for outcome in [Outcome::PortsExhausted, Outcome::DescriptorsExhausted] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             if second == 9 { healthy(second).request("A", 0, MS, outcome) } else { healthy(second) }
         });
         assert_grade(&run, "exhaustion", Some(Invalid));
@@ -487,7 +497,7 @@ fn exhaustion_is_always_invalid() {
 fn requests_for_connections_that_were_lost() {
     // Retransmissions of the whole machine, and connections of the run that took a second.
     for (again, slow, grade) in [(0, 0, Valid), (60, 0, Valid), (0, 60, Valid), (1, 1, Valid), (60, 60, Suspect)] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             let slice = (0..if second == 30 { slow } else { 0 })
                 .fold(healthy(second), |slice, _| slice.request_connecting("A", SECOND + MS, SECOND + MS));
             slice.generator(|generator| {
@@ -502,7 +512,7 @@ fn requests_for_connections_that_were_lost() {
 #[test]
 fn a_clock_that_runs_fast_or_slow() {
     for (ppm, grade) in [(0i64, Valid), (400, Valid), (-1_200, Suspect), (2_000, Suspect), (12_000, Invalid), (-12_000, Invalid)] {
-        let run = run_with(made::plan(made::open(100.0, 60)), |second| {
+        let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
             healthy(second).generator(|generator| generator.raw_ns = SECOND.saturating_add_signed(ppm * 1_000))
         });
         assert_grade(&run, "clock-drift", Some(grade));
@@ -510,37 +520,37 @@ fn a_clock_that_runs_fast_or_slow() {
 }
 
 #[test]
-fn too_few_samples_behind_a_threshold_are_a_warning_and_no_grade() {
+fn too_few_samples_for_a_threshold_are_a_warning_without_a_grade() {
     for (quantile, warned) in [(0.99, false), (0.995, false), (0.999, true)] {
-        let mut plan = made::plan(made::open(100.0, 60));
+        let mut plan = synthetic::plan(synthetic::open(100.0, 60));
         plan.thresholds = vec![threshold(Metric::ResponseTime, Aggregate::Quantile(quantile), Comparison::Below, 1.0)];
         let run = run_with(plan, healthy);
         let check = check_of(&run, "samples");
         assert_eq!((check.grade, !check.advice.is_empty()), (Some(Valid), warned), "{}", check.evidence);
         assert_eq!(conclude(&run).verdict.validity.grade, Valid);
     }
-    // Of 6,000 requests p99 has 60 beyond it; of the last ten seconds' 1,000 it has 10, and of nine seconds' it has 9.
+    // With 6,000 requests, p99 has 60 samples beyond it; with the 1,000 of the last ten seconds 10; with those of nine seconds 9.
     for (after_seconds, warned) in [(50, false), (51, true)] {
-        let mut plan = made::plan(made::open(100.0, 60));
+        let mut plan = synthetic::plan(synthetic::open(100.0, 60));
         let p99 = threshold(Metric::ResponseTime, Aggregate::Quantile(0.99), Comparison::Below, 1.0);
         plan.thresholds = vec![loadstone_plan::Threshold { after_seconds, ..p99 }];
         let check = check_of(&run_with(plan, healthy), "samples");
         assert_eq!((check.grade, !check.advice.is_empty()), (Some(Valid), warned), "{}", check.evidence);
     }
-    assert_grade(&run_with(made::plan(made::open(100.0, 60)), healthy), "samples", None);
+    assert_grade(&run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy), "samples", None);
 }
 
 #[test]
 fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
-    let mut run = run_with(made::plan(made::open(100.0, 60)), healthy);
+    let mut run = run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy);
     run.slices[3].series_overflow = 12;
     assert_grade(&run, "series", Some(Suspect));
     assert_grade(&run, "slices", Some(Valid));
     run.slices.remove(30);
     assert_grade(&run, "slices", Some(Suspect));
-    assert!(check_of(&run, "slices").advice.starts_with("The disk did not take them"));
+    assert!(check_of(&run, "slices").advice.starts_with("The disk did not store them"));
     let error = loadstone_metrics::ErrorGroup {
-        key: made::key(SeriesKind::Iteration, "Buy"),
+        key: synthetic::key(SeriesKind::Iteration, "Buy"),
         outcome: Outcome::Script,
         message: "the script ran on without yielding and was interrupted".into(),
         count: 1,
@@ -552,33 +562,33 @@ fn overflowing_names_missing_seconds_and_a_kill_are_suspect() {
     assert!(check_of(&run, "slices").advice.starts_with("A script did not yield"), "{}", check_of(&run, "slices").advice);
     run.slices.drain(20..24);
     assert_grade(&run, "slices", Some(Invalid));
-    let mut killed = run_with(made::plan(made::open(100.0, 60)), healthy);
+    let mut killed = run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy);
     killed.end = None;
     assert_grade(&killed, "slices", Some(Suspect));
 }
 
 #[test]
-fn a_trend_under_constant_load_is_a_warning_and_no_grade() {
+fn a_trend_under_constant_load_is_a_warning_without_a_grade() {
     let trend = |per_second: u64| {
         move |second: u32| {
             let time = 10 * MS + u64::from(second) * per_second + u64::from(second * 7 % 5) * 100_000;
             Slice::new(second).arrivals(100).requests("A", 100, time)
         }
     };
-    let rising = check_of(&run_with(made::plan(made::open(100.0, 60)), trend(MS)), "steady");
+    let rising = check_of(&run_with(synthetic::plan(synthetic::open(100.0, 60)), trend(MS)), "steady");
     assert_eq!(rising.grade, Some(Valid));
     assert!(rising.evidence.contains("rose") && !rising.advice.is_empty(), "{}", rising.evidence);
-    let flat = check_of(&run_with(made::plan(made::open(100.0, 60)), trend(0)), "steady");
+    let flat = check_of(&run_with(synthetic::plan(synthetic::open(100.0, 60)), trend(0)), "steady");
     assert!(flat.advice.is_empty(), "{}", flat.evidence);
     // Under a ramp, response times may rise.
-    let ramp = run_with(made::plan(LoadProfile::burst(1)), |second| trend(MS)(second).arrivals(u64::from(second) * 10));
+    let ramp = run_with(synthetic::plan(LoadProfile::burst(1)), |second| trend(MS)(second).arrivals(u64::from(second) * 10));
     assert_eq!(check_of(&ramp, "steady").grade, None);
 }
 
 #[test]
-fn observers_that_went_silent_are_named_with_the_time() {
+fn silent_observers_are_named_with_the_time() {
     let judged = |signal: &str, notices: &[(u64, NoticeKind)]| {
-        let mut plan = made::plan(made::open(100.0, 60));
+        let mut plan = synthetic::plan(synthetic::open(100.0, 60));
         plan.thresholds = vec![threshold(Metric::Signal { name: signal.to_owned() }, Aggregate::Max, Comparison::Below, 100.0)];
         plan.observers = vec![serde_json::json!({ "kind": "postgres" }), serde_json::json!({ "kind": "host" })];
         let mut run = run_with(plan, healthy);
@@ -603,10 +613,10 @@ fn observers_that_went_silent_are_named_with_the_time() {
     let evidence = "postgres was silent from 30.0 s to 1 min (cannot connect: refused)".to_owned();
     assert_eq!(gone, (Some(Suspect), evidence.clone(), true));
     assert_eq!(told(&[(30, NoticeKind::Incomplete)]).0, Some(Suspect));
-    // No threshold rests on it: the numbers are what they are.
+    // No threshold uses its signals: the numbers remain valid.
     for other in ["host/cpu", "postgres-2/active"] {
         assert_eq!(judged(other, &[(30, NoticeKind::Failed)]), (Some(Valid), evidence.clone(), true));
         assert_eq!(judged(other, &[(30, NoticeKind::Incomplete)]).0, Some(Valid));
     }
-    assert_grade(&run_with(made::plan(made::open(100.0, 60)), healthy), "observers", None);
+    assert_grade(&run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy), "observers", None);
 }

@@ -1,15 +1,16 @@
-//! Other causes are weighed against the record: ruled out with its numbers, or said not to be, and then no finding is of high confidence.
+//! Alternatives are checked against the record: they are ruled out with its numbers, or reported as possible, and then no finding has high
+//! confidence.
 
 use loadstone_analysis::{Confidence, Finding};
 use loadstone_metrics::Role;
 use loadstone_run_directory::Run;
 
+use crate::concluded::{findings, shown};
 use crate::fluid::{Load, System};
-use crate::made::{counter, gauge};
 use crate::pipeline::{Pipeline, healthy, simulate};
-use crate::told::{findings, shown};
+use crate::synthetic::{counter, gauge};
 
-/// 40 ms of one core for each registration, beyond what it can carry, with its process observed.
+/// 40 ms of one core per registration, beyond its capacity, with its process observed.
 fn one_core() -> Run {
     let fluid = System { capacity: 25.0, base: 0.04, is_shared: true }.under(Load::Ramp(2.0, 35.0, 60));
     let mut run = fluid.run.clone();
@@ -25,7 +26,7 @@ fn other<'f>(finding: &'f Finding, begins: &str) -> Option<&'f str> {
 }
 
 #[test]
-fn another_resource_at_its_limit_in_the_same_stretch_leaves_no_high_confidence() {
+fn another_resource_at_its_limit_in_the_same_period_rules_out_high_confidence() {
     let with_disk = |from: u64| {
         let mut run = one_core();
         let disk = |metric| counter("host", metric).label("device", "vda").part("vda");
@@ -43,7 +44,7 @@ fn another_resource_at_its_limit_in_the_same_stretch_leaves_no_high_confidence()
     assert!(told.is_some() && late[0].confidence == Confidence::High, "{}", shown(&late));
 }
 
-/// A pool of five for twenty senders, whose endpoint holds calls for so many times as long in the second half.
+/// A pool of five for twenty senders, whose endpoint is slower by a factor in the second half.
 fn pool_of_five(slower: f64) -> Finding {
     let mut run = simulate(&Pipeline { pool: 5, ..healthy() }, 3);
     let hold = run.signals.iter_mut().find(|series| series.signal.role == Some(Role::CallHold)).unwrap();
@@ -61,7 +62,7 @@ fn an_endpoint_that_slows_down_is_not_ruled_out() {
     assert!(told && slower.confidence == Confidence::Medium, "{}", shown(&[slower]));
 }
 
-/// Three places that each request holds for 40 ms, beside one that needs none; how evenly they come out is the system's.
+/// Three places, each held for 40 ms per request, and a request that needs none; the system determines how evenly requests leave.
 #[test]
 fn a_delaying_limit_is_ruled_out_by_a_whole_number_of_places() {
     let pool = System { capacity: 75.0, base: 0.04, is_shared: false };
@@ -72,9 +73,10 @@ fn a_delaying_limit_is_ruled_out_by_a_whole_number_of_places() {
     assert!(found[0].next.contains("here or in what it calls"), "{}", shown(&found));
 }
 
-/// Ten connections of a service, all in use, for so long by each request in the second half, while so many sessions of the database wait for a lock.
+/// Ten connections of a service, all in use, held for longer by each request in the second half, while `sessions` of the database wait for
+/// a lock.
 #[test]
-fn a_pool_is_not_only_too_small_where_each_connection_is_held_for_longer() {
+fn a_pool_is_not_only_too_small_if_hold_times_increase() {
     let run = |waiting: f64| {
         let fluid = System { capacity: 100.0, base: 0.02, is_shared: false }.under(Load::Ramp(5.0, 150.0, 60));
         let mut run = fluid.run.clone();
@@ -94,9 +96,9 @@ fn a_pool_is_not_only_too_small_where_each_connection_is_held_for_longer() {
     assert!(other(&behind, why).is_some() && behind.confidence == Confidence::Low, "{}", shown(&[behind]));
 }
 
-/// Where the keys of a flow do not match, its rate says nothing of how many workers are needed.
+/// If the keys of a flow do not match, its rate is no evidence about the number of workers needed.
 #[test]
-fn no_number_of_workers_is_advised_where_journeys_are_unmatched() {
+fn no_number_of_workers_is_advised_if_journeys_are_unmatched() {
     let mut run = simulate(&Pipeline { senders: 10, database: false, ..healthy() }, 3);
     let next = |run: &Run| findings(run).into_iter().find(|finding| finding.rule == "effective-concurrency").unwrap().next;
     assert!(next(&run).contains("of them busy (rate × time per call): have more than"), "{}", next(&run));

@@ -71,7 +71,7 @@ impl CommonHome for ByWayOf {
         self.0.ask(question)
     }
 
-    fn tell(&self, text: String) {
+    fn send(&self, text: String) {
         self.0.send_to_host(AgentSaid::Common(text).to_text());
     }
 }
@@ -110,7 +110,7 @@ fn run_test(assignment: &Assignment, link: &AgentLink) -> anyhow::Result<()> {
     let (of_set_up, of_values) = (Arc::clone(&loaded), Arc::clone(&loaded));
     let listeners = HostListeners {
         on_set_up: Box::new(move |json| of_set_up.keep_set_up(json)),
-        on_host_message: Box::new(move |text| of_values.hear(&text)),
+        on_host_message: Box::new(move |text| of_values.receive(&text)),
     };
     link.attach(workers.commands(), listeners);
     workers.run(

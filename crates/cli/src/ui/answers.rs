@@ -20,9 +20,11 @@ const TREND_RUNS_MAX: usize = 200;
 
 /// An experiment or a search as the page lists it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct AnswerRow {
     /// Path of its folder below that of the runs.
     pub(crate) id: String,
+    #[cfg_attr(test, ts(type = "\"experiment\" | \"capacity\""))]
     kind: &'static str,
     test: String,
     /// The knob with its values, or what must hold.

@@ -15,6 +15,7 @@ const FILES_MAX: usize = 10_000;
 const DEPTH_MAX: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct TestFile {
     /// Path below the folder; starts a run.
     pub(crate) file: String,
@@ -32,6 +33,7 @@ pub(crate) struct TestFile {
 
 /// A knob as its form shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct KnobField {
     pub(crate) name: String,
     pub(crate) values: Vec<String>,
@@ -39,6 +41,7 @@ pub(crate) struct KnobField {
 
 /// A parameter as its form shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct ParameterField {
     pub(crate) name: String,
     pub(crate) kind: ParameterKind,

@@ -11,6 +11,8 @@ mod queue;
 mod relay;
 mod routes;
 mod run_process;
+#[cfg(test)]
+mod typescript;
 mod work;
 
 use std::io::Write;

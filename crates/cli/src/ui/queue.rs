@@ -26,16 +26,18 @@ pub(crate) struct QueueFull;
 
 /// An entry as the page sees it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub(crate) struct QueueRow {
     id: String,
     file: String,
     name: String,
+    #[cfg_attr(test, ts(type = "\"waiting\" | \"running\" | \"failed\""))]
     state: &'static str,
     parameters: BTreeMap<String, String>,
     work: OrderedWork,
     live: Option<String>,
     /// How far an experiment or a search is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     progress: Option<WorkProgress>,
     /// Why it failed.
     problem: Option<String>,

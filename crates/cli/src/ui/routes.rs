@@ -142,7 +142,8 @@ struct OrderForm {
 
 /// What fields of a form hold that their parameters do not take.
 #[derive(Serialize)]
-struct RefusedFields {
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(super) struct RefusedFields {
     /// Why, by the name of the parameter.
     fields: BTreeMap<String, String>,
 }

@@ -9,6 +9,7 @@ use crate::commands::experiment::ExperimentArgs;
 
 /// As the page sends it. Of every text, an empty one is the default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum OrderedWork {
     #[default]

@@ -15,7 +15,7 @@ fn a_search_that_may_ask_for_no_more_says_at_least() {
     let capacity: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((capacity["verdict"].as_str(), capacity["highest_held"].as_f64()), (Some("at_least"), Some(20.0)), "{capacity}");
     assert_eq!(capacity["probes"].as_array().unwrap().len(), 1);
-    assert!(std::fs::read_to_string(folder.path().join("c.md")).unwrap().contains("it takes at least 20/s"));
+    assert!(std::fs::read_to_string(folder.path().join("c.md")).unwrap().contains("the capacity is at least 20/s"));
     // The probe is a run like any other, in the search's folder, and no run of the test's history.
     let kept = std::fs::read_dir(folder.path().join("runs")).unwrap().next().unwrap().unwrap().path();
     assert!(kept.join("capacity.json").is_file());
@@ -51,9 +51,9 @@ fn ctrl_c_keeps_what_was_learnt_and_the_search_goes_on() {
     };
     server::wait_until("the second probe to begin", || probes() == 2);
     running.signal(Signal::INT);
-    running.ended().code(130).says("it takes at least 5/s: it was stopped");
+    running.ended().code(130).says("the capacity is at least 5/s: the search was stopped");
     let resumed = folder.run(&[&search[..], &["--resume"]].concat());
-    resumed.code(0).says("1 probe so far").says("it takes at least 10/s");
+    resumed.code(0).says("1 probe so far").says("the capacity is at least 10/s");
 }
 
 #[test]
@@ -85,12 +85,12 @@ fn an_objective_on_what_the_test_does_not_do_is_refused_after_one_probe() {
 fn a_constant_load_identifies_no_ceiling() {
     let folder = Folder::new();
     folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet"]).passes();
-    folder.run(&["capacity", "--of-run", "latest"]).code(0).says("not identified: the load did not vary");
+    folder.run(&["capacity", "--of-run", "latest"]).code(0).says("not identified: the load varied by less than");
     folder.run(&["capacity"]).code(2).says("FILE|URL|demo");
     let files = ["--markdown", "ramp.md", "--html", "ramp.html"];
     folder.run(&[&["capacity", "--of-run", "latest"][..], &files].concat()).code(0);
     let written = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    assert!(written("ramp.md").contains("not identified: the load did not vary"), "{}", written("ramp.md"));
+    assert!(written("ramp.md").contains("not identified: the load varied by less than"), "{}", written("ramp.md"));
     assert!(written("ramp.html").contains(r#"{"feed":"ramp","answer":{"#));
     // What only a search can use is no silent wish.
     for (flag, value) in [("--objective", "p99 < 1s"), ("--budget", "5m"), ("--rate", "5")] {

@@ -79,7 +79,7 @@ fn redirects_end_where_the_script_says_so() {
         const left = await user.events("/moved", { name: "Left", redirects: 0 });
         user.check("none is followed", !left.open && left.error === "status 302 instead of a stream of events");
         const loop = await user.events("/loop", { name: "Loop", redirects: 3 });
-        user.check("they do not end", !loop.open && loop.error.includes("the redirects do not end"));"#;
+        user.check("they do not end", !loop.open && loop.error.includes("too many redirects"));"#;
     let ended = once(server::events(), body);
     let summary = ended.summary();
     let checks = summary["checks"].as_array().expect("a list of checks");

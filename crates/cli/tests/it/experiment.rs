@@ -205,5 +205,5 @@ fn a_finding_is_put_to_the_test_and_the_result_stays_beside_its_run() {
         assert_eq!(kept[field], proof[field], "{field}");
     }
     assert!(folder.path().join("runs/experiments").join(kept["experiment"].as_str().unwrap()).is_dir());
-    folder.run(&["show"]).says("by turning \"size\"");
+    folder.run(&["show"]).says("by changing \"size\"");
 }

@@ -94,7 +94,7 @@ fn a_proxy_stands_between() {
     for head in &*heads.lock().expect("no panic") {
         assert!(head.starts_with("GET http://203.0.113.9/x HTTP/1.1\r\n") && head.contains("Proxy-Authorization: Basic "), "{head}");
     }
-    Folder::new().run(&["run", "http://h/", "--proxy", "socks5://h:1"]).code(2).says("proxies are spoken to over HTTP");
+    Folder::new().run(&["run", "http://h/", "--proxy", "socks5://h:1"]).code(2).says("proxies must use HTTP");
     let closed = format!("http://127.0.0.1:{}", server::free_port("127.0.0.1"));
     Folder::new().run(&["run", "http://h/", "--proxy", &closed]).code(5).says("the proxy 127.0.0.1:");
 }
@@ -158,7 +158,7 @@ fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
     script("target: \"http://h\", options: { connectionsPerSecond: 0 }", "once()")
         .run(&["run", "t.load.ts"])
         .code(2)
-        .says("with none at all");
+        .says("connectionsPerSecond: must be above zero");
 }
 
 /// A name server that knows one name, `shop.test`, with the addresses 127.0.0.2 and 127.0.0.3 for one second; its address, and how often it

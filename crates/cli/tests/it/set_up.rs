@@ -147,11 +147,7 @@ fn what_makes_no_sense_around_the_load_is_refused() {
         ),
         (r#"const s = scenario("S", () => {}, { onStrat: () => {} });"#, "s.run(iterations(1))", "did you mean `onStart`?"),
         (r#"const s = scenario("S", () => {}); setup(() => 1); setup(() => 2);"#, "s.run(iterations(1))", "a test has one"),
-        (
-            r#"const s = scenario("S", () => {}); const a = setup(() => 1); a.value;"#,
-            "s.run(iterations(1))",
-            "the set-up has left no value",
-        ),
+        (r#"const s = scenario("S", () => {}); const a = setup(() => 1); a.value;"#, "s.run(iterations(1))", "the set-up has no value"),
     ] {
         run(lines, &format!("load: {load}")).code(2).says(said);
     }

@@ -109,5 +109,5 @@ fn a_script_that_computes_leaves_answers_unread_and_the_run_says_so() {
     let check = check("read-lag");
     // Of some percentile above the median: the kernel begins to stamp when it finds the time.
     let evidence = check["evidence"].as_str().expect("a text");
-    assert!(evidence.starts_with("p9") && evidence.contains(" of the time that responses lay unread was "), "{evidence}");
+    assert!(evidence.starts_with("p9") && evidence.contains(" of the time that responses waited to be read was "), "{evidence}");
 }

@@ -4,10 +4,12 @@
 //! readings from a source to their recorder. Deliberately absent: how a source reads them (`observe`), and conclusions from them (`analysis`).
 
 mod batch;
+mod pool_members;
 mod role;
 mod time_series;
 pub mod unit;
 
 pub use batch::{NoticeKind, SignalBatch, SignalNotice};
+pub use pool_members::PoolMembers;
 pub use role::Role;
 pub use time_series::{Signal, SignalKind, SignalPoint};

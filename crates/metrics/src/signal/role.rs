@@ -66,7 +66,7 @@ pub enum Role {
     /// Bytes that it may use.
     GroupMemoryMax,
 
-    // A pool whose members serve one user at a time: connections, threads. Part: the pool.
+    // A pool whose members are handed out to one user at a time. Part: the pool. `Signal::members` states what they are: connections, threads.
     PoolInUse,
     /// Idle members.
     PoolIdle,
@@ -182,6 +182,21 @@ pub enum Role {
 }
 
 impl Role {
+    /// Whether it describes a pool, so that [`Signal::members`](crate::Signal::members) belongs to it.
+    pub fn is_of_pool(self) -> bool {
+        matches!(
+            self,
+            Role::PoolInUse
+                | Role::PoolIdle
+                | Role::PoolWaiting
+                | Role::PoolSize
+                | Role::PoolSizeMax
+                | Role::PoolWaitTime
+                | Role::PoolUseTime
+                | Role::PoolAcquisitions
+        )
+    }
+
     /// The unit of its seconds per second, which may exceed one. `None` if they are a share of something.
     pub(crate) fn counted_in(self) -> Option<&'static str> {
         match self {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use super::pool_members::PoolMembers;
 use super::role::Role;
 use super::unit;
 use crate::clock::Nanos;
@@ -47,6 +48,9 @@ pub struct Signal {
     /// The part of the observed system that it describes: the pool, the device, the queue. Empty: the whole.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
+    /// What the pool hands out, where the role is a pool's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<PoolMembers>,
     /// The labels in its name, in that order. A label without a value is a tag and appears in the name alone, without `=`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<(String, String)>,
@@ -76,6 +80,13 @@ impl Signal {
     #[must_use]
     pub fn part(mut self, part: &str) -> Self {
         part.clone_into(&mut self.part);
+        self
+    }
+
+    /// What the pool hands out, where the role is a pool's.
+    #[must_use]
+    pub fn members(mut self, members: impl Into<Option<PoolMembers>>) -> Self {
+        self.members = members.into();
         self
     }
 
@@ -178,5 +189,9 @@ mod tests {
         let written = serde_json::to_string(&new).unwrap();
         assert!(written.ends_with(r#""role":"machine_cores","part":"socket 0","labels":[["socket","0"]]}"#), "{written}");
         assert_eq!(serde_json::from_str::<Signal>(&written).unwrap(), new);
+        let pool = Signal::new("app", "busy", SignalKind::Gauge, unit::COUNT).role(Role::PoolInUse).members(PoolMembers::Threads);
+        let written = serde_json::to_string(&pool).unwrap();
+        assert!(written.ends_with(r#""role":"pool_in_use","members":"threads"}"#), "{written}");
+        assert_eq!(serde_json::from_str::<Signal>(&written).unwrap(), pool);
     }
 }

@@ -11,6 +11,7 @@ use crate::trace::TraceId;
 
 /// Why a trace was kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum KeptFor {
     /// It was among the slowest of its period.
@@ -24,6 +25,7 @@ pub enum KeptFor {
 
 /// All spans of one request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct KeptTrace {
     pub trace: TraceId,
     pub kept_for: KeptFor,
@@ -46,6 +48,7 @@ pub struct KeptTrace {
 
 /// One of its spans.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct KeptSpan {
     /// The index of its parent span. `None` for an entry span.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@ use super::label::RequestLabel;
 
 /// The role of a span in a call, with the kinds that OpenTelemetry distinguishes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
     /// Not a span: the request itself, the ancestor of all spans.

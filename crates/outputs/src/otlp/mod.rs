@@ -3,6 +3,7 @@
 mod proto;
 
 use loadstone_metrics::Histogram;
+use loadstone_wire_formats::otlp::{KeyValue, Resource};
 use prost::Message;
 use url::Url;
 
@@ -14,8 +15,8 @@ use crate::second::OutputSecond;
 use crate::sink::{DeliveryError, OutputKind, OutputSetup, OutputSink, SinkError, StartOutput};
 use crate::totals::OutputTotals;
 use proto::{
-    AnyValue, Buckets, ExponentialHistogram, ExponentialPoint, ExportRequest, Gauge, InstrumentationScope, KeyValue, MetricData,
-    NumberPoint, OtlpMetric, Resource, ResourceMetrics, ScopeMetrics, Sum, Temporality,
+    Buckets, ExponentialHistogram, ExponentialPoint, ExportRequest, Gauge, InstrumentationScope, MetricData, NumberPoint, OtlpMetric,
+    ResourceMetrics, ScopeMetrics, Sum, Temporality,
 };
 
 /// Where a collector takes metrics when the URL names no path (OpenTelemetry specification, OTLP exporter).
@@ -119,5 +120,5 @@ fn attributes(labels: &PointLabels) -> Vec<KeyValue> {
 }
 
 fn attribute(name: &str, value: &str) -> KeyValue {
-    KeyValue { key: name.to_owned(), value: Some(AnyValue { text: Some(value.to_owned()) }) }
+    KeyValue::text(name, value)
 }

@@ -1,4 +1,6 @@
-//! Messages of OTLP metrics (opentelemetry-proto 1.x: metrics_service.proto, metrics.proto, resource.proto, common.proto), as far as they are sent.
+//! Messages of OTLP metrics (opentelemetry-proto 1.x: metrics_service.proto, metrics.proto), as far as they are sent.
+
+use loadstone_wire_formats::otlp::{KeyValue, Resource};
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ExportRequest {
@@ -12,12 +14,6 @@ pub(super) struct ResourceMetrics {
     pub(super) resource: Option<Resource>,
     #[prost(message, repeated, tag = "2")]
     pub(super) scope_metrics: Vec<ScopeMetrics>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Resource {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) attributes: Vec<KeyValue>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -132,18 +128,4 @@ pub(super) struct Buckets {
     pub(super) offset: i32,
     #[prost(uint64, repeated, tag = "2")]
     pub(super) counts: Vec<u64>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct KeyValue {
-    #[prost(string, tag = "1")]
-    pub(super) key: String,
-    #[prost(message, optional, tag = "2")]
-    pub(super) value: Option<AnyValue>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct AnyValue {
-    #[prost(string, optional, tag = "1")]
-    pub(super) text: Option<String>,
 }

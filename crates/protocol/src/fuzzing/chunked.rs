@@ -1,27 +1,27 @@
-//! The chunked coding alone, held against a second decoder that is made to be read and not to be fast.
+//! The chunked coding, compared with a second decoder that is written for readability and not for speed.
 
 use super::pieces;
 use crate::failure::Failure;
 use crate::http1::fuzzing::{Chunked, EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX};
 
-/// A chunked body whole, cut, and as [`plainly`] reads it: the same content, the same end, and no byte taken that comes after it.
+/// Reads a chunked body whole, in pieces, and with [`reference_decode`]. All must yield the same content and end, and consume no byte after the body.
 pub fn chunked(input: &[u8]) {
     let (cuts, wire) = pieces(input);
     let whole = read(wire, &mut std::iter::empty());
     assert_eq!(whole, read(wire, &mut { cuts }), "whole and cut");
-    let (content, end) = plainly(wire);
+    let (content, end) = reference_decode(wire);
     assert_eq!(whole.content, content);
     match (&whole.end, end) {
         (Ok(Some(used)), BodyEnd::After(bytes)) => assert_eq!(*used, bytes),
         (Ok(None), BodyEnd::Open) | (Err(_), BodyEnd::Malformed) => {}
-        (said, plain) => panic!("the decoder says {said:?}, and it is {plain:?}"),
+        (decoded, reference) => panic!("the decoder returns {decoded:?}, the reference {reference:?}"),
     }
 }
 
 #[derive(Debug, PartialEq)]
 struct Read {
     content: Vec<u8>,
-    /// How many bytes the body has; `None` while its end is not there.
+    /// Length of the body in bytes. `None` while its end has not arrived.
     end: Result<Option<usize>, Failure>,
 }
 
@@ -35,7 +35,7 @@ fn read(wire: &[u8], cuts: &mut dyn Iterator<Item = usize>) -> Read {
         });
         match fed {
             Ok(taken) => {
-                assert!(taken == piece.len() || decoder.is_done(), "it took {taken} of {} bytes and wants more", piece.len());
+                assert!(taken == piece.len() || decoder.is_done(), "it consumed {taken} of {} bytes and needs more", piece.len());
                 used += taken;
             }
             Err(failure) => return Read { content, end: Err(failure) },
@@ -48,15 +48,15 @@ fn read(wire: &[u8], cuts: &mut dyn Iterator<Item = usize>) -> Read {
 /// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum BodyEnd {
-    /// After so many bytes.
+    /// After this many bytes.
     After(usize),
-    /// All is well so far, and more must come.
+    /// Valid so far, and incomplete.
     Open,
     Malformed,
 }
 
-/// RFC 9112, section 7.1, line by line over the whole input, with the limits that ours has: content and end.
-fn plainly(wire: &[u8]) -> (Vec<u8>, BodyEnd) {
+/// Decodes line by line over the whole input according to RFC 9112, section 7.1, with the limits of our decoder. Returns content and end.
+fn reference_decode(wire: &[u8]) -> (Vec<u8>, BodyEnd) {
     let mut content = Vec::new();
     let end = match chunks(wire, &mut content) {
         Ok(rest) => BodyEnd::After(wire.len() - rest.len()),
@@ -65,7 +65,7 @@ fn plainly(wire: &[u8]) -> (Vec<u8>, BodyEnd) {
     (content, end)
 }
 
-/// What stands behind the body.
+/// Returns the bytes after the body.
 fn chunks<'a>(mut rest: &'a [u8], content: &mut Vec<u8>) -> Result<&'a [u8], BodyEnd> {
     let mut extensions = 0;
     loop {
@@ -112,7 +112,7 @@ fn trailers(mut rest: &[u8]) -> Result<&[u8], BodyEnd> {
     }
 }
 
-/// What stands before the next carriage return or line feed, and the rest from it on; nothing where neither has come.
+/// Returns the bytes before the next carriage return or line feed, and the rest from there. Nothing if neither has arrived.
 fn to_line_end(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
     match bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
         Some(at) => (&bytes[..at], Some(&bytes[at..])),
@@ -120,7 +120,7 @@ fn to_line_end(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// What stands behind the carriage return and line feed that must be next.
+/// Expects a carriage return and a line feed, and returns the bytes after them.
 fn line_end(bytes: Option<&[u8]>) -> Result<&[u8], BodyEnd> {
     match bytes {
         None | Some([] | [b'\r']) => Err(BodyEnd::Open),
@@ -129,7 +129,7 @@ fn line_end(bytes: Option<&[u8]>) -> Result<&[u8], BodyEnd> {
     }
 }
 
-/// A number in hexadecimal digits of any case, of any length, that fits 64 bits.
+/// A number of any length in hexadecimal digits of either case that fits into 64 bits.
 fn number(digits: &[u8]) -> Result<u64, BodyEnd> {
     let text: String = digits.iter().map(|digit| char::from(*digit)).skip_while(|digit| *digit == '0').collect();
     if text.is_empty() { Ok(0) } else { u64::from_str_radix(&text, 16).map_err(|_| BodyEnd::Malformed) }
@@ -143,10 +143,10 @@ mod tests {
 
     use super::*;
 
-    /// The bytes that mean something, and two that do not.
+    /// The bytes with a meaning in the coding, and two without.
     const BYTES: &[u8] = b"\r\n;0123aF \tx\xff";
 
-    /// What a server may write before and behind the digits of a size.
+    /// What a server may write before and after the digits of a size.
     fn around() -> impl Strategy<Value = (&'static str, &'static str)> {
         (select(vec!["", "0", "000000000000000000"]), select(vec!["", " ", " \t", ";", ";a=b", " ;\"x y\""]))
     }
@@ -193,7 +193,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
         #[test]
-        fn a_body_is_read_as_it_was_written((mut wire, content) in body(), cuts in cuts(), behind in vec(any::<u8>(), 0..20)) {
+        fn a_body_round_trips((mut wire, content) in body(), cuts in cuts(), behind in vec(any::<u8>(), 0..20)) {
             let length = wire.len();
             wire.extend(behind);
             let mut lengths = cuts.iter().map(|cut| usize::from(*cut) + 1).cycle();
@@ -201,19 +201,19 @@ mod tests {
         }
 
         #[test]
-        fn a_spoilt_body_is_the_same_to_both((mut wire, _) in body(), cuts in cuts(), changes in vec((any::<Index>(), 0u8..4, select(BYTES)), 0..4)) {
+        fn damaged_bodies_are_decoded_the_same_by_both((mut wire, _) in body(), cuts in cuts(), changes in vec((any::<Index>(), 0u8..4, select(BYTES)), 0..4)) {
             changes.into_iter().for_each(|change| spoil(&mut wire, change));
             chunked(&[&cuts[..], &wire].concat());
         }
 
         #[test]
-        fn any_bytes_are_the_same_to_both(wire in vec(select(BYTES), 0..40), cuts in cuts()) {
+        fn any_bytes_are_decoded_the_same_by_both(wire in vec(select(BYTES), 0..40), cuts in cuts()) {
             chunked(&[&cuts[..], &wire].concat());
         }
     }
 
     #[test]
-    fn limits_are_where_they_are_said_to_be() {
+    fn limits_apply_at_their_declared_values() {
         let (extensions, trailers) = (EXTENSION_BYTES_MAX as usize, TRAILER_BYTES_MAX as usize);
         let x = |count: usize| "x".repeat(count);
         for over in [0, 1] {

@@ -12,28 +12,29 @@ use crate::failure::Failure;
 use crate::http::{Client, ClientOptions, Exchange, Origin, Response, Versions};
 use crate::network::Network;
 
-/// One virtual user's gRPC client: all its calls to one origin share a connection of HTTP/2, or as many as the options say, with TLS where the origin has it.
+/// One virtual user's gRPC client. All its calls to one origin share one HTTP/2 connection, or as many as the options allow, with TLS if the origin
+/// uses it.
 #[derive(Debug)]
 pub struct GrpcClient {
     http: Client,
 }
 
-/// A call with one message and one response, and what became of it.
+/// A call with one message and one response, and its result.
 #[derive(Debug)]
 pub struct UnaryCall {
-    /// The request of HTTP/2 that it was: its times, bytes and fields.
+    /// The underlying HTTP/2 request: its times, bytes and fields.
     pub exchange: Exchange,
     /// `Err`: why there is no status.
     pub reply: Result<GrpcReply, Failure>,
 }
 
-/// How a server answered.
+/// The server's response to a call.
 #[derive(Debug, Clone)]
 pub struct GrpcReply {
     pub status: GrpcStatus,
-    /// The words that came with the status.
+    /// The message that came with the status.
     pub details: String,
-    /// Encoded; always there where the status is OK.
+    /// The encoded message. Always present if the status is OK.
     pub message: Option<Bytes>,
 }
 
@@ -42,22 +43,22 @@ impl GrpcClient {
         Self { http: Client::new(network, options).with_versions(Versions::Http2Always) }
     }
 
-    /// Waits for the right to open a connection, as [`Client::admit`] does.
+    /// Waits for permission to open a connection, like [`Client::admit`].
     pub async fn admit(&self, origin: &Rc<Origin>) {
         self.http.admit(origin).await;
     }
 
-    /// Whether calls carry traces with ids of the network's own.
+    /// Whether calls carry traces with ids that the network generates.
     pub fn makes_traces(&self) -> bool {
         self.http.makes_traces()
     }
 
-    /// Closes all connections that no call is on.
+    /// Closes all connections without a call in progress.
     pub fn close(&self) {
         self.http.close();
     }
 
-    /// Calls with one message and waits for one.
+    /// Sends a call with one message and waits for one response.
     pub async fn unary(&self, call: &PreparedGrpcCall, message: &[u8]) -> UnaryCall {
         let body = framed(message, call.call.gzip);
         let exchange = self.http.send_http2(call.with(&body)).await;
@@ -68,8 +69,8 @@ impl GrpcClient {
         UnaryCall { exchange, reply }
     }
 
-    /// Opens a call whose messages come and go one by one. The head of the response is not waited for: a server may send none before its first
-    /// message.
+    /// Opens a call that sends and receives messages one by one. It does not wait for the head of the response: a server may send none before its
+    /// first message.
     pub async fn stream(&self, call: &PreparedGrpcCall) -> GrpcStreamOpening {
         open(&self.http, call).await
     }
@@ -90,10 +91,10 @@ fn reply(response: &Response, message_bytes_max: u64) -> Result<GrpcReply, Failu
     let message = reader.next()?;
     if message.is_none() {
         reader.finish()?;
-        return Err(Failure::protocol("the status is OK, and no message came"));
+        return Err(Failure::protocol("the status is OK, but the response has no message"));
     }
     if reader.next()?.is_some() {
-        return Err(Failure::protocol("more than one message came, and the method gives one"));
+        return Err(Failure::protocol("the response has more than one message, but the method returns one"));
     }
     reader.finish()?;
     Ok(GrpcReply { status, details, message })

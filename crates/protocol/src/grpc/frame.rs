@@ -1,4 +1,4 @@
-//! Messages with their prefix: one byte that says whether it is compressed, four with its length (specification, "Length-Prefixed-Message").
+//! Messages with their prefix: one byte for compression, four bytes for the length (specification, "Length-Prefixed-Message").
 
 use std::io::{Read, Write};
 
@@ -11,37 +11,37 @@ use crate::failure::Failure;
 
 const PREFIX_BYTES: usize = 5;
 
-/// A message as it is sent.
+/// A message in its wire format.
 pub(super) fn framed(message: &[u8], gzip: bool) -> Bytes {
     let compressed = if gzip { compress(message) } else { None };
     let body = compressed.as_deref().unwrap_or(message);
     let mut frame = BytesMut::with_capacity(PREFIX_BYTES + body.len());
     frame.put_u8(u8::from(compressed.is_some()));
-    // A message of 4 GiB would have been refused before: nobody holds one.
+    // Unreachable for real messages: 4 GiB exceeds earlier limits.
     frame.put_u32(u32::try_from(body.len()).unwrap_or(u32::MAX));
     frame.put_slice(body);
     frame.freeze()
 }
 
-/// `None` where compression fails, which writing to memory does not.
+/// `None` if compression fails, which cannot happen when writing to memory.
 fn compress(message: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(message).ok()?;
     encoder.finish().ok()
 }
 
-/// The message of a body that holds this one and nothing else, as it came; `None` where there is more to it.
+/// The message of a body that contains exactly one, without copying. `None` if the body contains more.
 pub(super) fn sole(body: &Bytes, message_bytes_max: u64) -> Option<Bytes> {
     let [0, length @ ..] = *body.first_chunk::<PREFIX_BYTES>()? else { return None };
     let length = u32::from_be_bytes(length) as usize;
     (length as u64 <= message_bytes_max && body.len() == PREFIX_BYTES + length).then(|| body.slice(PREFIX_BYTES..))
 }
 
-/// Takes messages out of what arrives, however it is cut.
+/// Extracts messages from incoming bytes, in pieces of any size.
 #[derive(Debug)]
 pub(super) struct FrameReader {
     arrived: BytesMut,
-    /// As `grpc-encoding` says.
+    /// According to `grpc-encoding`.
     gzip: bool,
     message_bytes_max: u64,
 }
@@ -55,7 +55,7 @@ impl FrameReader {
         self.arrived.extend_from_slice(piece);
     }
 
-    /// The next message that has arrived whole.
+    /// The next message that has arrived completely.
     pub(super) fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         let Some(prefix) = self.arrived.first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
         let [flag, length @ ..] = *prefix;
@@ -64,7 +64,7 @@ impl FrameReader {
             return Err(too_large());
         }
         if flag > 1 || flag == 1 && !self.gzip {
-            return Err(Failure::protocol("a message is compressed in a way that was not offered"));
+            return Err(Failure::protocol("a message uses a compression that the request did not offer"));
         }
         if self.arrived.len() < PREFIX_BYTES + length {
             return Ok(None);
@@ -80,7 +80,7 @@ impl FrameReader {
         MultiGzDecoder::new(message)
             .take(limit)
             .read_to_end(&mut plain)
-            .map_err(|_| Failure::protocol("a message is not gzip, though it says so"))?;
+            .map_err(|_| Failure::protocol("a message is marked as gzip but is not gzip"))?;
         if plain.len() as u64 > self.message_bytes_max { Err(too_large()) } else { Ok(plain.into()) }
     }
 
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_out_however_they_are_cut() {
-        // As the specification lays them out: flag, length in four bytes, message.
+    fn messages_are_read_for_any_division() {
+        // As the specification defines them: flag, length in four bytes, message.
         let plain = b"\0\0\0\0\x03abc\0\0\0\0\0\0\0\0\0\x01z";
         for step in 1..=plain.len() {
             assert_eq!(read(plain, step, None).unwrap(), ["abc", "", "z"], "{step}");
@@ -124,16 +124,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_or_too_large_is_told() {
+    fn invalid_and_large_messages_are_reported() {
         assert!(read(&plain(101), 200, None).unwrap_err().message.contains("larger"));
         assert!(read(&framed(&[0; 101], true), 200, Some("gzip")).unwrap_err().message.contains("larger"));
-        assert!(read(&framed(b"abc", true), 9, None).unwrap_err().message.contains("not offered"));
+        assert!(read(&framed(b"abc", true), 9, None).unwrap_err().message.contains("did not offer"));
         assert!(read(b"\x01\0\0\0\x01a", 9, Some("gzip")).unwrap_err().message.contains("not gzip"));
         assert!(read(&plain(3)[..7], 9, None).unwrap_err().message.contains("within a message"));
     }
 
     #[test]
-    fn a_body_of_one_message_is_taken_as_it_is() {
+    fn a_body_of_one_message_is_not_copied() {
         assert_eq!(sole(&plain(3), 3).unwrap(), "aaa");
         assert_eq!(sole(&plain(0), 3).unwrap(), "");
         let two = Bytes::from([plain(1), plain(1)].concat());

@@ -1,8 +1,8 @@
 //! gRPC over the HTTP/2 client: unary calls as ordinary requests, and streams of messages.
 //!
-//! Read [`GrpcClient`] first. `frame` puts messages on the wire and takes them off it, `status` knows the codes and where a response says them.
-//! Deliberately absent: what is in a message (callers encode and decode), names, checks. Source: "gRPC over HTTP2" (PROTOCOL-HTTP2.md of
-//! grpc/grpc), cited as the specification.
+//! Read [`GrpcClient`] first. `frame` encodes and decodes messages, `status` knows the status codes and their places in a response. Deliberately
+//! absent: the content of messages (callers encode and decode), names, checks. Source: "gRPC over HTTP2" (PROTOCOL-HTTP2.md of grpc/grpc), cited as
+//! the specification.
 
 mod client;
 mod frame;

@@ -1,4 +1,4 @@
-//! A call as a request of HTTP/2.
+//! A call as an HTTP/2 request.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -8,36 +8,36 @@ use loadstone_metrics::span::RequestLabel;
 
 use crate::http::{BodyUse, Http2Head, Http2Request, Origin, Request};
 
-/// Room for the prefix of a message.
+/// Size of a message's prefix.
 const PREFIX_BYTES: u64 = 5;
 
-/// What is called, and with which metadata.
+/// The method to call, and its metadata.
 #[derive(Debug, Clone)]
 pub struct GrpcRequest {
     pub origin: Rc<Origin>,
     /// `/package.Service/Method`.
     pub path: Rc<str>,
     pub metadata: Vec<(String, String)>,
-    /// Nanoseconds; the server is told. `None`: a stream lasts as long as it lasts.
+    /// Nanoseconds. It is sent to the server. `None`: a stream without a time limit.
     pub timeout_ns: Option<u64>,
-    /// Messages go out compressed.
+    /// Whether messages are sent compressed.
     pub gzip: bool,
-    /// Counted after decompression.
+    /// Applies after decompression.
     pub message_bytes_max: u64,
     pub label: RequestLabel,
 }
 
-/// A call as HTTP/2 sends it: made once, and used for as many calls as differ in their messages alone.
+/// A call in HTTP/2 form. It is created once, and reused for calls that differ only in their messages.
 #[derive(Debug)]
 pub struct PreparedGrpcCall {
     pub(super) call: GrpcRequest,
-    /// Without a body: how long that is, the request does not say.
+    /// Without a body: the request does not declare the body's length.
     http: Request,
     head: OnceCell<Http2Head>,
 }
 
 impl PreparedGrpcCall {
-    /// `timeout_ns`: where the call names none.
+    /// `timeout_ns`: used if the call has none.
     pub fn new(call: GrpcRequest, timeout_ns: u64) -> Self {
         let http = Request {
             origin: Rc::clone(&call.origin),
@@ -53,7 +53,7 @@ impl PreparedGrpcCall {
         Self { call, http, head: OnceCell::new() }
     }
 
-    /// What is called.
+    /// The method to call.
     pub fn request(&self) -> &GrpcRequest {
         &self.call
     }
@@ -63,8 +63,8 @@ impl PreparedGrpcCall {
     }
 }
 
-/// A time limit as `grpc-timeout` says it: at most eight digits and a unit (specification, "Timeout"). Rounded up, so that the server does
-/// not give up before we do.
+/// A time limit in the format of `grpc-timeout`: at most eight digits and a unit (specification, "Timeout"). It is rounded up, so that the server
+/// does not give up before the client.
 fn timeout(ns: u64) -> String {
     const UNITS: [(u64, char); 6] =
         [(1, 'n'), (1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S'), (60_000_000_000, 'M'), (3_600_000_000_000, 'H')];
@@ -77,11 +77,11 @@ fn timeout(ns: u64) -> String {
     "99999999H".to_owned()
 }
 
-/// The lines of a call's head; those given win.
+/// The header lines of a call. Explicit ones take precedence.
 fn lines(request: &GrpcRequest) -> Vec<(String, String)> {
     let mut lines = Vec::with_capacity(7 + request.metadata.len());
     let mut add = |name: &str, value: &str| lines.push((name.to_owned(), value.to_owned()));
-    // The specification has these three first.
+    // The specification lists these three first.
     add("te", "trailers");
     if let Some(ns) = request.timeout_ns {
         add("grpc-timeout", &timeout(ns));
@@ -91,7 +91,7 @@ fn lines(request: &GrpcRequest) -> Vec<(String, String)> {
         add("grpc-encoding", "gzip");
     }
     add("grpc-accept-encoding", "gzip");
-    // Or else what stands between us and the server could pack the whole body.
+    // Without this, an intermediary could compress the whole body.
     add("accept-encoding", "identity");
     if !request.metadata.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
         add("user-agent", concat!("loadstone/", env!("CARGO_PKG_VERSION")));
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timeout_has_at_most_eight_digits_and_is_never_short() {
+    fn a_timeout_has_at_most_eight_digits_and_is_rounded_up() {
         for (ns, text) in [
             (1, "1n"),
             (99_999_999, "99999999n"),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::failure::Failure;
 use crate::http::Headers;
 
-/// How a call ended, as the server says it ("Status codes and their use in gRPC").
+/// How a call ended, according to the server ("Status codes and their use in gRPC").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrpcStatus(u8);
 
@@ -43,13 +43,13 @@ impl GrpcStatus {
         NAMES.get(usize::from(self.0)).copied().unwrap_or("UNKNOWN")
     }
 
-    /// A code as it stands in `grpc-status`; one that is not known is UNKNOWN, as the specification has it.
+    /// A code from `grpc-status`. An unknown code is UNKNOWN, as the specification requires.
     fn of_code(written: &str) -> Option<Self> {
         let code: u32 = written.parse().ok()?;
         Some(u8::try_from(code).ok().filter(|code| usize::from(*code) < NAMES.len()).map_or(Self::UNKNOWN, Self))
     }
 
-    /// What a response without a `grpc-status` means: somebody between us and the server sent it ("HTTP to gRPC Status Code Mapping").
+    /// The status of a response without a `grpc-status`, which an intermediary sent ("HTTP to gRPC Status Code Mapping").
     fn of_http(status: u16) -> Self {
         Self(match status {
             400 => 13,
@@ -76,12 +76,12 @@ impl fmt::Display for GrpcStatus {
     }
 }
 
-/// The fields that tell of a call's end: a server that has no message to send may put them into the head ("Trailers-Only").
+/// The fields with a call's status. A server without a message may put them into the head ("Trailers-Only").
 pub fn trailers_of<'a>(headers: &'a Headers, trailers: &'a Headers) -> &'a Headers {
     if trailers.is_empty() && headers.get("grpc-status").is_some() { headers } else { trailers }
 }
 
-/// The status of a response and the words that came with it.
+/// The status of a response and its message.
 pub(super) fn of_response(http: u16, headers: &Headers, trailers: &Headers) -> Result<(GrpcStatus, String), Failure> {
     let fields = trailers_of(headers, trailers);
     match fields.get("grpc-status") {
@@ -90,18 +90,18 @@ pub(super) fn of_response(http: u16, headers: &Headers, trailers: &Headers) -> R
             Ok((status, fields.get("grpc-message").map(decoded).unwrap_or_default()))
         }
         None if http == 200 => Err(Failure::protocol("the response ended without a grpc-status")),
-        None => Ok((GrpcStatus::of_http(http), format!("HTTP status {http}, and no grpc-status"))),
+        None => Ok((GrpcStatus::of_http(http), format!("HTTP status {http} without a grpc-status"))),
     }
 }
 
 /// # Errors
-/// What came is not gRPC.
+/// The response is not gRPC.
 pub(super) fn check_content_type(headers: &Headers) -> Result<(), Failure> {
     let is_grpc = headers.get("content-type").is_some_and(|kind| kind.starts_with("application/grpc"));
-    if is_grpc { Ok(()) } else { Err(Failure::protocol("the response is not gRPC: its content-type is another")) }
+    if is_grpc { Ok(()) } else { Err(Failure::protocol("the response is not gRPC: it has a different content-type")) }
 }
 
-/// `grpc-message` is percent-encoded UTF-8; what is encoded badly stays as it is.
+/// `grpc-message` is percent-encoded UTF-8. Invalid escapes are kept unchanged.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn the_status_stands_in_the_trailers_or_alone_in_the_head() {
-        let said = |http, headers: &[(&str, &str)], trailers: &[(&str, &str)]| of_response(http, &fields(headers), &fields(trailers));
-        let told = |name: &str, words: &str| Ok((name.parse().unwrap(), words.to_owned()));
-        assert_eq!(said(200, &[], &[("grpc-status", "0")]), told("OK", ""));
-        assert_eq!(said(200, &[("grpc-status", "5"), ("grpc-message", "no%20such%20%C3%BC%zz")], &[]), told("NOT_FOUND", "no such ü%zz"));
-        assert_eq!(said(200, &[], &[("grpc-status", "99")]), told("UNKNOWN", ""));
-        assert_eq!(said(503, &[], &[]), told("UNAVAILABLE", "HTTP status 503, and no grpc-status"));
-        assert_eq!(said(404, &[], &[]).unwrap().0.name(), "UNIMPLEMENTED");
-        assert!(said(200, &[], &[]).is_err() && said(200, &[], &[("grpc-status", "no")]).is_err());
+    fn the_status_is_in_the_trailers_or_alone_in_the_head() {
+        let read = |http, headers: &[(&str, &str)], trailers: &[(&str, &str)]| of_response(http, &fields(headers), &fields(trailers));
+        let status = |name: &str, words: &str| Ok((name.parse().unwrap(), words.to_owned()));
+        assert_eq!(read(200, &[], &[("grpc-status", "0")]), status("OK", ""));
+        assert_eq!(read(200, &[("grpc-status", "5"), ("grpc-message", "no%20such%20%C3%BC%zz")], &[]), status("NOT_FOUND", "no such ü%zz"));
+        assert_eq!(read(200, &[], &[("grpc-status", "99")]), status("UNKNOWN", ""));
+        assert_eq!(read(503, &[], &[]), status("UNAVAILABLE", "HTTP status 503 without a grpc-status"));
+        assert_eq!(read(404, &[], &[]).unwrap().0.name(), "UNIMPLEMENTED");
+        assert!(read(200, &[], &[]).is_err() && read(200, &[], &[("grpc-status", "no")]).is_err());
     }
 }

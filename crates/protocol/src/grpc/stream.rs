@@ -1,4 +1,4 @@
-//! A call whose messages come and go one by one, in either direction.
+//! A call that sends and receives messages one by one.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -16,26 +16,26 @@ use crate::failure::Failure;
 use crate::http::{Client, Exchange, Headers, OpenStream, StreamPermit, fields_bytes, stream_failure};
 use crate::network::Network;
 
-/// A stream that was to be opened.
+/// The result of opening a stream.
 #[derive(Debug)]
 pub struct GrpcStreamOpening {
-    /// Its start, and what opening it took. The result says nothing where there is a stream.
+    /// Its start, and the cost of opening it. The result is meaningless if there is a stream.
     pub exchange: Exchange,
     /// `Err`: why there is none.
     pub opened: Result<(GrpcSender, GrpcReceiver), Failure>,
 }
 
-/// Where the script's messages go.
+/// The sending half, for the script's messages.
 #[derive(Debug)]
 pub struct GrpcSender {
     stream: SendStream<Bytes>,
     gzip: bool,
     ended: bool,
-    /// Bytes handed to the connection so far.
+    /// Bytes passed to the connection so far.
     pub bytes: u64,
 }
 
-/// Where the server's messages come from.
+/// The receiving half, for the server's messages.
 #[derive(Debug)]
 pub struct GrpcReceiver {
     network: Rc<Network>,
@@ -45,7 +45,7 @@ pub struct GrpcReceiver {
     headers: Headers,
     http_status: u16,
     message_bytes_max: u64,
-    /// Bytes received so far, header fields as they are before compression.
+    /// Bytes received so far, with header fields counted before compression.
     pub bytes: u64,
     _permit: StreamPermit,
 }
@@ -56,7 +56,7 @@ enum Receiving {
     Messages { body: RecvStream, frames: FrameReader },
 }
 
-/// What a stream gives.
+/// An item from a stream.
 #[derive(Debug)]
 pub enum ReceivedGrpc {
     Message { message: Bytes, at: Nanos },
@@ -87,7 +87,7 @@ pub(super) async fn open(http: &Client, call: &PreparedGrpcCall) -> GrpcStreamOp
 }
 
 impl GrpcSender {
-    /// Sends a message, as far as the server allows it; waits for the rest.
+    /// Sends a message as far as the server's flow control allows, and waits until the rest is sent.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), Failure> {
         if self.ended {
             return Err(Failure::new(Outcome::Closed, "the script has ended its messages"));
@@ -106,16 +106,16 @@ impl GrpcSender {
         Ok(())
     }
 
-    /// Says that no message follows.
+    /// Signals that no message follows.
     pub fn end(&mut self) {
         if !self.ended {
             self.ended = true;
-            // It fails where the call is over; then nobody has to be told.
+            // This fails if the call is over, in which case the server need not be informed.
             let _ = self.stream.send_data(Bytes::new(), true);
         }
     }
 
-    /// Gives the call up; the server is told.
+    /// Cancels the call and informs the server.
     pub fn cancel(&mut self) {
         self.ended = true;
         self.stream.send_reset(Reason::CANCEL);
@@ -123,12 +123,12 @@ impl GrpcSender {
 }
 
 impl GrpcReceiver {
-    /// Fields of the response's head; none before it has come.
+    /// Fields of the response's head. Empty before it has arrived.
     pub fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// The status of HTTP; 0 before the head has come.
+    /// The HTTP status. 0 before the head has arrived.
     pub fn http_status(&self) -> u16 {
         self.http_status
     }
@@ -136,7 +136,7 @@ impl GrpcReceiver {
     /// The next message, or the end.
     ///
     /// # Errors
-    /// The call broke, or took longer than it may.
+    /// The call broke, or exceeded its time limit.
     pub async fn next(&mut self) -> Result<ReceivedGrpc, Failure> {
         loop {
             match &mut self.state {

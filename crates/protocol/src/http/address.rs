@@ -1,4 +1,4 @@
-//! URLs as people write them, and the parts of them that requests are made of.
+//! URLs as people write them, and the parts that requests need.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 use super::message::{Origin, Request};
 
-/// Why a text is not an address for a request.
+/// Why a string is not a valid address for a request.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UrlError {
     #[error("`{0}` is relative, and there is no target to complete it; write it in full or set `target`")]
@@ -19,7 +19,7 @@ pub enum UrlError {
     Scheme { text: String, scheme: String },
 }
 
-/// Completes and checks a URL. Blanks and other characters that may not stand in a URL are percent-encoded.
+/// Completes and validates a URL. Spaces and other characters that are invalid in a URL are percent-encoded.
 pub fn resolve(base: Option<&Url>, text: &str) -> Result<Url, UrlError> {
     let parsed = Url::options().base_url(base).parse(text);
     let url = parsed.map_err(|error| match error {
@@ -55,19 +55,19 @@ pub fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
 }
 
 impl Origin {
-    /// What a connection for this URL is made to. The URL has passed [`resolve`].
+    /// The origin of a connection for this URL. The URL must have passed [`resolve`].
     pub fn of(url: &Url) -> Self {
         Self { tls: is_secure(url), host: host_of(url).into_owned(), port: url.port_or_known_default().unwrap_or_default() }
     }
 
-    /// True when the URL leads here; allocates nothing for names.
+    /// Whether the URL leads to this origin. Does not allocate for names.
     pub(crate) fn serves(&self, url: &Url) -> bool {
         self.tls == is_secure(url) && Some(self.port) == url.port_or_known_default() && self.host == host_of(url)
     }
 }
 
 impl Request {
-    /// The URL that is asked.
+    /// The URL of the request.
     pub fn url(&self) -> Option<Url> {
         let scheme = if self.origin.tls { "https" } else { "http" };
         Url::parse(&format!("{scheme}://{}{}", self.origin.authority(), self.path)).ok()
@@ -87,7 +87,7 @@ fn host_of(url: &Url) -> Cow<'_, str> {
     }
 }
 
-/// Path and query as they are sent.
+/// Path and query as sent.
 pub fn path_of(url: &Url) -> String {
     match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_explained() {
+    fn invalid_addresses_are_explained() {
         assert_eq!(resolve(None, "/a"), Err(UrlError::Relative("/a".to_owned())));
         assert!(matches!(resolve(None, "ftp://h/"), Err(UrlError::Scheme { .. })));
         for text in ["http://", "http://a:99999/", "http://[::1/", "http://a b/"] {

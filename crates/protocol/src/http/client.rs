@@ -6,30 +6,30 @@ use std::rc::Rc;
 
 use loadstone_metrics::{Nanos, Outcome};
 
-use super::carried::Carried;
 use super::exchange::{QUEUE, begin_at, fail, note, open, queue, response};
 use super::h2::{self, Http2Attempt, Http2Request, OpenStream, SharedConnections};
 use super::h2_head::Http2Head;
 use super::idle_close::Reach;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
-use super::message::{BodyUse, Exchange, FAILED_FROM, Origin, Request};
+use super::message::{BodyUse, Exchange, FAILED_STATUS_MIN, Origin, Request};
 use super::pool::{ConnectionPool, OriginPool};
 use super::state::{HttpState, Versions};
+use super::trace_choice::TraceChoice;
 use super::wire::{AddedLines, PreparedRequest, Traits, write_head};
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
 use crate::network::Network;
 
-/// How one user's connections behave.
+/// The behaviour of one user's connections.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// Keep connections open between requests (and iterations).
     pub keep_alive: bool,
-    /// Most connections of HTTP/1.1 to one origin at once; further parallel requests wait, in order.
+    /// Maximum number of HTTP/1.1 connections to one origin. Further parallel requests wait in order.
     pub connections_max: usize,
-    /// The same of HTTP/2. A request goes over the one with the fewest streams; another is opened only where each has some.
+    /// The same for HTTP/2. A request uses the connection with the fewest streams. Another connection is opened only if each has streams.
     pub shared_connections_max: usize,
-    /// Send a request once more that provably met the close of an idle connection.
+    /// Whether to resend a request once if it provably met the close of an idle connection.
     pub retry_idle_close: bool,
 }
 
@@ -71,7 +71,7 @@ impl<'a> RequestForm<'a> {
         }
     }
 
-    /// Where its head for HTTP/2 is kept.
+    /// The cache of its head for HTTP/2.
     fn http2_head(&self) -> Option<&'a OnceCell<Http2Head>> {
         match self {
             Self::Built(_) => None,
@@ -109,7 +109,7 @@ impl<'a> RequestForm<'a> {
                 Self::Prepared(request) => request.keep_headers || traits.body_use == BodyUse::Keep,
             },
             body: traits.body_use == BodyUse::Keep,
-            keep_from: Some(FAILED_FROM),
+            keep_from: Some(FAILED_STATUS_MIN),
             body_bytes_max: traits.body_bytes_max,
         }
     }
@@ -121,7 +121,7 @@ impl Client {
         Self { versions: state.versions, state, network, options, pool: ConnectionPool::default() }
     }
 
-    /// Instead of the network's versions. With HTTP/2, all requests of a user to one origin share a connection, or a few.
+    /// Overrides the network's versions. With HTTP/2, all requests of a user to one origin share one connection, or a few.
     pub fn with_versions(mut self, versions: Versions) -> Self {
         self.versions = versions;
         self
@@ -131,57 +131,56 @@ impl Client {
         &self.network
     }
 
-    /// Sends a request and reads its response. A failing target is data: this never errs.
+    /// Sends a request and reads its response. A failing target is data: this never returns an error.
     ///
-    /// Dropping the future closes the connection it is on. It begins now, also where all connections of the user are taken: the wait for one is
-    /// the phase `queue`.
+    /// Dropping the future closes its connection. The exchange begins now, even if all connections of the user are busy: waiting for one is the phase
+    /// `queue`.
     pub fn send(&self, request: &Request) -> impl Future<Output = Exchange> {
         self.perform(RequestForm::Built(request), Traits::of(request), None)
     }
 
-    /// Like [`Client::send`], without building the request again.
+    /// Like [`Client::send`], without encoding the request again.
     pub fn send_prepared(&self, request: &PreparedRequest) -> impl Future<Output = Exchange> {
         self.perform(RequestForm::Prepared(request), request.traits, None)
     }
 
-    /// The same for a caller that has just read the clock.
+    /// Like [`Client::send_prepared`], for a caller that has just read the clock.
     pub fn send_prepared_at(&self, request: &PreparedRequest, now: Nanos) -> impl Future<Output = Exchange> {
         self.perform(RequestForm::Prepared(request), request.traits, Some(now))
     }
 
-    /// Opens a stream of HTTP/2 for a protocol over it, which sends the body and reads the response itself. `None`: the exchange says why there
-    /// is none.
+    /// Opens an HTTP/2 stream for a protocol that sends the body and reads the response itself. `None`: the exchange contains the reason.
     pub(crate) async fn open_stream(&self, outgoing: Http2Request<'_>) -> (Exchange, Option<OpenStream>) {
         let pool = self.pool.to(&outgoing.request.origin);
         let mut exchange = begin_at(self.network.clock().now());
-        let carried = Carried::by(outgoing.request, self.state.traces.as_ref());
-        let stream = h2::open(&self.shared(&pool), outgoing, carried, &mut exchange).await;
+        let trace_choice = TraceChoice::by(outgoing.request, self.state.traces.as_ref());
+        let stream = h2::open(&self.shared(&pool), outgoing, trace_choice, &mut exchange).await;
         (exchange, stream)
     }
 
-    /// Sends a request of a protocol that is spoken over HTTP/2 alone, as [`Client::send`] does.
+    /// Like [`Client::send`], for a protocol that only uses HTTP/2.
     pub(crate) async fn send_http2(&self, outgoing: Http2Request<'_>) -> Exchange {
         let pool = self.pool.to(&outgoing.request.origin);
         let exchange = begin_at(self.network.clock().now());
-        let carried = Carried::by(outgoing.request, self.state.traces.as_ref());
-        match h2::send(&self.shared(&pool), outgoing, carried, true, self.options.retry_idle_close, exchange).await {
+        let trace_choice = TraceChoice::by(outgoing.request, self.state.traces.as_ref());
+        match h2::send(&self.shared(&pool), outgoing, trace_choice, true, self.options.retry_idle_close, exchange).await {
             Http2Attempt::Http2(exchange) | Http2Attempt::Http1(exchange) => exchange,
         }
     }
 
-    /// Whether its requests carry traces with ids of the network's own, which are to say what a request is.
+    /// Whether its requests carry traces with ids that the network generates, which identify the request.
     pub fn makes_traces(&self) -> bool {
         self.state.traces.is_some()
     }
 
-    /// Waits for the right to open a connection, where the network limits their rate and none to this origin lies ready.
+    /// Waits for permission to open a connection, if the network limits their rate and no connection to this origin is ready.
     pub async fn admit(&self, origin: &Rc<Origin>) {
         if self.network.limits_connections() && !self.pool.to(origin).is_ready(self.options.shared_connections_max) {
             self.network.admit().await;
         }
     }
 
-    /// Closes all kept connections. Requests under way are not touched.
+    /// Closes all idle connections. Requests in progress are not affected.
     pub fn close(&self) {
         self.pool.close();
     }
@@ -196,11 +195,11 @@ impl Client {
         if self.versions == Versions::Http2Always || self.versions == Versions::Http2 && form.origin().tls {
             let always = self.versions == Versions::Http2Always;
             let request = form.request();
-            let carried = Carried::by(request, self.state.traces.as_ref());
+            let trace_choice = TraceChoice::by(request, self.state.traces.as_ref());
             let over = self.shared(&pool);
             let built = OnceCell::new();
             let outgoing = Http2Request { request, body: &request.body, head: form.http2_head().unwrap_or(&built) };
-            match Box::pin(h2::send(&over, outgoing, carried, always, self.options.retry_idle_close, exchange)).await {
+            match Box::pin(h2::send(&over, outgoing, trace_choice, always, self.options.retry_idle_close, exchange)).await {
                 Http2Attempt::Http2(exchange) => return exchange,
                 Http2Attempt::Http1(begun) => exchange = begun,
             }
@@ -215,9 +214,9 @@ impl Client {
                 }
             },
         };
-        let carried = Carried::by(form.request(), self.state.traces.as_ref());
-        exchange.trace = carried.parent().map(Box::new);
-        let added = AddedLines { trace: carried.added(), close: !self.options.keep_alive };
+        let trace_choice = TraceChoice::by(form.request(), self.state.traces.as_ref());
+        exchange.trace = trace_choice.parent().map(Box::new);
+        let added = AddedLines { trace: trace_choice.added(), close: !self.options.keep_alive };
         loop {
             let out = match form.outgoing(&self.network, added) {
                 Ok(out) => out,

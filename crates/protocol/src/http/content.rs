@@ -1,4 +1,4 @@
-//! Content codings: gzip, deflate, br and zstd, undone with a limit on what comes out.
+//! Content codings: decodes gzip, deflate, br and zstd with a limit on the output.
 
 use std::io::{self, Read};
 
@@ -8,16 +8,16 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use crate::failure::Failure;
 use crate::http1::too_large;
 
-/// What is asked for where the caller asks for nothing.
+/// The default `Accept-Encoding`.
 pub(crate) const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
-/// Most codings applied one upon another; more is an attack or a mistake.
-const CODINGS_MAX: usize = 4;
+/// Limit on stacked codings. More is an attack or a mistake.
+const CONTENT_CODINGS_MAX: usize = 4;
 
-/// Undoes the codings of a `Content-Encoding` value, last applied first. Codings that are not known stay as they are.
+/// Decodes the codings of a `Content-Encoding` value, last applied first. Unknown codings remain.
 pub(crate) fn decode(body: Bytes, codings: &str, bytes_max: u64) -> Result<Bytes, Failure> {
     let names: Vec<&str> = codings.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    if names.len() > CODINGS_MAX {
+    if names.len() > CONTENT_CODINGS_MAX {
         return Err(Failure::protocol("the body has more than four content codings"));
     }
     let mut body = body;
@@ -28,7 +28,7 @@ pub(crate) fn decode(body: Bytes, codings: &str, bytes_max: u64) -> Result<Bytes
         }
         let decoded = match name.to_ascii_lowercase().as_str() {
             "gzip" | "x-gzip" => read_all(MultiGzDecoder::new(&*body), bytes_max),
-            // Some servers send raw deflate although RFC 9110 means zlib; the first byte tells (RFC 1950, section 2.2).
+            // Some servers send raw deflate although RFC 9110 requires zlib. The first byte distinguishes them (RFC 1950, section 2.2).
             "deflate" if body[0] & 0x0f == 8 => read_all(ZlibDecoder::new(&*body), bytes_max),
             "deflate" => read_all(DeflateDecoder::new(&*body), bytes_max),
             "br" => read_all(brotli::Decompressor::new(&*body, 4096), bytes_max),
@@ -52,7 +52,7 @@ fn read_all(decoder: impl Read, bytes_max: u64) -> Result<Bytes, Failure> {
 }
 
 fn malformed() -> Failure {
-    Failure::protocol("the body is not what its Content-Encoding says")
+    Failure::protocol("the body does not match its Content-Encoding")
 }
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn each_coding_is_undone() {
+    fn each_coding_is_decoded() {
         for (codings, body) in [
             ("gzip", gzip(TEXT)),
             ("X-GZIP", gzip(TEXT)),

@@ -1,4 +1,4 @@
-//! One user's cookies. Costs a pointer until the first one is set.
+//! One user's cookies. An empty jar costs a pointer.
 
 use std::cell::RefCell;
 
@@ -7,9 +7,9 @@ use url::Url;
 
 use super::headers::Headers;
 
-/// Most cookies of one user; further ones are not stored. RFC 6265, section 6.1, asks for at least 50 per domain.
+/// Limit on the cookies of one user. Further ones are not stored. RFC 6265, section 6.1, requires at least 50 per domain.
 const COOKIES_MAX: usize = 200;
-/// Longest cookie, name and attributes included. Bytes. The same section asks for at least 4096.
+/// Longest cookie in bytes, including name and attributes. The same section requires at least 4096.
 const COOKIE_BYTES_MAX: usize = 8192;
 
 #[derive(Debug, Default)]
@@ -33,23 +33,23 @@ impl CookieJar {
             if let Ok(cookie) = RawCookie::parse(line.to_owned())
                 && (store.iter_any().count() < COOKIES_MAX || store.get_request_values(url).any(|(name, _)| name == cookie.name()))
             {
-                // A cookie for another domain is refused here; that is between the server and its author.
+                // A cookie for another domain is refused. This is a matter between the server and its author.
                 let _ = store.insert_raw(&cookie, url);
             }
         }
     }
 
-    /// The `Cookie` value for a request; what the caller gave comes first and wins. `None`: there is nothing to add.
-    pub(crate) fn value_for(&self, url: &Url, given: Option<&str>) -> Option<String> {
+    /// The `Cookie` value for a request. The caller's own cookies are listed first and take precedence. `None`: there is nothing to add.
+    pub(crate) fn value_for(&self, url: &Url, explicit: Option<&str>) -> Option<String> {
         let store = self.store.borrow();
         let store = store.as_deref()?;
-        let is_given = |name: &str| {
-            given.is_some_and(|given| given.split(';').any(|pair| pair.split_once('=').is_some_and(|(key, _)| key.trim() == name)))
+        let is_explicit = |name: &str| {
+            explicit.is_some_and(|explicit| explicit.split(';').any(|pair| pair.split_once('=').is_some_and(|(key, _)| key.trim() == name)))
         };
-        let mut value = given.unwrap_or_default().to_owned();
+        let mut value = explicit.unwrap_or_default().to_owned();
         let mut added = false;
         for (name, content) in store.get_request_values(url) {
-            if is_given(name) {
+            if is_explicit(name) {
                 continue;
             }
             if !value.is_empty() {
@@ -69,7 +69,7 @@ impl CookieJar {
         store.as_deref()?.get_request_values(url).find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
     }
 
-    /// Sets a cookie as if a server at `url` had.
+    /// Sets a cookie as if a server at `url` had set it.
     pub(crate) fn set(&self, url: &Url, name: &str, value: &str) {
         let headers: Headers = [("set-cookie", format!("{name}={value}; Path=/"))].into_iter().collect();
         self.take_from(&headers, url);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_go_back_where_they_belong() {
+    fn cookies_are_returned_to_their_origin() {
         let jar = jar(
             "http://shop.example/v1/login",
             &[
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_gave_wins() {
+    fn the_callers_cookies_take_precedence() {
         let jar = jar("http://h/", &["a=jar; Path=/", "b=jar; Path=/"]);
         assert_eq!(jar.value_for(&url("http://h/"), Some("a=mine")).unwrap(), "a=mine; b=jar");
         jar.set(&url("http://h/x/y"), "c", "set");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_cannot_fill_the_memory() {
+    fn a_server_cannot_exhaust_the_memory() {
         let jar = CookieJar::default();
         for number in 0..1000 {
             jar.take_from(&[("set-cookie", format!("c{number}={}", "x".repeat(100)))].into_iter().collect(), &url("http://h/"));

@@ -1,4 +1,4 @@
-//! An exchange from its parts: begun, its connection opened, what was measured and read entered.
+//! The steps of an exchange: its beginning, opening its connection, and recording measurements and the response.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -22,10 +22,10 @@ use crate::tls::Alpn;
 /// HTTP/1.1 alone.
 pub(super) const ALPN: Alpn = &["http/1.1"];
 
-/// What a request does that finds all connections of its user taken.
+/// The activity of a request while all connections of its user are busy.
 pub(super) const QUEUE: &str = "waiting for a free connection";
 
-/// Waits for one of the places that a user has, which is part of the request's time.
+/// Waits for one of the user's connections. The wait is part of the request's time.
 pub(super) async fn queue<T>(
     network: &Network,
     entering: impl Future<Output = T>,
@@ -41,11 +41,11 @@ pub(super) async fn queue<T>(
     let entered = within(&timer, doing, entering).await;
     let now = clock.now();
     exchange.phases.queue += now - asked;
-    // Places come free when those who hold them give up, and that may be the instant at which this one must.
+    // A place may become free because its holder's time limit expires, at the instant at which this request must give up, too.
     if now < due { entered } else { Err(Failure::timeout(doing)) }
 }
 
-/// The exchange ends now, with this.
+/// Ends the exchange now, with this failure.
 pub(super) fn fail(network: &Network, exchange: &mut Exchange, failure: Failure) {
     exchange.ended = network.clock().now();
     exchange.result = Err(failure);
@@ -70,7 +70,7 @@ pub(super) fn begin_at(started: Nanos) -> Exchange {
     }
 }
 
-/// Opens a connection for an exchange; `None` when the exchange has failed with it.
+/// Opens a connection for an exchange. `None`: this failed, and so did the exchange.
 pub(super) async fn open(network: &Rc<Network>, origin: &Origin, traits: &Traits, exchange: &mut Exchange) -> Option<Box<Connection>> {
     let target = ConnectTarget { host: &origin.host, port: origin.port, alpn: origin.tls.then_some(ALPN), tunnel: false };
     open_to(network, target, traits.timeout_ns, exchange).await
@@ -97,12 +97,12 @@ pub(super) async fn open_to(
     }
 }
 
-/// Enters what was measured.
+/// Records the measurements.
 pub(super) fn note(exchange: &mut Exchange, times: ExchangeTimes) {
     exchange.ended = times.ended;
     exchange.bytes_sent += times.bytes_sent;
     exchange.bytes_received += times.bytes_received;
-    // A response may begin before the request is written in full; it did not keep us waiting.
+    // A response may begin before the request is completely written. The client did not wait for it.
     let waited_until = if times.first_byte == 0 { exchange.ended } else { times.first_byte };
     if times.sent != 0 {
         exchange.phases.wait = waited_until.saturating_sub(times.sent);

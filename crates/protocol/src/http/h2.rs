@@ -1,7 +1,7 @@
-//! HTTP/2 by the h2 crate: one connection per user and origin, its requests side by side.
+//! HTTP/2 with the h2 crate: one connection per user and origin, whose requests run in parallel.
 //!
-//! h2 decides when bytes go to the kernel, so `started` is when a request was handed to it, and the byte counts are those
-//! of header fields before compression and of bodies. Requests wait in order while the server allows no more streams.
+//! h2 decides when bytes go to the kernel. `started` is therefore when a request was passed to h2, and byte counts are those of header fields before
+//! compression and of bodies. Requests wait in order while the server allows no more streams.
 
 use std::cell::OnceCell;
 use std::future::poll_fn;
@@ -17,7 +17,6 @@ use futures_util::future::{Either, select};
 use loadstone_metrics::Outcome;
 use loadstone_metrics::clock::Timer;
 
-use super::carried::Carried;
 use super::content;
 use super::exchange::{QUEUE, fail, open_to, queue};
 use super::h2_head::{Http2Head, fields_bytes};
@@ -26,6 +25,7 @@ use super::message::{Exchange, Request, Response};
 use super::multiplex::{Multiplex, StreamPermit};
 use super::pool::{OriginPool, SharedConnection};
 use super::trace::TraceParent;
+use super::trace_choice::TraceChoice;
 use super::wire::{Traits, check};
 use crate::connect::within;
 use crate::connection::Connection;
@@ -35,27 +35,27 @@ use crate::network::Network;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
 
-/// HTTP/2 where the server speaks it.
+/// HTTP/2 if the server supports it.
 const ALPN: Alpn = &["h2", "http/1.1"];
 
-/// Windows that let a body flow at the speed of a fast network. Bytes.
+/// Windows in bytes that let a body flow at the speed of a fast network.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
-/// Until the server has said how many streams it allows at once: what it should allow at least (RFC 9113, section 6.5.2).
-const STREAMS_FIRST: usize = 100;
-/// Longest header list. Bytes, as RFC 9113, section 6.5.2 counts them.
+/// Assumed stream limit until the server has sent its own: the recommended minimum (RFC 9113, section 6.5.2).
+const STREAMS_ASSUMED: usize = 100;
+/// Longest header list in bytes, counted as in RFC 9113, section 6.5.2.
 const HEADERS_BYTES_MAX: u32 = 256 * 1024;
 
 const FREE_STREAM: &str = "waiting for a free stream";
 
-/// What became of a request where HTTP/2 may be spoken.
+/// The result of a request that may use HTTP/2.
 pub(crate) enum Http2Attempt {
     Http2(Exchange),
-    /// The origin speaks HTTP/1.1. Where a connection was opened for the exchange, it now lies idle.
+    /// The origin uses HTTP/1.1. If a connection was opened for the exchange, it is now idle.
     Http1(Exchange),
 }
 
-/// The connections of a user to an origin, of which there may be `most`.
+/// The connections of a user to an origin, at most `most`.
 pub(crate) struct SharedConnections<'a> {
     pub(crate) network: &'a Rc<Network>,
     pub(crate) pool: &'a Rc<OriginPool>,
@@ -65,10 +65,10 @@ pub(crate) struct SharedConnections<'a> {
 /// A request for HTTP/2.
 #[derive(Clone, Copy)]
 pub(crate) struct Http2Request<'a> {
-    /// Its body is not looked at.
+    /// Its body is not used.
     pub(crate) request: &'a Request,
     pub(crate) body: &'a Bytes,
-    /// Filled when it is sent for the first time.
+    /// Filled when the request is sent for the first time.
     pub(crate) head: &'a OnceCell<Http2Head>,
 }
 
@@ -82,12 +82,12 @@ impl Http2Request<'_> {
     }
 }
 
-/// Sends a request over a shared connection to its origin, opening it first where there is none.
-/// The exchange has begun; what it takes to be sent a second time is part of its time.
+/// Sends a request over a shared connection to its origin, and opens the connection first if there is none. The exchange has begun; a second attempt
+/// to send it is part of its time.
 pub(crate) async fn send(
     over: &SharedConnections<'_>,
     outgoing: Http2Request<'_>,
-    carried: Carried,
+    trace_choice: TraceChoice,
     always: bool,
     retry_idle_close: bool,
     mut exchange: Exchange,
@@ -95,7 +95,7 @@ pub(crate) async fn send(
     let request = outgoing.request;
     let traits = Traits::of(request);
     let network = over.network;
-    exchange.trace = carried.parent().map(Box::new);
+    exchange.trace = trace_choice.parent().map(Box::new);
     let timer = network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
@@ -104,7 +104,7 @@ pub(crate) async fn send(
             Joined::Failed => return Http2Attempt::Http2(exchange),
             Joined::Http1 => return Http2Attempt::Http1(exchange),
         };
-        let streamed = stream(&multiplex, outgoing, carried.added(), &traits, &timer, &mut exchange).await;
+        let streamed = stream(&multiplex, outgoing, trace_choice.added(), &traits, &timer, &mut exchange).await;
         exchange.ended = network.clock().now();
         let unprocessed = streamed.as_ref().is_err_and(|broken| broken.unprocessed);
         if unprocessed && retry_idle_close && !exchange.connected && exchange.retried == 0 {
@@ -118,12 +118,12 @@ pub(crate) async fn send(
 
 enum Joined {
     Connection(Rc<Multiplex>),
-    /// The exchange says why.
+    /// The exchange contains the reason.
     Failed,
     Http1,
 }
 
-/// The shared connection with the fewest streams. While one request opens another, the others wait for that.
+/// Joins the shared connection with the fewest streams. While one request opens a connection, the others wait for it.
 async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, always: bool, exchange: &mut Exchange) -> Joined {
     let SharedConnections { network, pool, most } = *over;
     let mut shared = match pool.shared.try_lock() {
@@ -164,7 +164,7 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
     let mut builder = Builder::new();
     builder
         .enable_push(false)
-        .initial_max_send_streams(STREAMS_FIRST)
+        .initial_max_send_streams(STREAMS_ASSUMED)
         .initial_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_header_list_size(HEADERS_BYTES_MAX);
@@ -172,7 +172,7 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
     let shaken = shaken.and_then(|result| result.map_err(|error| failure(&error)));
     match shaken {
         Ok((sender, connection)) => {
-            // Errors of the connection reach every request on it; here there is nobody to tell.
+            // Errors of the connection reach every request on it. Nobody else needs them.
             tokio::spawn(connection.map(drop));
             let multiplex = Rc::new(Multiplex::new(sender, counted));
             match &mut *shared {
@@ -191,8 +191,8 @@ async fn join(over: &SharedConnections<'_>, request: &Request, traits: &Traits, 
 /// A request without a response.
 struct BrokenStream {
     failure: Failure,
-    /// The server ended the connection in peace, and said that it has not begun to process the request, or never got it: it may be sent
-    /// again, whatever it asks (RFC 9113, section 8.7).
+    /// The server ended the connection gracefully, and declared that it has not begun to process the request, or never received it. The request may
+    /// be resent with any method (RFC 9113, section 8.7).
     unprocessed: bool,
 }
 
@@ -204,13 +204,13 @@ impl From<Failure> for BrokenStream {
 
 impl From<::h2::Error> for BrokenStream {
     fn from(error: ::h2::Error) -> Self {
-        // h2 gives a GOAWAY to the streams that lie beyond the last one which the server processes, and to those that are yet to be opened.
+        // h2 reports a GOAWAY to the streams after the last one that the server processes, and to those that are not open yet.
         let unprocessed = error.is_go_away() && error.is_remote() && error.reason() == Some(::h2::Reason::NO_ERROR);
         Self { failure: failure(&error), unprocessed }
     }
 }
 
-/// One request as one stream.
+/// Sends one request as one stream.
 async fn stream(
     multiplex: &Rc<Multiplex>,
     outgoing: Http2Request<'_>,
@@ -257,15 +257,15 @@ async fn stream(
     Ok(Response { status: parts.status.as_u16(), headers, body, trailers })
 }
 
-/// A stream whose request head has been handed to the connection.
+/// A stream whose request head has been passed to the connection.
 pub(crate) struct OpenStream {
     pub(crate) response: ResponseFuture,
     pub(crate) upload: SendStream<Bytes>,
-    /// Held for as long as the stream lives.
+    /// Held as long as the stream exists.
     pub(crate) permit: StreamPermit,
 }
 
-/// Waits for the right to a stream, and sends the request's head. `ends`: nothing follows it.
+/// Waits for a stream slot, and sends the request's head. `ends`: nothing follows the head.
 async fn begin_stream(
     multiplex: &Rc<Multiplex>,
     outgoing: Http2Request<'_>,
@@ -279,7 +279,7 @@ async fn begin_stream(
         Some(permit) => permit,
         None => queue(multiplex.counted.network(), multiplex.enter(), FREE_STREAM, outgoing.request.timeout_ns, exchange).await?,
     };
-    // Never waits: this handle has no request of its own yet.
+    // Never waits: this handle has no pending request.
     let ready = within(timer, FREE_STREAM, multiplex.sender.clone().ready()).await?;
     let mut sender = ready.map_err(|error| BrokenStream { failure: failure(&error), unprocessed: true })?;
     exchange.bytes_sent += head_bytes;
@@ -287,24 +287,24 @@ async fn begin_stream(
     Ok(OpenStream { response, upload, permit })
 }
 
-/// Opens a stream whose body and response are the caller's to send and to read; the request's own body is not sent, and its time limit holds
-/// for the opening. `None`: the exchange says why there is no stream.
+/// Opens a stream whose body the caller sends and whose response the caller reads. The request's own body is not sent, and its time limit applies to
+/// the opening. `None`: the exchange contains the reason.
 pub(crate) async fn open(
     over: &SharedConnections<'_>,
     outgoing: Http2Request<'_>,
-    carried: Carried,
+    trace_choice: TraceChoice,
     exchange: &mut Exchange,
 ) -> Option<OpenStream> {
     let request = outgoing.request;
     let traits = Traits::of(request);
-    exchange.trace = carried.parent().map(Box::new);
+    exchange.trace = trace_choice.parent().map(Box::new);
     let timer = over.network.clock().timer();
     timer.reset(exchange.started.saturating_add(traits.timeout_ns));
     loop {
         let Joined::Connection(multiplex) = join(over, request, &traits, true, exchange).await else { return None };
-        match begin_stream(&multiplex, outgoing, carried.added(), false, &timer, exchange).await {
+        match begin_stream(&multiplex, outgoing, trace_choice.added(), false, &timer, exchange).await {
             Ok(stream) => return Some(stream),
-            // The connection had ended before: no byte of the request has left.
+            // The connection had ended before: no byte of the request was sent.
             Err(broken) if broken.unprocessed && !exchange.connected && exchange.retried == 0 => exchange.retried = 1,
             Err(broken) => {
                 fail(over.network, exchange, broken.failure);
@@ -358,7 +358,7 @@ pub(crate) fn failure(error: &::h2::Error) -> Failure {
     let reason = error.reason();
     let reason = reason.as_ref().map_or("no reason", ::h2::Reason::description);
     if error.is_library() {
-        return Failure::protocol(format!("the server broke HTTP/2: {reason}"));
+        return Failure::protocol(format!("the server violated HTTP/2: {reason}"));
     }
     let what = if error.is_go_away() { "the server ended the HTTP/2 connection" } else { "the server reset the HTTP/2 stream" };
     Failure::new(Outcome::Reset, format!("{what}: {reason}"))

@@ -1,4 +1,4 @@
-//! The head of a request as HTTP/2 sends it.
+//! The head of a request in HTTP/2 form.
 
 use ::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
@@ -8,16 +8,16 @@ use super::message::Request;
 use super::trace::{self, TraceParent};
 use crate::failure::Failure;
 
-/// Checked and laid out for the connection: built once, and copied for each request where nothing varies.
+/// Validated and encoded for the connection. It is built once, and copied for each request if nothing varies.
 #[derive(Debug, Clone)]
 pub(crate) struct Http2Head {
     head: ::http::Request<()>,
-    /// Of its fields before compression, its method and its path.
+    /// Size of its fields before compression, its method and its path.
     bytes: u64,
 }
 
 impl Http2Head {
-    /// Without what belongs to HTTP/1.1 alone (RFC 9113, section 8.2.2).
+    /// Omits headers that only exist in HTTP/1.1 (RFC 9113, section 8.2.2).
     ///
     /// # Errors
     /// HTTP/2 does not allow the method, the path or a header.
@@ -48,10 +48,10 @@ impl Http2Head {
         Ok(Self { head, bytes })
     }
 
-    /// A copy to send, and its bytes. `added`: a header that is no part of the request as it was asked for.
+    /// A copy to send, and its size in bytes. `added`: a header that is not part of the original request.
     pub(super) fn to_send(&self, added: Option<TraceParent>) -> (::http::Request<()>, u64) {
         let mut head = self.head.clone();
-        // What it is made of are digits and hyphens.
+        // The value consists of digits and hyphens, which are always valid.
         let Some(value) = added.and_then(|added| HeaderValue::from_str(&added.value()).ok()) else { return (head, self.bytes) };
         let bytes = self.bytes + (trace::NAME.len() + value.len()) as u64;
         head.headers_mut().append(HeaderName::from_static(trace::NAME), value);

@@ -1,4 +1,4 @@
-//! Response headers, read only when somebody asks.
+//! Response headers, parsed only on demand.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::SET_COOKIE;
 
-/// Response header lines in order, names in lower case.
+/// Response header lines in order, with lower-case names.
 ///
-/// Holds the head as it came; lines are split on first use, because most requests of a load test ask for none.
-/// Bytes outside ASCII are read as Latin-1, as the fetch standard does.
+/// Stores the head as received and splits lines on first use, because most requests of a load test need none. Bytes outside ASCII are read as
+/// Latin-1, as in the fetch standard.
 #[derive(Clone, Default)]
 pub struct Headers {
     came: Head,
@@ -19,7 +19,7 @@ pub struct Headers {
     sets_cookies: bool,
 }
 
-/// As it was received.
+/// The head as received.
 #[derive(Clone)]
 enum Head {
     /// Of HTTP/1.1, with its status line.
@@ -44,12 +44,12 @@ impl Headers {
         Self { came: Head::Fields(Box::new(fields)), lines: OnceCell::new(), sets_cookies }
     }
 
-    /// There is a `Set-Cookie` line; known without splitting the head.
+    /// Whether there is a `Set-Cookie` line. Known without splitting the head.
     pub(crate) fn sets_cookies(&self) -> bool {
         self.sets_cookies
     }
 
-    /// The first value of a header; `name` in lower case.
+    /// The first value of a header. `name` must be in lower case.
     pub fn get(&self, name: &str) -> Option<&str> {
         if let Head::Fields(fields) = &self.came
             && let Ok(ascii) = fields.get(name)?.to_str()
@@ -59,7 +59,7 @@ impl Headers {
         self.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// All values of a header, in order; `name` in lower case.
+    /// All values of a header, in order. `name` must be in lower case.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.iter().filter(move |(key, _)| *key == name).map(|(_, value)| value)
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_keep_their_order_and_lose_their_case() {
+    fn lines_keep_their_order_and_become_lower_case() {
         let head = "HTTP/1.1 200 OK\r\nX-One: 1\r\nSet-Cookie: a=b: c\r\nset-cookie:  d \r\nempty:\r\nname: caf\u{e9}\r\n\r\n";
         let latin: Vec<u8> = head.chars().map(|c| c as u8).collect();
         let headers = Headers::from_head(Bytes::from(latin), true);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_http2_read_as_lines_do() {
+    fn http2_fields_are_read_like_header_lines() {
         let mut map = HeaderMap::new();
         for (name, value) in [("x-one", &b" 1 "[..]), ("set-cookie", b"a=b"), ("set-cookie", b"c"), ("empty", b""), ("name", b"caf\xe9")] {
             map.append(name, http::HeaderValue::from_bytes(value).unwrap());

@@ -1,25 +1,25 @@
-//! Requests that met the close of an idle connection: which of them may go out again.
+//! Requests that met the close of an idle connection, and which of them may be resent.
 //!
-//! A server may close a kept connection while a request is on its way to it (RFC 9112, section 9.5). To send that request again hides
-//! nothing, if the server never had it; to send any other again would hide a failure, and might do twice what was to be done once. So only
-//! what is proven counts:
+//! A server may close a kept-alive connection while a request is in transit (RFC 9112, section 9.5). Resending that request hides nothing if the
+//! server never received it. Resending any other request would hide a failure, and might execute twice what should happen once. Only proof therefore
+//! permits a retry:
 //!
-//! - No byte was handed to the kernel: the connection had broken before.
-//! - The peer ended its side, and its machine has acknowledged no byte of the request. The segment that ends a side acknowledges all that
-//!   has arrived before it (RFC 9293, section 3.4), so the server had closed before the request reached its machine.
+//! - No byte was passed to the kernel: the connection had broken before.
+//! - The peer ended its side, and its machine has acknowledged no byte of the request. The segment that ends a side acknowledges everything that
+//!   arrived before it (RFC 9293, section 3.4), so the server had closed before the request reached its machine.
 //!
-//! A reset proves nothing: it looks the same whether the server had forgotten the connection or has read the request and gave up.
+//! A reset proves nothing: it looks the same if the server had forgotten the connection, and if it read the request and gave up.
 
 use super::in_flight::InFlightRequest;
 
-/// What is known of a request without a response on a kept connection.
+/// How far a request without a response got on a kept-alive connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// It never left.
+    /// It was never sent.
     Unsent,
-    /// The server closed before it arrived.
+    /// The server closed the connection before the request arrived.
     Unreceived,
-    /// The server may have had it.
+    /// The server may have received it.
     Unknown,
 }
 
@@ -36,7 +36,7 @@ impl Reach {
         if unacknowledged.is_some_and(|bytes| bytes >= times.bytes_sent) { Self::Unreceived } else { Self::Unknown }
     }
 
-    /// Whether the request may go out again (RFC 9110, section 9.2.2).
+    /// Whether the request may be resent (RFC 9110, section 9.2.2).
     pub(super) fn allows_retry(self, is_idempotent: bool) -> bool {
         match self {
             Self::Unsent => true,

@@ -1,4 +1,4 @@
-//! One request over one connection: write, wait, read, under a time limit.
+//! One request over one connection: write, wait and read under a time limit.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -12,9 +12,9 @@ use crate::late_reads::LateRead;
 use crate::network::Network;
 
 /// A larger response may fill the socket's buffer, and is read at once.
-const LATE_BYTES_MAX: usize = 16 * 1024;
+const LATE_READ_RESPONSE_BYTES_MAX: usize = 16 * 1024;
 
-/// The bytes of a request and how many of them are written.
+/// The bytes of a request, and how many of them were written.
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest<'a> {
     pub(crate) head: RequestHead<'a>,
@@ -25,7 +25,7 @@ pub(crate) struct OutgoingRequest<'a> {
 #[derive(Debug)]
 pub(crate) enum RequestHead<'a> {
     Prepared(&'a [u8]),
-    /// In the worker's send buffer, which goes back once all is written.
+    /// In the worker's send buffer, which is returned when everything is written.
     Built(Vec<u8>),
 }
 
@@ -45,25 +45,25 @@ pub(crate) struct InFlightRequest<'a> {
     pub(crate) out: OutgoingRequest<'a>,
     pub(crate) response: ResponseReader,
     pub(crate) times: ExchangeTimes,
-    /// When the exchange began: nothing of it happened before.
+    /// When the exchange began. Nothing of it happened before.
     started: Nanos,
-    /// The peer ended its side of the connection before the response was whole.
+    /// The peer ended its side of the connection before the response was complete.
     pub(crate) closed: bool,
     /// The peer sent more than the response.
     pub(crate) surplus: bool,
-    /// After a switch of protocols: what has already arrived of the new one.
+    /// After a protocol switch: the bytes of the new protocol that have already arrived.
     pub(crate) rest: Vec<u8>,
     sending: bool,
-    /// Sent, and nothing of the response read, which may be late.
+    /// The request was sent, and the first byte of its response may be read late.
     late: Option<LateRead>,
-    /// Writing failed; the response may still be there to read.
+    /// Writing failed. The response may still be readable.
     write_failure: Option<Failure>,
 }
 
-/// Instants of one exchange; zero until they happen.
+/// Instants of one exchange. Zero until they happen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ExchangeTimes {
-    /// The last byte of the request was handed to the kernel.
+    /// The last byte of the request was passed to the kernel.
     pub(crate) sent: Nanos,
     pub(crate) first_byte: Nanos,
     pub(crate) ended: Nanos,
@@ -97,12 +97,12 @@ impl<'a> InFlightRequest<'a> {
         }
     }
 
-    /// The connection may serve another request.
+    /// Whether the connection may serve another request.
     pub(crate) fn is_reusable(&self) -> bool {
         self.response.keep_alive && !self.surplus && !self.sending && self.write_failure.is_none()
     }
 
-    /// Ready once the response is complete or cannot be.
+    /// Ready when the response is complete or has failed.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if self.sending
             && let Poll::Ready(result) = self.poll_send(context)
@@ -115,7 +115,7 @@ impl<'a> InFlightRequest<'a> {
                     let late = self.connection.may_be_late && self.network.late_reads.are_allowed();
                     self.late = late.then(|| self.network.late_reads.wait());
                 }
-                // A server may respond and close before it has read all; what it said counts more than that it closed.
+                // A server may respond and close before it has read everything. Its response matters more than the close.
                 Err(error) => self.write_failure = Some(Failure::broken(&error)),
             }
         }
@@ -174,7 +174,7 @@ impl<'a> InFlightRequest<'a> {
             };
             let lag_ns = self.connection.stream.take_lag_ns();
             let now = self.arrived(network.clock().now(), lag_ns);
-            self.connection.may_be_late = self.times.bytes_received == 0 && lag_ns.is_some() && count <= LATE_BYTES_MAX;
+            self.connection.may_be_late = self.times.bytes_received == 0 && lag_ns.is_some() && count <= LATE_READ_RESPONSE_BYTES_MAX;
             if self.times.first_byte == 0 {
                 self.times.first_byte = now;
             }
@@ -193,21 +193,21 @@ impl<'a> InFlightRequest<'a> {
                 return Poll::Ready(Ok(()));
             }
             if self.response.is_untouched() {
-                // Only interim responses so far (100, 103): the wait goes on.
+                // Only interim responses so far (100, 103): the wait continues.
                 self.times.first_byte = 0;
             }
         }
     }
 
-    /// When bytes arrived that were read `now`, by the kernel's stamp if they may have been read late. Notes how long they lay there, as far as that is in
-    /// the time.
+    /// When bytes arrived that were read at `now`: from the kernel's timestamp if they may have been read late. Records how long they waited in the
+    /// kernel, as far as that is part of the response's time.
     fn arrived(&mut self, now: Nanos, lag_ns: Option<u64>) -> Nanos {
         let late = self.late.take();
         match lag_ns {
             Some(lag_ns) if late.is_some() => {
                 self.network.read_after(0);
                 let arrived = now.saturating_sub(lag_ns).max(self.started);
-                // On a busy core the response may be here before the clock was read for the request, which had been sent by then.
+                // On a busy core, the response may have arrived before the clock was read for the request, which had been sent by then.
                 self.times.sent = self.times.sent.min(arrived);
                 arrived
             }
@@ -216,7 +216,7 @@ impl<'a> InFlightRequest<'a> {
                 now
             }
             None => {
-                // The stamp that the connection's last response had is missing: how long this one lay there is not known, but not longer.
+                // This response lacks the timestamp that the connection's last one had. Its wait in the kernel is unknown, but not longer.
                 if late.is_some() {
                     self.network.read_after(now.saturating_sub(self.times.sent).min(LATE_READ_MAX_NS));
                 }
@@ -225,7 +225,7 @@ impl<'a> InFlightRequest<'a> {
         }
     }
 
-    /// The peer has closed.
+    /// The peer has closed the connection.
     fn closed(&mut self) -> Result<(), Failure> {
         self.closed = true;
         self.times.ended = self.network.clock().now();

@@ -1,4 +1,4 @@
-//! Requests as they go out, and what came back.
+//! Outgoing requests, and their results.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::headers::Headers;
 use super::trace::TraceParent;
 use crate::failure::Failure;
 
-/// Scheme, host and port of a URL: what a connection is made to.
+/// Scheme, host and port of a URL: the destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub tls: bool,
@@ -20,7 +20,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// As the `Host` header names it: brackets around IPv6 addresses, no default port.
+    /// The value of the `Host` header: brackets around IPv6 addresses, no default port.
     pub(crate) fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let default = if self.tls { 443 } else { 80 };
@@ -31,22 +31,22 @@ impl Origin {
 /// What to do with a response's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyUse {
-    /// Kept for the caller, decompressed.
+    /// Return it to the caller, decompressed.
     Keep,
-    /// Read and counted; kept only where the status is 400 or above, to tell what went wrong.
+    /// Read and count it. Keep it only if the status is 400 or above, to show what went wrong.
     Discard,
 }
 
 impl BodyUse {
     pub(crate) fn keeps(self, status: u16) -> bool {
-        self == Self::Keep || status >= FAILED_FROM
+        self == Self::Keep || status >= FAILED_STATUS_MIN
     }
 }
 
-/// Client errors and server errors (RFC 9110, section 15).
-pub(crate) const FAILED_FROM: u16 = 400;
+/// The lowest status of client errors and server errors (RFC 9110, section 15).
+pub(crate) const FAILED_STATUS_MIN: u16 = 400;
 
-/// A request, ready for the wire. Build once and send many times where nothing varies.
+/// A request, ready to send. Build it once and send it many times if nothing varies.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub origin: Rc<Origin>,
@@ -54,15 +54,15 @@ pub struct Request {
     pub method: Rc<str>,
     /// Path and query as sent.
     pub path: String,
-    /// Header lines in order; `Host`, `Content-Length` and `Accept-Encoding` are added where missing.
+    /// Header lines in order. `Host`, `Content-Length` and `Accept-Encoding` are added if missing.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// From start to last byte. Nanoseconds.
+    /// Time limit from the start to the last byte. Nanoseconds.
     pub timeout_ns: u64,
     pub body_use: BodyUse,
-    /// Larger bodies fail the request. Bytes, counted after decompression where the body is kept.
+    /// A larger body fails the request. Bytes, counted after decompression if the body is kept.
     pub body_bytes_max: u64,
-    /// What the trace ids of this request say of it, where the network makes them.
+    /// Identifies the request in its trace ids, if the network generates them.
     pub label: RequestLabel,
 }
 
@@ -70,13 +70,13 @@ pub struct Request {
 pub struct Response {
     pub status: u16,
     pub headers: Headers,
-    /// Empty when the body was discarded.
+    /// Empty if the body was discarded.
     pub body: Bytes,
-    /// Fields that came after the body. Only HTTP/2 gives them.
+    /// Fields after the body. Only HTTP/2 provides them.
     pub trailers: Headers,
 }
 
-/// One request and what became of it. Instants are on the run's clock.
+/// One request and its result. Instants are on the run's clock.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub started: Nanos,
@@ -87,9 +87,8 @@ pub struct Exchange {
     pub bytes_received: u64,
     /// A new connection was opened for it.
     pub connected: bool,
-    /// How often it was sent again, since the connection it went out on was being closed as idle.
+    /// How often it was resent because its connection was being closed as idle.
     pub retried: u32,
-    /// What its `traceparent` header said, where the network sends one.
-    /// In a box of its own: every exchange is moved a few times, and few carry one.
+    /// Its `traceparent` header, if the network sends one. Boxed, since every exchange is moved a few times and few carry one.
     pub trace: Option<Box<TraceParent>>,
 }

@@ -1,11 +1,10 @@
-//! HTTP as a load generator needs it: exact instants, prepared requests, bodies kept only when wanted.
+//! HTTP for a load generator: exact instants, prepared requests, bodies kept only on demand.
 //!
-//! Read [`Client`] first: one user's connections. Inside, `in_flight` moves one request over one connection, `pool` decides which
-//! connection that is, `h2` shares one, `exchange` puts together what was measured; responses are read by `http1`. [`HttpSession`] adds
-//! what a browser adds, and `takeover` lends connections to protocols that begin as HTTP.
+//! Read [`Client`] first: one user's connections. Inside, `in_flight` moves one request over one connection, `pool` selects that connection, `h2`
+//! shares one, and `exchange` assembles the measurements. `http1` reads responses. [`HttpSession`] adds what a browser adds, and `takeover` transfers
+//! connections to protocols that begin as HTTP.
 
 mod address;
-mod carried;
 mod client;
 mod content;
 mod cookies;
@@ -25,6 +24,7 @@ mod session;
 mod state;
 mod takeover;
 mod trace;
+mod trace_choice;
 mod wire;
 
 pub use crate::credentials::basic_authorization;

@@ -1,8 +1,8 @@
-//! `multipart/form-data` bodies (RFC 7578), escaped as the HTML standard does.
+//! `multipart/form-data` bodies (RFC 7578), escaped as in the HTML standard.
 
 use bytes::Bytes;
 
-/// Builds a multipart body. The boundary is the caller's, so that a repeated run sends the same bytes.
+/// Builds a multipart body. The caller supplies the boundary, so that a repeated run sends the same bytes.
 #[derive(Debug, Clone)]
 pub struct Multipart {
     boundary: String,
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_stand_between_boundaries() {
+    fn parts_are_separated_by_boundaries() {
         let (kind, body) = Multipart::new("xx").text("a\"\r\n", "1").file("f", "p.png", "image/png", b"\x89PNG").finish();
         assert_eq!(kind, "multipart/form-data; boundary=xx");
         let expected = b"--xx\r\nContent-Disposition: form-data; name=\"a%22%0D%0A\"\r\n\r\n1\r\n\

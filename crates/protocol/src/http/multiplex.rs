@@ -9,12 +9,12 @@ use futures_util::FutureExt;
 use super::places::Places;
 use crate::connection::Counted;
 
-/// An open HTTP/2 connection. A task of its own moves its bytes, and ends when this is dropped.
+/// An open HTTP/2 connection. A separate task moves its bytes, and ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Multiplex {
     pub(super) sender: SendRequest<Bytes>,
     pub(super) counted: Counted,
-    /// Streams. h2 has a queue of its own, but does not say when a request leaves it.
+    /// Stream slots. h2 has its own queue, but does not report when a request leaves it.
     places: Places,
 }
 
@@ -23,7 +23,7 @@ impl Multiplex {
         Self { sender, counted, places: Places::default() }
     }
 
-    /// That of the connections over which the next request goes; `None` where another is to be opened first, of which there may be `most`.
+    /// The connection for the next request. `None`: another one should be opened first, up to `most`.
     pub(super) fn least_used(open: &[Rc<Self>], most: usize) -> Option<&Rc<Self>> {
         let least = open.iter().min_by_key(|multiplex| multiplex.places.taken())?;
         (open.len() >= most || least.places.none_taken()).then_some(least)
@@ -33,20 +33,20 @@ impl Multiplex {
         !matches!(self.sender.clone().ready().now_or_never(), Some(Err(_)))
     }
 
-    /// The right to a stream, where the server allows one more at once.
+    /// Takes a stream slot, if the server allows one more.
     pub(super) fn try_enter(self: &Rc<Self>) -> Option<StreamPermit> {
         self.places.limit(self.sender.current_max_send_streams());
         self.places.try_enter().then(|| StreamPermit(Rc::clone(self)))
     }
 
-    /// Waits until another request has ended, in the order of asking.
+    /// Waits until another request has ended, in the order of the calls.
     pub(super) async fn enter(self: &Rc<Self>) -> StreamPermit {
         self.places.enter().await;
         StreamPermit(Rc::clone(self))
     }
 }
 
-/// One request's right to a stream. The connection lives as long as somebody has one.
+/// One request's stream slot. The connection exists as long as any request has one.
 #[derive(Debug)]
 pub(crate) struct StreamPermit(Rc<Multiplex>);
 

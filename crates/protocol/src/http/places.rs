@@ -1,4 +1,4 @@
-//! Places of which there are a few: connections of a user to an origin, streams of a connection. Who finds none waits, in the order of asking.
+//! A limited number of places: connections of a user to an origin, streams of a connection. If none is free, requests wait in order.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Counts the places taken. Whoever has one gives it back with [`Places::leave`].
+/// Counts the places taken. Return a place with [`Places::leave`].
 #[derive(Debug, Default)]
 pub(super) struct Places {
     most: Cell<usize>,
@@ -22,12 +22,12 @@ struct QueueTicket {
 }
 
 impl Places {
-    /// How many there are from now on; at least one.
+    /// Sets the number of places, at least one.
     pub(super) fn limit(&self, most: usize) {
         self.most.set(most.max(1));
     }
 
-    /// Takes a place, where one is free.
+    /// Takes a place, if one is free.
     pub(super) fn try_enter(&self) -> bool {
         let is_free = self.taken.get() < self.most.get();
         if is_free {
@@ -51,7 +51,7 @@ impl Places {
         queued.entered = true;
     }
 
-    /// Gives a place back; the next who wait have what is free.
+    /// Returns a place. The next requests in the queue take the free places.
     pub(super) fn leave(&self) {
         self.taken.set(self.taken.get() - 1);
         while self.taken.get() < self.most.get() {
@@ -73,7 +73,7 @@ impl Places {
     }
 }
 
-/// Someone who waits; leaves the queue when dropped.
+/// A waiting request. It leaves the queue when dropped.
 struct QueuePosition<'a> {
     places: &'a Places,
     ticket: Rc<QueueTicket>,

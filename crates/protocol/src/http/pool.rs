@@ -1,4 +1,4 @@
-//! One user's kept-alive connections, by origin; and who may open or take one next.
+//! One user's kept-alive connections by origin, and which request may open or take one next.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use super::places::Places;
 use crate::connection::Connection;
 use crate::network::Network;
 
-/// Origins whose kept connections a user holds at once; beyond it, those of the oldest are closed.
+/// Limit on the origins whose connections a user keeps. Beyond it, those of the oldest origin are closed.
 const ORIGINS_MAX: usize = 32;
 
 /// The connections of one user.
@@ -18,14 +18,14 @@ pub(crate) struct ConnectionPool {
     origins: RefCell<Vec<Rc<OriginPool>>>,
 }
 
-/// What is known of an origin where HTTP/2 may be spoken.
+/// The HTTP version of an origin that may use HTTP/2.
 #[derive(Debug, Default)]
 pub(crate) enum SharedConnection {
     #[default]
     Unknown,
-    /// ALPN chose HTTP/1.1.
+    /// ALPN selected HTTP/1.1.
     Http1,
-    /// At least one.
+    /// At least one connection.
     Http2(Vec<Rc<Multiplex>>),
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct OriginPool {
     #[expect(clippy::vec_box, reason = "connections move in and out of requests' futures, which should stay small")]
     idle: RefCell<Vec<Box<Connection>>>,
     places: Places,
-    /// The connections of HTTP/2, where it is spoken.
+    /// The HTTP/2 connections, if the origin uses HTTP/2.
     pub(crate) shared: tokio::sync::Mutex<SharedConnection>,
 }
 
 impl ConnectionPool {
-    /// The connections to an origin; made if it is new.
+    /// The connections to an origin. Created if it is new.
     pub(crate) fn to(&self, origin: &Rc<Origin>) -> Rc<OriginPool> {
         let mut origins = self.origins.borrow_mut();
         if let Some(pool) = origins.iter().find(|pool| Rc::ptr_eq(&pool.origin, origin) || pool.origin == *origin) {
@@ -73,19 +73,19 @@ impl ConnectionPool {
 }
 
 impl OriginPool {
-    /// The right to a connection, where fewer than `connections_max` requests are under way.
+    /// Takes a connection slot, if fewer than `connections_max` requests are in progress.
     pub(crate) fn try_enter(self: &Rc<Self>, connections_max: usize) -> Option<ConnectionPermit> {
         self.places.limit(connections_max);
         self.places.try_enter().then(|| ConnectionPermit { pool: Rc::clone(self) })
     }
 
-    /// Waits until another request gives its connection up, in the order of asking.
+    /// Waits until another request releases its connection, in the order of the calls.
     pub(crate) async fn enter(self: &Rc<Self>) -> ConnectionPermit {
         self.places.enter().await;
         ConnectionPermit { pool: Rc::clone(self) }
     }
 
-    /// A connection lies idle, or is to be shared where there may be `most` of them.
+    /// Whether a connection is idle, or can be shared (with at most `most` connections).
     pub(crate) fn is_ready(&self, most: usize) -> bool {
         let is_shared = |shared: &SharedConnection| match shared {
             SharedConnection::Http2(open) => Multiplex::least_used(open, most).is_some(),
@@ -99,18 +99,18 @@ impl OriginPool {
     }
 }
 
-/// One request's right to a connection. Dropping it lets the next one have it.
+/// One request's connection slot. Dropping it passes it to the next request.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     pool: Rc<OriginPool>,
 }
 
 impl ConnectionPermit {
-    /// A kept connection that can still be used, the last used first.
+    /// An idle connection that is still usable, the last used first.
     pub(crate) fn take_idle(&self, network: &Network) -> Option<Box<Connection>> {
         let mut idle = self.pool.idle.borrow_mut();
         while let Some(mut connection) = idle.pop() {
-            if !connection.stream.is_spoilt(&mut network.scratch()) {
+            if !connection.stream.is_unusable(&mut network.scratch()) {
                 return Some(connection);
             }
         }

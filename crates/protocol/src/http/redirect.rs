@@ -1,4 +1,4 @@
-//! Where a response redirects to (fetch standard, HTTP-redirect fetch).
+//! The target of a redirect (fetch standard, HTTP-redirect fetch).
 
 use bytes::Bytes;
 use url::Url;
@@ -12,8 +12,12 @@ pub(super) fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-/// The request that a response redirects to. `None`: it is not a redirect.
-pub(super) fn redirected(request: &Request, response: &Response, given_cookie: Option<String>) -> Option<Result<(Request, Url), Failure>> {
+/// The request to which a response redirects. `None`: it is not a redirect.
+pub(super) fn redirected(
+    request: &Request,
+    response: &Response,
+    original_cookie: Option<String>,
+) -> Option<Result<(Request, Url), Failure>> {
     if !is_redirect(response.status) {
         return None;
     }
@@ -21,7 +25,7 @@ pub(super) fn redirected(request: &Request, response: &Response, given_cookie: O
     let base = request.url();
     let url = match resolve(base.as_ref(), location) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
-        _ => return Some(Err(Failure::protocol("the response redirects to what is not an http URL"))),
+        _ => return Some(Err(Failure::protocol("the response redirects to a URL that is not http or https"))),
     };
     let mut next = Request { path: path_of(&url), ..request.clone() };
     next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("cookie"));
@@ -36,7 +40,7 @@ pub(super) fn redirected(request: &Request, response: &Response, given_cookie: O
         next.headers.retain(|(name, _)| !is_about_body(name));
     }
     if request.origin.serves(&url) {
-        next.headers.extend(given_cookie.map(|value| ("Cookie".to_owned(), value)));
+        next.headers.extend(original_cookie.map(|value| ("Cookie".to_owned(), value)));
     } else {
         next.headers.retain(|(name, _)| !is_for_one_origin(name));
     }

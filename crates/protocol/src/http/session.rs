@@ -1,4 +1,4 @@
-//! What a browser adds to a client: cookies, redirects, header lines that go with every request.
+//! What a browser adds to a client: cookies, redirects, and header lines of every request.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,17 +16,17 @@ use super::wire::PreparedRequest;
 use crate::credentials::basic_authorization;
 use crate::failure::Failure;
 
-/// Origins a session remembers so that their requests share one name.
+/// Limit on the origins that a session remembers, so that their requests share one value.
 const ORIGINS_MAX: usize = 32;
 
-/// What goes with every request of a session.
+/// Settings for all requests of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
     /// Keep the cookies that servers set.
     pub cookies: bool,
-    /// Header lines that are added where the request has none of that name.
+    /// Header lines that are added if the request has none with that name.
     pub headers: Vec<(String, String)>,
-    /// From start to last byte, of each hop. Nanoseconds.
+    /// Time limit of each hop, from the start to the last byte. Nanoseconds.
     pub timeout_ns: u64,
     pub body_use: BodyUse,
     pub body_bytes_max: u64,
@@ -44,7 +44,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// One virtual user's client with cookies and redirects. Several requests may be under way at once.
+/// One virtual user's client with cookies and redirects. It supports several requests at once.
 #[derive(Debug)]
 pub struct HttpSession {
     client: Client,
@@ -53,7 +53,7 @@ pub struct HttpSession {
     origins: RefCell<Vec<Rc<Origin>>>,
 }
 
-/// One request of a chain of redirects, as sent, and what became of it.
+/// One request of a redirect chain, as sent, and its result.
 #[derive(Debug, Clone)]
 pub struct Hop {
     pub request: Request,
@@ -61,7 +61,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// The URL that was asked.
+    /// The URL of the request.
     pub fn url(&self) -> Option<Url> {
         self.request.url()
     }
@@ -70,21 +70,21 @@ impl Hop {
 /// A request and the redirects that followed it.
 #[derive(Debug, Clone)]
 pub struct Hops {
-    /// The hop whose response counts.
+    /// The hop with the final response.
     pub last: Hop,
     /// The redirects before it, in order.
     pub before: Vec<Hop>,
 }
 
-/// A request that a response redirects to, with the session's cookies.
+/// The request to which a response redirects, with the session's cookies.
 pub(crate) struct NextHop {
     pub(crate) request: Request,
-    /// The cookies that had been given with it.
-    pub(crate) given_cookie: Option<String>,
+    /// The cookies of the original request.
+    pub(crate) original_cookie: Option<String>,
 }
 
 impl Hops {
-    /// All hops in the order they were made.
+    /// All hops in order.
     pub fn iter(&self) -> impl Iterator<Item = &Hop> {
         self.before.iter().chain([&self.last])
     }
@@ -115,35 +115,35 @@ impl HttpSession {
         }
     }
 
-    /// Sends a request and follows up to `redirects_max` redirects; 0 returns the first response whatever it is.
+    /// Sends a request and follows up to `redirects_max` redirects. With 0, it returns the first response.
     ///
-    /// Redirects that go on beyond the limit, or lead to what is not an http URL, are a failure of the last hop.
+    /// Redirects beyond the limit, or to a URL that is not http, are a failure of the last hop.
     pub async fn send(&self, mut request: Request, redirects_max: u8) -> Hops {
-        let given_cookie = self.complete(&mut request);
+        let original_cookie = self.complete(&mut request);
         let exchange = self.client.send(&request).await;
         if self.is_last(&exchange, redirects_max) {
             return Hops { last: Hop { request, exchange }, before: Vec::new() };
         }
-        Box::pin(self.follow(request, given_cookie, exchange, redirects_max)).await
+        Box::pin(self.follow(request, original_cookie, exchange, redirects_max)).await
     }
 
-    /// A request with the session's header lines, ready for [`Client::send_prepared`]: as cheap as it gets while no cookie and no redirect is
-    /// in play.
+    /// A request with the session's header lines, ready for [`Client::send_prepared`]. This is the cheapest form as long as there are no cookies and
+    /// no redirects.
     ///
     /// # Errors
-    /// Where the request could not be sent either (a line break in a header).
+    /// The request cannot be sent (for example, a line break in a header).
     pub fn prepare(&self, mut request: Request) -> Result<PreparedRequest, Failure> {
         self.add_headers(&mut request);
         PreparedRequest::new(&request)
     }
 
-    /// Some cookie may have to go with a request: [`HttpSession::send`] sees to it, the client alone does not.
+    /// Whether requests may have to carry cookies. [`HttpSession::send`] adds them; the client alone does not.
     pub fn has_cookies(&self) -> bool {
         !self.jar.is_empty()
     }
 
-    /// A response is the last: it sets no cookies and is not redirected. After one that is not, to a prepared request,
-    /// [`HttpSession::follow_prepared`] goes on.
+    /// Whether a response is the last one: it sets no cookies and does not redirect. If it is not, and the request was prepared, continue with
+    /// [`HttpSession::follow_prepared`].
     pub fn is_last(&self, exchange: &Exchange, redirects_max: u8) -> bool {
         match &exchange.result {
             Ok(response) => !response.headers.sets_cookies() && (redirects_max == 0 || !is_redirect(response.status)),
@@ -151,16 +151,16 @@ impl HttpSession {
         }
     }
 
-    /// Goes on from the client's response to a prepared request, as [`HttpSession::send`] does from a first response.
+    /// Continues from the client's response to a prepared request, like [`HttpSession::send`] from a first response.
     pub async fn follow_prepared(&self, prepared: &PreparedRequest, first: Exchange, redirects_max: u8) -> Hops {
         self.follow(prepared.request().clone(), None, first, redirects_max).await
     }
 
-    /// Goes on from a first response: keeps its cookies, and follows where it redirects.
-    async fn follow(&self, mut request: Request, mut given_cookie: Option<String>, mut exchange: Exchange, redirects_max: u8) -> Hops {
+    /// Continues from a first response: stores its cookies, and follows its redirects.
+    async fn follow(&self, mut request: Request, mut original_cookie: Option<String>, mut exchange: Exchange, redirects_max: u8) -> Hops {
         let mut before = Vec::new();
         loop {
-            match self.next(&request, given_cookie, &exchange, before.len(), redirects_max) {
+            match self.next(&request, original_cookie, &exchange, before.len(), redirects_max) {
                 None => return Hops { last: Hop { request, exchange }, before },
                 Some(Err(failure)) => {
                     exchange.result = Err(failure);
@@ -168,19 +168,19 @@ impl HttpSession {
                 }
                 Some(Ok(next)) => {
                     before.push(Hop { request, exchange });
-                    (request, given_cookie) = (next.request, next.given_cookie);
+                    (request, original_cookie) = (next.request, next.original_cookie);
                     exchange = self.client.send(&request).await;
                 }
             }
         }
     }
 
-    /// Keeps a response's cookies, and gives the request that it redirects to. `None`: the response is the last. `Err`: it redirects once
-    /// too often, or to what is not an http URL.
+    /// Stores a response's cookies, and returns the request to which it redirects. `None`: the response is the last. `Err`: it exceeds the limit on
+    /// redirects, or redirects to a URL that is not http.
     pub(crate) fn next(
         &self,
         request: &Request,
-        given_cookie: Option<String>,
+        original_cookie: Option<String>,
         exchange: &Exchange,
         followed: usize,
         redirects_max: u8,
@@ -190,16 +190,16 @@ impl HttpSession {
         if redirects_max == 0 {
             return None;
         }
-        let (mut following, url) = match redirected(request, response, given_cookie)? {
+        let (mut following, url) = match redirected(request, response, original_cookie)? {
             Ok(following) => following,
             Err(failure) => return Some(Err(failure)),
         };
         if followed >= usize::from(redirects_max) {
-            return Some(Err(Failure::protocol("the redirects do not end")));
+            return Some(Err(Failure::protocol("too many redirects")));
         }
         following.origin = self.origin(&url);
-        let given_cookie = self.add_cookies(&mut following);
-        Some(Ok(NextHop { request: following, given_cookie }))
+        let original_cookie = self.add_cookies(&mut following);
+        Some(Ok(NextHop { request: following, original_cookie }))
     }
 
     /// Forgets all cookies.
@@ -217,7 +217,7 @@ impl HttpSession {
         self.jar.set(url, name, value);
     }
 
-    /// One shared value per origin, so that finding its connections compares a pointer.
+    /// Returns one shared value per origin, so that looking up its connections compares pointers.
     fn origin(&self, url: &Url) -> Rc<Origin> {
         let mut origins = self.origins.borrow_mut();
         if let Some(origin) = origins.iter().find(|origin| origin.serves(url)) {
@@ -231,7 +231,7 @@ impl HttpSession {
         origin
     }
 
-    /// Adds the session's header lines and cookies, and returns the cookies that the request had been given.
+    /// Adds the session's header lines and cookies, and returns the cookies that the request had before.
     pub(crate) fn complete(&self, request: &mut Request) -> Option<String> {
         self.add_headers(request);
         self.add_cookies(request)
@@ -239,26 +239,26 @@ impl HttpSession {
 
     fn add_headers(&self, request: &mut Request) {
         for (name, value) in &self.options.headers {
-            if !request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+            if !request.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
                 request.headers.push((name.clone(), value.clone()));
             }
         }
     }
 
-    /// Adds the jar's cookies and returns the value that was there before.
+    /// Adds the jar's cookies and returns the previous value.
     fn add_cookies(&self, request: &mut Request) -> Option<String> {
         let position = request.headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
-        let given = position.map(|position| request.headers[position].1.clone());
+        let original = position.map(|position| request.headers[position].1.clone());
         if self.jar.is_empty() {
-            return given;
+            return original;
         }
-        if let Some(value) = request.url().and_then(|url| self.jar.value_for(&url, given.as_deref())) {
+        if let Some(value) = request.url().and_then(|url| self.jar.value_for(&url, original.as_deref())) {
             match position {
                 Some(position) => request.headers[position].1 = value,
                 None => request.headers.push(("Cookie".to_owned(), value)),
             }
         }
-        given
+        original
     }
 
     pub(crate) fn take_cookies(&self, request: &Request, response: &Response) {

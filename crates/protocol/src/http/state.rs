@@ -1,31 +1,31 @@
-//! What HTTP keeps for one network, and what is set of it.
+//! HTTP state that a network stores, and HTTP settings.
 
 use std::rc::Rc;
 
 use super::trace::{TraceSeed, Traces};
 use crate::network::Network;
 
-/// Which versions of HTTP a client speaks.
+/// The HTTP versions that a client uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Versions {
     #[default]
     Http1,
-    /// HTTP/2 where TLS agrees on it (ALPN), else HTTP/1.1.
+    /// HTTP/2 if TLS negotiates it (ALPN), otherwise HTTP/1.1.
     Http2,
-    /// HTTP/2 without asking, also without TLS.
+    /// HTTP/2 without negotiation, also without TLS.
     Http2Always,
 }
 
-/// What a network's options say of HTTP ([`ProtocolOptions`](crate::ProtocolOptions)).
+/// The HTTP settings of a network ([`ProtocolOptions`](crate::ProtocolOptions)).
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
-    /// Which versions of HTTP its clients speak.
+    /// The HTTP versions that its clients use.
     pub versions: Versions,
-    /// Requests carry a `traceparent`, with ids from here.
+    /// The source of trace ids. If set, requests carry a `traceparent`.
     pub traces: Option<TraceSeed>,
 }
 
-/// What all clients of a network share.
+/// The state that all clients of a network share.
 #[derive(Debug)]
 pub(crate) struct HttpState {
     pub(crate) versions: Versions,

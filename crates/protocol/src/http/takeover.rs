@@ -1,14 +1,14 @@
-//! Requests whose connection is used for something else after their response: another protocol, or a body without end.
+//! Requests whose connection serves another purpose after the response: another protocol, or an endless body.
 
 use std::future::poll_fn;
 use std::rc::Rc;
 
-use super::carried::Carried;
 use super::exchange::{ALPN, begin, note, open_to, response};
 use super::headers::Headers;
 use super::in_flight::{InFlightRequest, OutgoingRequest, RequestHead};
 use super::message::{Exchange, Request, Response};
 use super::state::HttpState;
+use super::trace_choice::TraceChoice;
 use super::wire::{AddedLines, Traits, write_head};
 use crate::connection::Connection;
 use crate::failure::Failure;
@@ -16,27 +16,27 @@ use crate::http1::{ReadPlan, ResponseReader};
 use crate::network::Network;
 use crate::target::ConnectTarget;
 
-/// A connection to go on with.
+/// A connection that was taken over.
 #[derive(Debug)]
 pub(crate) struct Takeover {
     pub(crate) connection: Box<Connection>,
-    /// What has already arrived of another protocol.
+    /// Bytes of the other protocol that have already arrived.
     pub(crate) rest: Vec<u8>,
-    /// Reads the body on, and holds what has arrived of it.
+    /// Continues to read the body, and contains the part that has arrived.
     pub(crate) reader: ResponseReader,
 }
 
-/// What the connection is to be used for.
+/// The purpose of a takeover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Another protocol: it is handed over when the response is 101.
+    /// Another protocol. The connection is transferred when the response is 101.
     Upgrade,
-    /// A body of this media type, without end: it is handed over when the response has one. The request's limit for bodies then holds for
-    /// what arrives at once.
+    /// An endless body with this media type. The connection is transferred when the response has one. The request's limit for bodies then applies to
+    /// each piece.
     Stream(&'static str),
 }
 
-/// Sends the request on a connection of its own, and hands that over when the response allows it.
+/// Sends the request on a new connection, and transfers the connection if the response allows it.
 pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose: Purpose) -> (Exchange, Option<Takeover>) {
     let (upgrade, stream_type) = match purpose {
         Purpose::Upgrade => (true, None),
@@ -44,11 +44,11 @@ pub(crate) async fn take_over(network: &Rc<Network>, request: &Request, purpose:
     };
     let traits = Traits::of(request);
     let mut exchange = begin(network);
-    let carried = Carried::by(request, HttpState::of(network).traces.as_ref());
-    exchange.trace = carried.parent().map(Box::new);
+    let trace_choice = TraceChoice::by(request, HttpState::of(network).traces.as_ref());
+    exchange.trace = trace_choice.parent().map(Box::new);
     let mut head = network.take_send_buffer();
     let proxy = if upgrade { None } else { network.route().forwards(request.origin.tls) };
-    let added = AddedLines { trace: carried.added(), close: false };
+    let added = AddedLines { trace: trace_choice.added(), close: false };
     if let Err(failure) = write_head(request, proxy, added, &mut head) {
         exchange.ended = exchange.started;
         exchange.result = Err(failure);

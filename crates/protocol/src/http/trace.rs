@@ -1,6 +1,6 @@
-//! `traceparent`: how the spans of a request in the systems it passes are found again (W3C Trace Context, section 3.2).
+//! `traceparent`: identifies the spans of a request in the systems it passes (W3C Trace Context, section 3.2).
 //!
-//! Off, it costs a comparison. On, a request that does not vary is copied to the worker's send buffer with its line put in.
+//! If disabled, it costs a comparison. If enabled, a request that does not vary is copied to the worker's send buffer with the line inserted.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -14,28 +14,28 @@ use crate::random::{STEP, mix};
 
 pub(super) const NAME: &str = "traceparent";
 
-/// Version 00, trace, parent, and the flag that asks to keep the trace.
+/// Version 00, trace, parent, and the sampled flag.
 const BYTES: usize = 55;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// What a request's `traceparent` says.
+/// The content of a request's `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
     pub trace: TraceId,
     pub span: NonZeroU64,
 }
 
-/// Where the ids of a run come from.
+/// The source of a run's trace ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceSeed {
-    /// First quarter of every trace id; another one in every run.
+    /// First quarter of every trace id. Different in every run.
     run: u32,
-    /// Of the second half, and of the spans: equal seeds give equal ones.
+    /// Seed of the second half and of the span ids: equal seeds produce equal ids.
     seed: u64,
 }
 
 impl TraceSeed {
-    /// For a new run. `seed` is that of its random draws.
+    /// For a new run. `seed` is the seed of its random numbers.
     pub fn new(seed: u64) -> Self {
         Self { run: ((RandomState::new().hash_one(seed) >> 32) as u32).max(1), seed }
     }
@@ -94,7 +94,7 @@ fn digits(number: u64, out: &mut Vec<u8>) {
 impl FromStr for TraceParent {
     type Err = ();
 
-    /// Reads a header's value of any version: what follows the known parts is left alone (section 4.3 of the standard).
+    /// Parses a header value of any version. Anything after the known parts is ignored (section 4.3 of the standard).
     fn from_str(text: &str) -> Result<Self, ()> {
         let mut parts = text.trim().split('-');
         let (version, trace, span) = (parts.next().ok_or(())?, parts.next().ok_or(())?, parts.next().ok_or(())?);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_what_the_value_says() {
+    fn the_line_contains_the_value() {
         let traces = Traces::new(TraceSeed::new(7), 0);
         for _ in 0..100 {
             let parent = traces.next(RequestLabel(3));
@@ -145,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_traceparent_is_told_from_one() {
-        // The example of the standard, section 3.2.3, and one of a version to come.
+    fn invalid_traceparents_are_refused() {
+        // The example of the standard, section 3.2.3, and one of a future version.
         for right in
             ["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x"]
         {

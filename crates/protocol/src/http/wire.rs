@@ -1,4 +1,4 @@
-//! Requests as bytes.
+//! Encodes requests as bytes.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::trace::TraceParent;
 use crate::failure::Failure;
 use crate::route::Proxy;
 
-/// A request whose bytes are built once and sent many times: the cheapest way to send what does not vary.
+/// A request whose bytes are built once and sent many times: the cheapest way to send a request that does not vary.
 #[derive(Debug, Clone)]
 pub struct PreparedRequest {
     pub(crate) origin: Rc<Origin>,
@@ -19,16 +19,16 @@ pub struct PreparedRequest {
     pub(crate) http2_head: OnceCell<Http2Head>,
     /// Head and body.
     pub(crate) wire: Vec<u8>,
-    /// Length of the header lines in it: where another may be put in.
+    /// Length of its header lines: the offset at which another can be inserted.
     lines_bytes: usize,
-    /// A `Connection` line is among them.
+    /// They include a `Connection` line.
     names_connection: bool,
     pub(crate) traits: Traits,
     pub(crate) keep_headers: bool,
 }
 
 impl PreparedRequest {
-    /// Fails where the request could not be sent either (a line break in a header).
+    /// Fails if the request cannot be sent (for example, a line break in a header).
     pub fn new(request: &Request) -> Result<Self, Failure> {
         let mut wire = Vec::new();
         write_head(request, None, AddedLines::default(), &mut wire)?;
@@ -46,12 +46,12 @@ impl PreparedRequest {
         })
     }
 
-    /// What will be sent.
+    /// The request to send.
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// Appends head and body with what is added to them.
+    /// Appends head and body, with the added lines.
     pub(super) fn write_adding(&self, added: AddedLines, out: &mut Vec<u8>) {
         let (lines, rest) = self.wire.split_at(self.lines_bytes);
         out.extend_from_slice(lines);
@@ -59,18 +59,18 @@ impl PreparedRequest {
         out.extend_from_slice(rest);
     }
 
-    /// The response will carry its status alone: with [`BodyUse::Discard`], an exchange then allocates nothing.
+    /// Lets the response carry only its status. With [`BodyUse::Discard`], an exchange then allocates nothing.
     pub fn without_headers(mut self) -> Self {
         self.keep_headers = false;
         self
     }
 }
 
-/// What of a request matters beyond its bytes.
+/// The properties of a request that matter in addition to its bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Traits {
     pub(crate) to_head: bool,
-    /// To send it twice is as good as once (RFC 9110, section 9.2.2).
+    /// Sending it twice has the same effect as once (RFC 9110, section 9.2.2).
     pub(crate) idempotent: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) body_use: BodyUse,
@@ -89,12 +89,12 @@ impl Traits {
     }
 }
 
-/// Header lines that are no part of a request as it was asked for.
+/// Header lines that are not part of the original request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AddedLines {
-    /// As `traceparent`.
+    /// Added as `traceparent`.
     pub(crate) trace: Option<TraceParent>,
-    /// `Connection: close`: no other request follows on the connection (RFC 9112, section 9.6).
+    /// Adds `Connection: close`: no other request follows on the connection (RFC 9112, section 9.6).
     pub(crate) close: bool,
 }
 
@@ -103,7 +103,7 @@ impl AddedLines {
         self.trace.is_none() && !self.close
     }
 
-    /// `names_connection`: a `Connection` line was given, and stands.
+    /// `names_connection`: the request has its own `Connection` line, which is kept.
     fn write(self, names_connection: bool, out: &mut Vec<u8>) {
         if self.close && !names_connection {
             line(out, "Connection", "close");
@@ -114,8 +114,7 @@ impl AddedLines {
     }
 }
 
-/// Appends the head of a request. `proxy`: it goes to one that forwards it, and so names its whole URL (RFC 9112,
-/// section 3.2.2).
+/// Appends the head of a request. `proxy`: a proxy that forwards the request, which therefore contains its whole URL (RFC 9112, section 3.2.2).
 pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedLines, out: &mut Vec<u8>) -> Result<(), Failure> {
     check(request)?;
     out.extend_from_slice(request.method.as_bytes());
@@ -126,12 +125,12 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     }
     out.extend_from_slice(request.path.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    let mut given = GivenHeaders::default();
+    let mut explicit = ExplicitHeaders::default();
     for (name, _) in &request.headers {
-        given.note(name);
+        explicit.note(name);
     }
-    // RFC 9110, section 7.2: Host comes first.
-    if !given.host {
+    // RFC 9110, section 7.2: Host should be the first header.
+    if !explicit.host {
         line(out, "Host", &request.origin.authority());
     }
     if let Some(authorization) = proxy.and_then(Proxy::authorization) {
@@ -140,30 +139,30 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     for (name, value) in &request.headers {
         line(out, name, value);
     }
-    if !given.accept_encoding {
+    if !explicit.accept_encoding {
         line(out, "Accept-Encoding", content::ACCEPTED);
     }
-    // RFC 9110, section 8.6: methods that mean something by a body say that it is empty.
+    // RFC 9110, section 8.6: methods that define a meaning for a body declare an empty one.
     let expects_body = matches!(&*request.method, "POST" | "PUT" | "PATCH");
-    if !given.length && (!request.body.is_empty() || expects_body) {
+    if !explicit.length && (!request.body.is_empty() || expects_body) {
         let mut digits = [0; 20];
         line_bytes(out, b"Content-Length", decimal(request.body.len() as u64, &mut digits));
     }
-    added.write(given.connection, out);
+    added.write(explicit.connection, out);
     out.extend_from_slice(b"\r\n");
     Ok(())
 }
 
-/// Header lines that the caller gave.
+/// Which header lines the caller set.
 #[derive(Default)]
-struct GivenHeaders {
+struct ExplicitHeaders {
     host: bool,
     length: bool,
     accept_encoding: bool,
     connection: bool,
 }
 
-impl GivenHeaders {
+impl ExplicitHeaders {
     fn note(&mut self, name: &str) {
         match name.len() {
             4 => self.host |= name.eq_ignore_ascii_case("host"),
@@ -176,28 +175,28 @@ impl GivenHeaders {
     }
 }
 
-/// What would break the framing of a request is not sent.
+/// Refuses a request whose content would break its framing.
 pub(crate) fn check(request: &Request) -> Result<(), Failure> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let refuse = |what: &str| Err(Failure::protocol(format!("the request cannot be sent: {what}")));
     if request.method.is_empty() || !request.method.bytes().all(is_token) {
-        return refuse("its method is not a word");
+        return refuse("its method is not a valid token");
     }
     if request.path.is_empty() || !request.path.bytes().all(|byte| byte > b' ' && byte != 0x7f) {
         return refuse("its path is empty, or has a blank or a control character");
     }
     for (name, value) in &request.headers {
         if name.is_empty() || !name.bytes().all(is_token) {
-            return refuse("a header's name is not a word");
+            return refuse("a header's name is not a valid token");
         }
         if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
             return refuse("a header's value has a line break");
         }
         if name.eq_ignore_ascii_case("content-length") && value.trim().parse() != Ok(request.body.len()) {
-            return refuse("its Content-Length is not its body's");
+            return refuse("its Content-Length differs from the length of its body");
         }
         if name.eq_ignore_ascii_case("transfer-encoding") {
-            return refuse("bodies are sent with their length; leave Transfer-Encoding out");
+            return refuse("bodies are sent with their length: remove the Transfer-Encoding header");
         }
     }
     Ok(())
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_put_into_a_prepared_request_where_a_built_one_has_it() {
+    fn a_prepared_request_has_its_trace_at_the_same_place_as_a_built_one() {
         let request = request("POST", &[("X", "y")], "body");
         let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let (mut built, mut prepared) = (Vec::new(), Vec::new());
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_framing_is_not_sent() {
+    fn a_request_that_breaks_framing_is_not_sent() {
         for headers in [[("A", "b\r\nC: d")], [("A b", "c")], [("", "c")], [("Content-Length", "5")], [("Transfer-Encoding", "chunked")]] {
             assert!(wire("GET", &headers, "").is_err(), "{headers:?}");
         }

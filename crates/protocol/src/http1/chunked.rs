@@ -1,26 +1,26 @@
-//! The chunked transfer coding (RFC 9112, section 7.1), read from whatever pieces arrive.
+//! The chunked transfer coding (RFC 9112, section 7.1), read from pieces of any size.
 
 use crate::failure::Failure;
 
-/// Most bytes of chunk extensions in one body, which carry nothing for us.
+/// Limit on the bytes of chunk extensions in one body, which Loadstone ignores.
 pub(crate) const EXTENSION_BYTES_MAX: u32 = 16 * 1024;
-/// Most bytes of trailers.
+/// Limit on the bytes of trailers.
 pub(crate) const TRAILER_BYTES_MAX: u32 = 64 * 1024;
 
-/// Where in the coding the next byte stands.
+/// The position of the next byte in the coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChunkPosition {
     /// At the first digit of a chunk size.
     SizeStart,
     Size,
-    /// Blanks after the size.
+    /// Spaces after the size.
     SizeEnd,
     Extension,
     SizeLineFeed,
     Data,
     DataReturn,
     DataLineFeed,
-    /// At the start of a trailer line, or of the empty line that ends all.
+    /// At the start of a trailer line, or of the empty line that ends the body.
     TrailerStart,
     Trailer,
     TrailerLineFeed,
@@ -32,7 +32,7 @@ enum ChunkPosition {
 #[derive(Debug)]
 pub(crate) struct Chunked {
     position: ChunkPosition,
-    /// Bytes of the present chunk still to come.
+    /// Remaining bytes of the current chunk.
     left: u64,
     extension_bytes: u32,
     trailer_bytes: u32,
@@ -47,7 +47,7 @@ impl Chunked {
         self.position == ChunkPosition::Done
     }
 
-    /// Reads from `bytes`, handing content to `content`, and returns how many bytes belonged to the body.
+    /// Reads from `bytes`, passes content to `content`, and returns how many bytes belong to the body.
     pub(crate) fn feed(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<usize, Failure> {
         let mut at = 0;
         while at < bytes.len() && self.position != ChunkPosition::Done {

@@ -1,4 +1,4 @@
-//! The head of a response: status line and header lines, and what they say about the body that follows.
+//! The head of a response: status line, header lines, and the framing of the body.
 
 use std::mem::MaybeUninit;
 
@@ -6,12 +6,12 @@ use httparse::{ParserConfig, Status};
 
 use crate::failure::Failure;
 
-/// Longest head, interim responses included. Bytes.
+/// Longest head in bytes, including interim responses.
 pub(crate) const HEAD_BYTES_MAX: usize = 256 * 1024;
-/// Most header lines.
+/// Limit on the header lines.
 const LINES_MAX: usize = 256;
 
-/// How the end of a body is found (RFC 9112, section 6.3).
+/// How to find the end of a body (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
@@ -19,27 +19,27 @@ pub(crate) enum Framing {
     UntilClose,
 }
 
-/// What one head says.
+/// The parsed content of one head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseHead {
-    /// Bytes up to and with the empty line.
+    /// Bytes up to and including the empty line.
     pub(crate) bytes: usize,
     pub(crate) status: u16,
     pub(crate) framing: Framing,
-    /// The connection serves further requests.
+    /// The connection may serve further requests.
     pub(crate) keep_alive: bool,
     /// There is a `Content-Encoding`.
     pub(crate) encoded: bool,
     /// There is a `Set-Cookie`.
     pub(crate) sets_cookies: bool,
-    /// The body is of the media type that is to be handed over as it comes.
+    /// The body has the media type that is delivered piece by piece.
     pub(crate) is_stream: bool,
 }
 
-/// Reads a head. `None`: more bytes are needed. `to_head`: the request was HEAD, so no body follows. `stream_type`: the media type of
-/// which a body would be handed over as it comes.
+/// Parses a head. `None`: more bytes are needed. `to_head`: the request was HEAD, so no body follows. `stream_type`: the media type whose body is
+/// delivered piece by piece.
 pub(crate) fn parse(bytes: &[u8], to_head: bool, stream_type: Option<&str>) -> Result<Option<ResponseHead>, Failure> {
-    // httparse would skip blank lines for ever; a client need not accept them.
+    // httparse would skip blank lines forever. A client need not accept them.
     if bytes.first().is_some_and(|byte| *byte != b'H') {
         return Err(Failure::protocol(not_http(bytes)));
     }
@@ -68,7 +68,7 @@ pub(crate) fn parse(bytes: &[u8], to_head: bool, stream_type: Option<&str>) -> R
     }))
 }
 
-/// The header lines that matter for reading.
+/// The header lines that determine the framing.
 #[derive(Default)]
 struct FramingHeaders {
     length: Option<u64>,
@@ -81,7 +81,7 @@ struct FramingHeaders {
     is_stream: bool,
 }
 
-/// As nearly all servers write it, or in any other case.
+/// Compares with the spelling of nearly all servers first, and otherwise ignores case.
 #[inline]
 fn is(name: &str, usual: &str) -> bool {
     name == usual || name.eq_ignore_ascii_case(usual)
@@ -91,7 +91,7 @@ impl FramingHeaders {
     fn read(lines: &[httparse::Header<'_>], stream_type: Option<&str>) -> Result<Self, Failure> {
         let mut found = Self::default();
         for line in lines {
-            // The length tells nearly all names apart before any letter is compared.
+            // The length distinguishes nearly all names before any letter is compared.
             match line.name.len() {
                 10 if is(line.name, "Connection") => {
                     for token in tokens(line.value) {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_ends_where_the_head_says() {
+    fn the_body_ends_according_to_the_head() {
         assert_eq!(framing("Content-Length: 12\r\n"), Ok(Framing::Length(12)));
         assert_eq!(framing("content-length: 12, 12\r\nCONTENT-LENGTH:12\r\n"), Ok(Framing::Length(12)));
         assert_eq!(framing("Transfer-Encoding: Chunked\r\n"), Ok(Framing::Chunked));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_persist_as_the_version_says() {
+    fn connections_persist_according_to_the_version() {
         let keep = |text: &str| read(text).unwrap().unwrap().keep_alive;
         assert!(keep("HTTP/1.1 200 OK\r\n\r\n"));
         assert!(!keep("HTTP/1.1 200 OK\r\nConnection: foo, Close\r\n\r\n"));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_named() {
+    fn responses_that_are_not_http_are_named() {
         assert_eq!(read("\u{16}\u{3}\u{1}").unwrap_err(), "the response is TLS, not HTTP; is the URL meant to be https://?");
         for text in ["\r\nHTTP/1.1 200 OK\r\n\r\n", "SSH-2.0-x", "HTTP/2 200\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "HTTP/1.1 099 x\r\n\r\n"]
         {

@@ -1,12 +1,12 @@
-//! Heads that came before. A server writes the same few again and again, but for the second in their `Date`, and to
-//! compare is less work than to read.
+//! Heads of earlier responses. A server sends the same few heads again and again, except for the second in their `Date`, and comparing is cheaper
+//! than parsing.
 
 use super::head::{self, ResponseHead};
 use crate::failure::Failure;
 
-/// As many are compared with each response.
-const HEADS_MAX: usize = 4;
-/// A longer one is read each time.
+/// Each response is compared with this many heads.
+const KNOWN_HEADS_MAX: usize = 4;
+/// A longer head is always parsed.
 const BYTES_MAX: usize = 1024;
 
 #[derive(Debug)]
@@ -17,14 +17,14 @@ struct KnownHead {
     head: ResponseHead,
 }
 
-/// The last heads that were read whole.
+/// The most recent heads that arrived completely.
 #[derive(Debug, Default)]
 pub(crate) struct KnownHeads {
     heads: Vec<KnownHead>,
 }
 
 impl KnownHeads {
-    /// As [`head::parse`]: what a head says depends on nothing but its bytes, how it was asked for, and the empty line at its end.
+    /// Like [`head::parse`]: the result depends only on the head's bytes, the parameters, and the empty line at its end.
     pub(crate) fn parse(
         &mut self,
         bytes: &[u8],
@@ -38,8 +38,8 @@ impl KnownHeads {
         }
         let Some(head) = head::parse(bytes, to_head, stream_type)? else { return Ok(None) };
         if head.bytes <= BYTES_MAX {
-            // The one that was used least lately makes room, and its buffer is used again.
-            let spare = if self.heads.len() == HEADS_MAX { self.heads.pop() } else { None };
+            // Replaces the least recently used head, and reuses its buffer.
+            let spare = if self.heads.len() == KNOWN_HEADS_MAX { self.heads.pop() } else { None };
             let mut buffer = spare.map_or_else(Vec::new, |known| known.bytes);
             buffer.clear();
             buffer.extend_from_slice(&bytes[..head.bytes]);
@@ -54,10 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_head_is_read_as_an_unknown_one() {
+    fn a_known_head_is_parsed_like_an_unknown_one() {
         let head = |n: usize| format!("HTTP/1.1 {} x\r\nContent-Length: {n}\r\nDate: {n}\r\n\r\n", 200 + n);
         let mut known = KnownHeads::default();
-        // Six in turns are never known, the same one twice is; what follows it, how it was asked for and cuts make no difference to what is read.
+        // Six alternating heads are never known, and the same head twice is. Following bytes, parameters and cuts do not affect the result.
         for n in [0, 0, 1, 0, 2, 3, 4, 5, 0, 1, 1, 5] {
             let text = format!("{}{}", head(n), "body".repeat(n));
             for (to_head, stream_type) in [(false, None), (true, None), (false, Some("text/event-stream"))] {
@@ -66,7 +66,7 @@ mod tests {
                     assert_eq!(known.parse(bytes, to_head, stream_type), head::parse(bytes, to_head, stream_type), "{n}, {end} bytes");
                 }
             }
-            assert!(known.heads.len() <= HEADS_MAX);
+            assert!(known.heads.len() <= KNOWN_HEADS_MAX);
         }
         let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(BYTES_MAX));
         assert!(known.parse(long.as_bytes(), false, None).unwrap().is_some());
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_begins_like_a_known_head_is_another() {
+    fn a_head_with_a_known_prefix_is_not_a_known_head() {
         let mut known = KnownHeads::default();
         let shorter = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
         assert!(known.parse(shorter, false, None).unwrap().is_some());

@@ -1,6 +1,6 @@
 //! The bytes of HTTP/1.1 responses: no sockets, no time.
 //!
-//! Read [`ResponseReader`] first. Below the network, since proxies answer in HTTP/1.1, too; the client is `http`.
+//! Read [`ResponseReader`] first. This is below the network, since proxies respond in HTTP/1.1, too. The client is `http`.
 
 mod chunked;
 mod head;

@@ -1,7 +1,7 @@
-//! Reads one response from the bytes of a connection, however they are cut. No sockets, no time.
+//! Reads one response from the bytes of a connection, in pieces of any size. No sockets, no time.
 //!
-//! [`ResponseReader::feed`] takes what a read brought, [`ResponseReader::finish`] the news that the peer has closed. A response
-//! that arrives whole is parsed where it lies; only the head of one that does not is gathered in a buffer.
+//! [`ResponseReader::feed`] takes the bytes of a read, [`ResponseReader::finish`] handles the peer's close. A response that arrives whole is parsed
+//! in place. Only the head of one that does not is collected in a buffer.
 
 use bytes::Bytes;
 use loadstone_metrics::Outcome;
@@ -11,23 +11,23 @@ use super::head::{self, Framing, HEAD_BYTES_MAX, ResponseHead};
 use super::known_heads::KnownHeads;
 use crate::failure::Failure;
 
-/// A body's buffer starts at its length, but no larger than this: a length is only a claim.
-const BODY_BYTES_FIRST_MAX: u64 = 64 * 1024;
+/// A body's buffer starts at its declared length, but no larger than this: a length is only a claim.
+const BODY_BUFFER_INITIAL_BYTES_MAX: u64 = 64 * 1024;
 
-/// What of a response is to be read, and how.
+/// Which parts of a response to read, and how.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadPlan {
     /// The request was HEAD.
     pub(crate) to_head: bool,
-    /// The request asked to switch protocols: status 101 is a response, and what follows it is not ours to read.
+    /// The request asked to switch protocols: status 101 is a response, and following bytes belong to the other protocol.
     pub(crate) upgrade: bool,
-    /// A body of this media type is handed over as it comes.
+    /// A body of this media type is delivered piece by piece.
     pub(crate) stream_type: Option<&'static str>,
     pub(crate) headers: bool,
     pub(crate) body: bool,
-    /// From which status on headers and body are kept in any case.
+    /// From this status on, headers and body are kept in any case.
     pub(crate) keep_from: Option<u16>,
-    /// Limit for the body as sent. Bytes.
+    /// Limit for the body as sent, in bytes.
     pub(crate) body_bytes_max: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct ResponseReader {
     state: ReadState,
     /// The head so far, while it is incomplete.
     partial: Vec<u8>,
-    /// `partial` is parsed again when it is this long, or has an empty line.
+    /// `partial` is parsed again when it has this length, or contains an empty line.
     parse_at: usize,
     /// Bytes of interim responses.
     interim_bytes: usize,
@@ -86,29 +86,29 @@ impl ResponseReader {
         matches!(self.state, ReadState::Done)
     }
 
-    /// Nothing of the final response has arrived.
+    /// Whether nothing of the final response has arrived.
     pub(crate) fn is_untouched(&self) -> bool {
         matches!(self.state, ReadState::Head) && self.partial.is_empty()
     }
 
-    /// Takes what has come of a body that is handed over piece by piece, and starts its limit anew.
+    /// Takes the part of a streamed body that has arrived, and resets its limit.
     pub(crate) fn take_piece(&mut self) -> Vec<u8> {
         self.body_bytes = 0;
         std::mem::take(&mut self.body)
     }
 
-    /// The final head has been read, the body not yet.
+    /// Whether the final head has been read and the body is incomplete.
     pub(crate) fn in_body(&self) -> bool {
         !matches!(self.state, ReadState::Head | ReadState::Done)
     }
 
-    /// Reads what has arrived. Returns how many bytes belonged to the response; fewer than given means that the peer sent
-    /// more than was asked for.
+    /// Reads the bytes that have arrived. Returns how many belonged to the response. Fewer than passed means that the peer sent more than the
+    /// response.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
         self.feed_after(&mut KnownHeads::default(), bytes)
     }
 
-    /// The same, by what the responses before began with.
+    /// Like [`Self::feed`], using the heads of earlier responses.
     pub(crate) fn feed_after(&mut self, known: &mut KnownHeads, bytes: &[u8]) -> Result<usize, Failure> {
         let mut used = 0;
         while used < bytes.len() {
@@ -122,7 +122,7 @@ impl ResponseReader {
         Ok(used)
     }
 
-    /// The peer has closed: the end of some bodies, the failure of all else.
+    /// Handles the peer's close: the end of some bodies, a failure in all other states.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         match self.state {
             ReadState::Done => Ok(()),
@@ -152,7 +152,7 @@ impl ResponseReader {
         }
         let before = self.partial.len();
         self.gather(bytes)?;
-        // Looking for the empty line first keeps a head that drips in from being parsed once per byte.
+        // Searching for the empty line first prevents a head that arrives slowly from being parsed once per byte.
         let from = before.saturating_sub(3);
         if self.partial.len() < self.parse_at && !has_empty_line(&self.partial[from..]) {
             return Ok(bytes.len());
@@ -175,7 +175,7 @@ impl ResponseReader {
     fn take_head(&mut self, head: ResponseHead, bytes: &[u8]) -> Result<(), Failure> {
         if head.status < 200 && !(head.status == 101 && self.plan.upgrade) {
             if head.status == 101 {
-                return Err(Failure::protocol("the response switches protocols, which was not asked for"));
+                return Err(Failure::protocol("the response switches protocols, but the request did not ask for that"));
             }
             self.interim_bytes += head.bytes;
             if self.interim_bytes > HEAD_BYTES_MAX {
@@ -200,7 +200,7 @@ impl ResponseReader {
             Framing::Length(length) => {
                 self.check_size(length)?;
                 if self.plan.body {
-                    self.body.reserve_exact(length.min(BODY_BYTES_FIRST_MAX) as usize);
+                    self.body.reserve_exact(length.min(BODY_BUFFER_INITIAL_BYTES_MAX) as usize);
                 }
                 ReadState::Length(length)
             }
@@ -248,7 +248,7 @@ pub(crate) fn too_large() -> Failure {
     Failure::protocol("the body is larger than the limit for bodies")
 }
 
-/// A body of unknown length as it grows.
+/// A body of unknown length while it grows.
 struct GrowingBody<'a> {
     plan: &'a ReadPlan,
     body: &'a mut Vec<u8>,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_the_response_are_left() {
+    fn bytes_after_the_response_are_not_consumed() {
         let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n";
         let mut reader = ResponseReader::new(ALL);
         assert_eq!(reader.feed(wire).unwrap(), wire.len() - 17);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_kept_of_those_that_say_it() {
+    fn the_content_of_failed_responses_is_kept() {
         for (status, kept) in [(200, ""), (399, ""), (400, "hello"), (503, "hello")] {
             let mut reader = ResponseReader::new(ReadPlan { headers: false, body: false, keep_from: Some(400), ..ALL });
             reader.feed(format!("HTTP/1.1 {status} x\r\nContent-Length: 5\r\n\r\nhello").as_bytes()).unwrap();

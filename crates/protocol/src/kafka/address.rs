@@ -9,42 +9,42 @@ use crate::raw::RawTarget;
 
 const PORT: u16 = 9092;
 
-/// Which cluster, by one of its brokers, and as whom.
+/// The address of a cluster: one of its brokers, and a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KafkaAddress {
-    /// Whom to ask for the others, which are reached as it says.
+    /// The broker that reports the others. They are then reached at the addresses it reports.
     pub target: RawTarget,
-    /// Name and password, and how they are proven.
+    /// Name and password, and the mechanism for the login.
     pub login: Option<(String, String)>,
     pub mechanism: KafkaMechanism,
 }
 
-/// Why a text names no broker. Says nothing of its credentials.
+/// Why a string is not a valid broker address. The message contains no credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KafkaAddressError {
-    #[error("it is not a URL ({0}): write one of the brokers as kafka://127.0.0.1:9092, the others are learnt from it")]
+    #[error("it is not a URL ({0}): write one of the brokers as kafka://127.0.0.1:9092; it reports the others")]
     Url(url::ParseError),
     #[error("its scheme is {0}: write kafka://, or kafkas:// for TLS")]
     Scheme(String),
-    #[error("it names no host: write it as kafka://127.0.0.1:9092")]
+    #[error("it has no host: write it as kafka://127.0.0.1:9092")]
     Host,
     #[error(
-        "it has a path or options: write it as kafka://127.0.0.1:9092, topics are named where they are used; its only option is `mechanism`"
+        "it has a path or unknown options: write it as kafka://127.0.0.1:9092; name the topic in the script; the only option is `mechanism`"
     )]
     Path,
     #[error("its mechanism is {0}: expected PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")]
     Mechanism(String),
-    #[error("it has a mechanism and no login: write it as kafka://user:password@host:9092?mechanism=SCRAM-SHA-512")]
+    #[error("it has a mechanism but no login: write it as kafka://user:password@host:9092?mechanism=SCRAM-SHA-512")]
     NoLogin,
     #[error("it has a user without a password, or a password without a user: write both, as kafka://user:password@host:9092")]
     Login,
 }
 
 impl KafkaAddress {
-    /// From a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The URL is invalid.
     pub fn parse(text: &str) -> Result<Self, KafkaAddressError> {
         let url = Url::parse(text).map_err(KafkaAddressError::Url)?;
         let tls = match url.scheme() {
@@ -82,7 +82,7 @@ impl KafkaAddress {
         Ok(Self { target: RawTarget { host, port: url.port().unwrap_or(PORT), tls }, login, mechanism })
     }
 
-    /// Without credentials, for people.
+    /// Without credentials, for users.
     pub fn shown(&self) -> String {
         let scheme = if self.target.tls { "kafkas" } else { "kafka" };
         format!("{scheme}://{}", self.target.authority())
@@ -106,20 +106,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_without_its_password() {
-        for (text, said) in [
+    fn invalid_addresses_are_reported_without_their_password() {
+        for (text, expected) in [
             ("127.0.0.1:9092", "it is not a URL"),
             ("kafka://a:9092,b:9092", "write one of the brokers"),
             ("http://app:hidden@h", "its scheme is http"),
             ("kafka://app:hidden@h/orders", "it has a path"),
             ("kafka://:hidden@h", "a password without a user"),
-            ("kafka:///orders", "it names no host"),
-            ("kafka://app:hidden@h?acks=1", "its only option is `mechanism`"),
+            ("kafka:///orders", "it has no host"),
+            ("kafka://app:hidden@h?acks=1", "the only option is `mechanism`"),
             ("kafka://app:hidden@h?mechanism=GSSAPI", "its mechanism is GSSAPI"),
-            ("kafka://h?mechanism=PLAIN", "a mechanism and no login"),
+            ("kafka://h?mechanism=PLAIN", "a mechanism but no login"),
         ] {
-            let told = KafkaAddress::parse(text).unwrap_err().to_string();
-            assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");
+            let message = KafkaAddress::parse(text).unwrap_err().to_string();
+            assert!(message.contains(expected) && !message.contains("hidden"), "{text}: {message}");
         }
     }
 }

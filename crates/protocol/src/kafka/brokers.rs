@@ -1,4 +1,4 @@
-//! The brokers of a cluster as one user reaches them: a connection to each, and who leads which partition.
+//! The brokers of a cluster for one user: a connection to each, and the leaders of partitions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use loadstone_metrics::Nanos;
+use loadstone_wire_formats::kafka::MalformedKafka;
 use tokio::sync::Mutex;
 
 use super::address::KafkaAddress;
 use super::calls::{KafkaCall, metadata, read_metadata};
 use super::link::{BrokerLink, KafkaLimits};
 use super::refusal::{KafkaProblem, KafkaRefusal, NO_LEADER, UNKNOWN_PARTITION};
-use super::wire::UnreadableKafka;
 use crate::connect::within;
 use crate::failure::Failure;
 use crate::network::Network;
@@ -29,14 +29,14 @@ pub(super) struct KafkaBrokers {
 #[derive(Debug)]
 pub(super) struct KafkaBroker {
     pub(super) target: RawTarget,
-    /// Used by one call at a time; `None` while there is none, or where a call has it that may not end.
+    /// Used by one call at a time. `None` if there is no connection, or while a call uses it that may not complete.
     link: Mutex<Option<BrokerLink>>,
 }
 
 /// Brokers, each with partitions that it leads.
 pub(super) type LedPartitions = Vec<(Rc<KafkaBroker>, Vec<i32>)>;
 
-/// Who leads each partition of a topic, by its number; `None`: nobody.
+/// The leader of each partition of a topic, by partition number. `None`: the partition has no leader.
 #[derive(Debug)]
 pub(super) struct TopicLayout {
     pub(super) topic: String,
@@ -47,7 +47,7 @@ impl TopicLayout {
     /// The leader of a partition.
     ///
     /// # Errors
-    /// There is none, or no such partition.
+    /// The partition has no leader, or does not exist.
     pub(super) fn leader(&self, partition: i32) -> Result<&Rc<KafkaBroker>, KafkaRefusal> {
         let about = || format!("partition {partition} of {}", self.topic);
         let known = usize::try_from(partition).ok().and_then(|place| self.leaders.get(place));
@@ -78,12 +78,12 @@ impl KafkaBrokers {
         self.network.clock().now()
     }
 
-    /// There is a connection, or somebody is opening one.
+    /// Whether there is a connection, or one is being opened.
     pub(super) fn is_connected(&self) -> bool {
         self.brokers.borrow().iter().any(|broker| broker.link.try_lock().map_or(true, |link| link.is_some()))
     }
 
-    /// Closes the connections that are not in use, and forgets what was learnt.
+    /// Closes the connections that are not in use, and forgets the layout of topics.
     pub(super) fn close(&self) {
         for broker in self.brokers.borrow().iter() {
             if let Ok(mut link) = broker.link.try_lock() {
@@ -93,7 +93,7 @@ impl KafkaBrokers {
         self.topics.borrow_mut().clear();
     }
 
-    /// What was learnt of a topic holds no longer.
+    /// Forgets the layout of a topic, since it is outdated.
     pub(super) fn forget(&self, topic: &str) {
         self.topics.borrow_mut().remove(topic);
     }
@@ -108,7 +108,7 @@ impl KafkaBrokers {
         broker
     }
 
-    /// Makes a call over the broker's connection, which is opened if need be. Dropped before its end, it closes the connection.
+    /// Sends a request over the broker's connection, which is opened if necessary. If the future is dropped early, the connection is closed.
     pub(super) async fn call(
         &self,
         broker: &KafkaBroker,
@@ -127,7 +127,7 @@ impl KafkaBrokers {
                 place?
             }
         };
-        let mut link = match place.take().filter(|link| !link.is_spoilt()) {
+        let mut link = match place.take().filter(|link| !link.is_unusable()) {
             Some(link) => link,
             None => Box::pin(BrokerLink::open(&self.network, &broker.target, &self.address, limits, times)).await?,
         };
@@ -136,7 +136,7 @@ impl KafkaBrokers {
         Ok(answer)
     }
 
-    /// Who leads the partitions of a topic; asking that is part of connecting.
+    /// The leaders of a topic's partitions. Requesting them is part of connecting.
     pub(super) async fn layout(&self, topic: &str, limits: KafkaLimits, times: &mut RawTimes) -> Result<Rc<TopicLayout>, KafkaProblem> {
         if let Some(known) = self.topics.borrow().get(topic) {
             return Ok(Rc::clone(known));
@@ -166,11 +166,11 @@ impl KafkaBrokers {
             let port = u16::try_from(place.port).ok()?;
             Some(RawTarget { host: place.host.clone(), port, tls: self.address.target.tls })
         };
-        // They are numbered without gaps; what is missing has no leader.
+        // Partitions are numbered without gaps. A missing one has no leader.
         let mut leaders = vec![None; places.leaders.len()];
         for (number, leader) in &places.leaders {
             let place = usize::try_from(*number).unwrap_or(usize::MAX);
-            let place = leaders.get_mut(place).ok_or(UnreadableKafka).map_err(Failure::from)?;
+            let place = leaders.get_mut(place).ok_or(MalformedKafka).map_err(Failure::from)?;
             *place = target(*leader).map(|target| self.at(target));
         }
         Ok(Rc::new(TopicLayout { topic: topic.to_owned(), leaders }))

@@ -1,4 +1,4 @@
-//! A producer, as one user has it.
+//! A producer for one user.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,24 +17,24 @@ use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::RawTimes;
 
-/// Sends records to the leaders of their partitions, over a connection to each that is opened when it is first needed. Calls to one broker that find its
-/// connection taken wait in order.
+/// Sends records to the leaders of their partitions, over one connection to each, opened at the first use. Requests to a broker whose connection is
+/// busy wait in order.
 #[derive(Debug)]
 pub struct KafkaClient {
     brokers: KafkaBrokers,
-    /// Counts the calls whose records have no key: each goes to another partition.
+    /// Counts the requests whose records have no key. Each goes to another partition.
     turn: Cell<usize>,
 }
 
-/// Where a record is.
+/// The position of a written record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KafkaPlace {
     pub partition: i32,
-    /// `None`: nobody was to say.
+    /// `None`: the broker was not asked to report it.
     pub offset: Option<i64>,
 }
 
-/// What was sent, and where it is.
+/// The result of a produce operation.
 #[derive(Debug)]
 pub struct KafkaExchange {
     pub times: RawTimes,
@@ -42,14 +42,14 @@ pub struct KafkaExchange {
     pub result: Result<Vec<KafkaPlace>, KafkaProblem>,
 }
 
-/// Records that go to the partitions of one broker.
+/// Records for the partitions of one broker.
 struct LeaderPart {
     broker: Rc<KafkaBroker>,
-    /// A partition, and the numbers of its records.
+    /// A partition, and the indices of its records.
     partitions: Vec<(i32, Vec<usize>)>,
 }
 
-/// What is sent at once.
+/// The records of one produce operation.
 struct Sending<'a> {
     topic: &'a str,
     records: &'a [KafkaRecord],
@@ -59,7 +59,7 @@ struct Sending<'a> {
 
 impl KafkaClient {
     pub fn new(network: Rc<Network>, address: KafkaAddress) -> Self {
-        // Not all users at the same partition.
+        // Users start at different partitions.
         let turn = network.random() as usize;
         Self { brokers: KafkaBrokers::new(network, address), turn: Cell::new(turn) }
     }
@@ -68,18 +68,18 @@ impl KafkaClient {
         &self.brokers.address
     }
 
-    /// There is a connection, or somebody is opening one.
+    /// Whether there is a connection, or one is being opened.
     pub fn is_connected(&self) -> bool {
         self.brokers.is_connected()
     }
 
-    /// Closes the connections, unless they are in use.
+    /// Closes the connections that are not in use.
     pub fn close(&self) {
         self.brokers.close();
     }
 
-    /// Writes records, each to its partition, or to that of its key; all others together to the next one in turn. Those for one partition are one batch,
-    /// those for one broker one request. Dropped before its end, it closes the connections it uses.
+    /// Writes records. A record goes to its partition, or to the partition of its key. All others go together to the next partition in turn. Records
+    /// of one partition form one batch, and those of one broker form one request. If the future is dropped early, the connections in use are closed.
     pub async fn produce(
         &self,
         topic: &str,
@@ -92,7 +92,7 @@ impl KafkaClient {
         let limits = KafkaLimits { due: times.started.saturating_add(timeout_ns), bytes_max };
         let result = self.perform(&Sending { topic, records, writing, limits }, &mut times).await;
         if result.is_err() {
-            // Another broker may lead by now.
+            // The leader may have changed.
             self.brokers.forget(topic);
         }
         if times.ended == 0 {
@@ -128,7 +128,7 @@ impl KafkaClient {
         problem.map_or(Ok(places), Err)
     }
 
-    /// Where each record goes.
+    /// Assigns each record to a partition.
     fn parts(&self, records: &[KafkaRecord], layout: &TopicLayout) -> Result<Vec<LeaderPart>, KafkaRefusal> {
         let mut in_turn = None;
         let mut parts: Vec<LeaderPart> = Vec::new();
@@ -167,7 +167,7 @@ impl KafkaClient {
         found.map(|place| place as i32).ok_or_else(|| KafkaRefusal::new(NO_LEADER, format!("the topic {}", layout.topic)))
     }
 
-    /// Sends what goes to one broker. Returns the offset of the first record of each partition.
+    /// Sends the records of one broker. Returns the offset of the first record of each partition.
     async fn send(&self, part: &LeaderPart, sending: &Sending<'_>, times: &mut RawTimes) -> Result<Vec<Option<i64>>, KafkaProblem> {
         let Sending { topic, records, writing, limits } = sending;
         let batch =
@@ -182,19 +182,19 @@ impl KafkaClient {
         let answers = read_produced(&answer, writing.packing).map_err(Failure::from)?;
         let of = |(partition, _): &(i32, Vec<usize>)| {
             let about = || format!("partition {partition} of {topic}");
-            let told = answers.iter().find(|answer| answer.partition == *partition);
-            let told = told.ok_or_else(|| KafkaRefusal::new(UNKNOWN_PARTITION, about()))?;
-            if told.error == 0 { Ok(Some(told.offset)) } else { Err(KafkaRefusal::new(told.error, about())) }
+            let answer = answers.iter().find(|answer| answer.partition == *partition);
+            let answer = answer.ok_or_else(|| KafkaRefusal::new(UNKNOWN_PARTITION, about()))?;
+            if answer.error == 0 { Ok(Some(answer.offset)) } else { Err(KafkaRefusal::new(answer.error, about())) }
         };
         Ok(part.partitions.iter().map(of).collect::<Result<_, KafkaRefusal>>()?)
     }
 }
 
 fn unpackable(error: std::io::Error) -> Failure {
-    Failure::protocol(format!("the records could not be packed: {error}"))
+    Failure::protocol(format!("the records cannot be compressed: {error}"))
 }
 
-/// Adds the times of a part. The one that ended last counts for all: the phases are its own.
+/// Adds the times of one part. The part that ended last determines the phases.
 fn add(times: &mut RawTimes, before: &RawTimes, own: &RawTimes, now: Nanos) {
     let own_ended = if own.ended == 0 { now } else { own.ended };
     let (bytes_sent, bytes_received) =

@@ -1,4 +1,4 @@
-//! An open connection to a broker, which is logged in: one call at a time.
+//! An authenticated connection to a broker. It handles one request at a time.
 
 use std::rc::Rc;
 
@@ -9,34 +9,33 @@ use super::address::KafkaAddress;
 use super::calls::{KafkaCall, read_sasl_authenticate, read_sasl_handshake, sasl_authenticate, sasl_handshake};
 use super::refusal::{KafkaProblem, KafkaRefusal};
 use super::scram::{KafkaMechanism, Scram, ScramProblem, nonce};
-use super::wire::KafkaWriter;
 use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::{AnswerFraming, RawConnection, RawTarget, RawTimes};
 
-/// Whom brokers name in their logs.
+/// The client name in the brokers' logs.
 const CLIENT: &str = "loadstone";
-/// Answers while logging in are short. Bytes.
+/// Limit on responses during the login, which are short. Bytes.
 const LOGIN_BYTES_MAX: u64 = 64 * 1024;
 
-/// What a step may take.
+/// The limits of one step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KafkaLimits {
-    /// When its time is over.
+    /// The deadline.
     pub(super) due: Nanos,
-    /// Of an answer.
+    /// Limit on a response.
     pub(super) bytes_max: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct BrokerLink {
     connection: RawConnection,
-    /// Number of the last call; its answer has the same.
+    /// Number of the last request. Its response has the same number.
     number: i32,
 }
 
 impl BrokerLink {
-    /// Connects and logs in. TLS is a phase of its own, all else is connecting.
+    /// Connects and logs in. TLS is a separate phase; everything else counts as connecting.
     pub(super) async fn open(
         network: &Rc<Network>,
         target: &RawTarget,
@@ -71,46 +70,40 @@ impl BrokerLink {
         let answer = self.call(&sasl_handshake(mechanism.name()), limits, times).await?;
         let (error, known) = read_sasl_handshake(&answer).map_err(Failure::from)?;
         if error != 0 {
-            let about = format!("the broker lets nobody log in by {} (it knows: {})", mechanism.name(), known.join(", "));
+            let about = format!("the broker does not support a login with {} (it supports: {})", mechanism.name(), known.join(", "));
             return Err(KafkaRefusal::new(error, about).into());
         }
         let Some(hash) = mechanism.hash() else {
             // RFC 4616.
-            return self.say(format!("\0{name}\0{password}").as_bytes(), limits, times).await.map(drop);
+            return self.authenticate(format!("\0{name}\0{password}").as_bytes(), limits, times).await.map(drop);
         };
-        let broken = |problem: ScramProblem| Failure::protocol(format!("logging in by {}: {problem}", mechanism.name()));
+        let broken = |problem: ScramProblem| Failure::protocol(format!("login with {}: {problem}", mechanism.name()));
         let mut scram = Scram::new(hash, name, password, nonce());
-        let challenge = self.say(scram.first().as_bytes(), limits, times).await?;
+        let challenge = self.authenticate(scram.first().as_bytes(), limits, times).await?;
         let proof = scram.prove(&challenge).map_err(broken)?;
-        let last = self.say(proof.as_bytes(), limits, times).await?;
+        let last = self.authenticate(proof.as_bytes(), limits, times).await?;
         Ok(scram.verify(&last).map_err(broken)?)
     }
 
-    /// Sends a message of a login, and returns the broker's.
-    async fn say(&mut self, message: &[u8], limits: KafkaLimits, times: &mut RawTimes) -> Result<Vec<u8>, KafkaProblem> {
+    /// Sends a message of a login, and returns the broker's response.
+    async fn authenticate(&mut self, message: &[u8], limits: KafkaLimits, times: &mut RawTimes) -> Result<Vec<u8>, KafkaProblem> {
         let answer = self.call(&sasl_authenticate(message), limits, times).await?;
         match read_sasl_authenticate(&answer).map_err(Failure::from)? {
             (0, _, message) => Ok(message),
-            (error, said, _) => Err(KafkaRefusal::new(error, if said.is_empty() { "logging in".to_owned() } else { said }).into()),
+            (error, message, _) => Err(KafkaRefusal::new(error, if message.is_empty() { "logging in".to_owned() } else { message }).into()),
         }
     }
 
-    /// It cannot carry another call.
-    pub(super) fn is_spoilt(&self) -> bool {
-        self.connection.is_spoilt()
+    /// Whether it can no longer carry a request.
+    pub(super) fn is_unusable(&self) -> bool {
+        self.connection.is_unusable()
     }
 
-    /// What a call is answered with; nothing where there is no answer. It must not be used again after a failure, or when this is dropped before its end:
-    /// the answer would be another's.
+    /// Sends a request and returns its response, which is empty if none is expected. Do not use the connection after a failure, or after dropping
+    /// this future early: the next response would belong to this request.
     pub(super) async fn call(&mut self, call: &KafkaCall, limits: KafkaLimits, times: &mut RawTimes) -> Result<Bytes, Failure> {
         self.number = self.number.wrapping_add(1);
-        let mut message = KafkaWriter::default();
-        // Key, version, number, and the client behind its length.
-        let head_bytes = 2 + 2 + 4 + 2 + CLIENT.len();
-        message.bytes.reserve(4 + head_bytes + call.body.bytes.len());
-        message.count(head_bytes + call.body.bytes.len()).int16(call.key).int16(call.version).int32(self.number).text(CLIENT);
-        message.put(&call.body.bytes);
-        self.connection.write(&message.bytes, limits.due, times).await?;
+        self.connection.write(&call.request.framed(self.number, CLIENT), limits.due, times).await?;
         if !call.is_answered {
             times.end(times.sent);
             return Ok(Bytes::new());
@@ -119,13 +112,13 @@ impl BrokerLink {
         let mut answer = self.connection.read_framed(&mut framing, limits.bytes_max, limits.due, times).await?;
         answer.advance(4);
         if answer.remaining() < 4 || answer.get_i32() != self.number {
-            return Err(Failure::protocol("the broker's answer is to another question: is it a Kafka broker?"));
+            return Err(Failure::protocol("the broker's response belongs to another request: is it a Kafka broker?"));
         }
         Ok(answer)
     }
 }
 
-/// An answer behind its length.
+/// A response preceded by its length.
 struct BehindLength {
     bytes_max: u64,
 }
@@ -133,11 +126,11 @@ struct BehindLength {
 impl AnswerFraming for BehindLength {
     fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure> {
         let Some(length) = bytes.first_chunk().map(|length| i32::from_be_bytes(*length)) else { return Ok(None) };
-        let length = usize::try_from(length).map_err(|_| Failure::protocol("the answer's length is absurd: is it a Kafka broker?"))?;
+        let length = usize::try_from(length).map_err(|_| Failure::protocol("the response has an invalid length: is it a Kafka broker?"))?;
         if length as u64 + 4 > self.bytes_max {
             let (is, may_be) = (length, self.bytes_max);
             return Err(Failure::protocol(format!(
-                "the answer says to have {is} bytes, more than {may_be} (`bodyBytesMax`): is it a Kafka broker?"
+                "the response declares {is} bytes, more than the limit of {may_be} (`bodyBytesMax`): is it a Kafka broker?"
             )));
         }
         Ok((bytes.len() - 4 >= length).then_some(4 + length))

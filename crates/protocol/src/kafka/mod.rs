@@ -1,8 +1,8 @@
-//! Kafka: records out to a topic's partitions, and records read as they are written.
+//! Kafka: writes records to a topic's partitions, and reads records as they are written.
 //!
-//! Read [`KafkaClient`] first: a producer of one user. [`KafkaTail`] follows a topic from its end. Both reach brokers by `brokers`; what is asked of them is
-//! `calls`, in the format of `wire`; records lie in batches (`records`). Over [`raw`](crate::raw) connections. Deliberately absent: consumer groups,
-//! transactions, attempts to send again.
+//! Read [`KafkaClient`] first: a producer for one user. [`KafkaTail`] follows a topic from its end. Both reach brokers through `brokers`. `calls`
+//! defines the requests, in the format of `loadstone_wire_formats::kafka`, and `records` defines batches of records. Uses [`raw`](crate::raw)
+//! connections. Deliberately absent: consumer groups, transactions, retries.
 
 mod address;
 mod brokers;
@@ -15,7 +15,6 @@ mod records;
 mod refusal;
 mod scram;
 mod tail;
-mod wire;
 
 pub use address::{KafkaAddress, KafkaAddressError};
 pub use calls::{KafkaAcks, KafkaWriting};
@@ -30,7 +29,7 @@ pub use tail::{KafkaReadRecord, KafkaTail};
 pub(crate) mod fuzzing {
     use super::records::read_batches;
 
-    /// What a stretch of a partition's log holds: how many records, and from where one would read on.
+    /// The number of records in a section of a partition's log, and the offset from which reading would continue.
     pub(crate) fn batches(bytes: &[u8]) -> (usize, Option<i64>) {
         let read = read_batches(bytes, 0);
         (read.records.len(), read.next)

@@ -1,20 +1,19 @@
-//! Batches that are packed: by Loadstone, by another producer or by the topic's settings.
+//! Compression of batches, by Loadstone, another producer or the topic's settings.
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use loadstone_wire_formats::kafka::{KafkaReader, MalformedKafka};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 
-use super::wire::{KafkaReader, UnreadableKafka};
-
-/// What a batch may hold unpacked. Bytes.
+/// Limit on the uncompressed size of a batch. Bytes.
 const BYTES_MAX: usize = 64 << 20;
-/// Level of zstd that Kafka's own producer takes.
+/// The zstd level of Kafka's own producer.
 const ZSTD_LEVEL: i32 = 3;
 
-/// How the records of a batch are packed.
+/// The compression of a batch's records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KafkaPacking {
     #[default]
@@ -26,10 +25,10 @@ pub enum KafkaPacking {
 }
 
 impl KafkaPacking {
-    /// As the attributes of a batch say.
+    /// From the attributes of a batch.
     ///
     /// # Errors
-    /// The number of a way that is yet to be invented.
+    /// The number of an unknown codec.
     pub(super) fn of(attributes: i16) -> Result<Self, i16> {
         match attributes & 7 {
             0 => Ok(Self::Plain),
@@ -41,7 +40,7 @@ impl KafkaPacking {
         }
     }
 
-    /// As the attributes of a batch say it.
+    /// The number in the attributes of a batch.
     pub(super) fn number(self) -> i16 {
         match self {
             Self::Plain => 0,
@@ -54,7 +53,7 @@ impl KafkaPacking {
 }
 
 /// # Errors
-/// Only where there is no memory: a `Vec` takes everything.
+/// Only without memory: writing to a `Vec` always succeeds.
 pub(super) fn packed(packing: KafkaPacking, plain: &[u8]) -> std::io::Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(match packing {
         KafkaPacking::Plain => return Ok(Cow::Borrowed(plain)),
@@ -63,10 +62,10 @@ pub(super) fn packed(packing: KafkaPacking, plain: &[u8]) -> std::io::Result<Cow
             gzip.write_all(plain)?;
             gzip.finish()?
         }
-        // In one block, as librdkafka does; brokers tell it from snappy-java's blocks by the mark that is missing.
+        // In one block, like librdkafka. Brokers distinguish it from snappy-java's blocks by the missing magic bytes.
         KafkaPacking::Snappy => snap::raw::Encoder::new().compress_vec(plain)?,
         KafkaPacking::Lz4 => {
-            // Brokers do not read blocks that need the one before (KafkaLZ4BlockInputStream: "Dependent block stream is unsupported").
+            // Brokers do not read dependent blocks (KafkaLZ4BlockInputStream: "Dependent block stream is unsupported").
             let frame = FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max64KB);
             let mut lz4 = FrameEncoder::with_frame_info(frame, Vec::new());
             lz4.write_all(plain)?;
@@ -77,14 +76,14 @@ pub(super) fn packed(packing: KafkaPacking, plain: &[u8]) -> std::io::Result<Cow
 }
 
 /// # Errors
-/// Why it cannot be unpacked.
+/// Why the batch cannot be decompressed.
 pub(super) fn unpacked(packing: KafkaPacking, packed: &[u8]) -> Result<Cow<'_, [u8]>, String> {
-    let broken = |what: &str| format!("a batch of records is packed by {what} and broken, or larger than {} MiB", BYTES_MAX >> 20);
+    let broken = |what: &str| format!("a batch of records compressed with {what} is corrupt, or larger than {} MiB", BYTES_MAX >> 20);
     match packing {
         KafkaPacking::Plain => Ok(Cow::Borrowed(packed)),
         KafkaPacking::Gzip => read_all(flate2::read::MultiGzDecoder::new(packed)).ok_or_else(|| broken("gzip")),
         KafkaPacking::Zstd => zstd::Decoder::new(packed).ok().and_then(read_all).ok_or_else(|| broken("zstd")),
-        KafkaPacking::Snappy => snappy(packed).map(Cow::Owned).map_err(|UnreadableKafka| broken("snappy")),
+        KafkaPacking::Snappy => snappy(packed).map(Cow::Owned).map_err(|MalformedKafka| broken("snappy")),
         KafkaPacking::Lz4 => read_all(FrameDecoder::new(packed)).ok_or_else(|| broken("lz4")),
     }
 }
@@ -95,25 +94,25 @@ fn read_all<'a>(from: impl Read) -> Option<Cow<'a, [u8]>> {
     (unpacked.len() <= BYTES_MAX).then_some(Cow::Owned(unpacked))
 }
 
-/// In blocks behind their lengths, as the library packs that Kafka uses (xerial's snappy-java, SnappyOutputStream), or in one as others do.
-fn snappy(packed: &[u8]) -> Result<Vec<u8>, UnreadableKafka> {
+/// In blocks with their lengths, as written by the library that Kafka uses (xerial's snappy-java, SnappyOutputStream), or in one block.
+fn snappy(packed: &[u8]) -> Result<Vec<u8>, MalformedKafka> {
     const MARK: &[u8] = b"\x82SNAPPY\0";
     let mut unpacked = Vec::new();
     let mut add = |block: &[u8]| {
-        let length = snap::raw::decompress_len(block).map_err(|_| UnreadableKafka)?;
+        let length = snap::raw::decompress_len(block).map_err(|_| MalformedKafka)?;
         let from = unpacked.len();
         if from.saturating_add(length) > BYTES_MAX {
-            return Err(UnreadableKafka);
+            return Err(MalformedKafka);
         }
         unpacked.resize(from + length, 0);
-        snap::raw::Decoder::new().decompress(block, &mut unpacked[from..]).map_err(|_| UnreadableKafka).map(drop)
+        snap::raw::Decoder::new().decompress(block, &mut unpacked[from..]).map_err(|_| MalformedKafka).map(drop)
     };
     let Some(blocks) = packed.strip_prefix(MARK) else {
         add(packed)?;
         return Ok(unpacked);
     };
     let mut blocks = KafkaReader::new(blocks);
-    blocks.take(8)?; // two versions
+    blocks.take(8)?; // two version numbers
     while !blocks.rest.is_empty() {
         add(blocks.block()?)?;
     }
@@ -124,22 +123,22 @@ fn snappy(packed: &[u8]) -> Result<Vec<u8>, UnreadableKafka> {
 mod tests {
     use super::*;
 
-    /// That brokers read what is packed here, and that what they pack is read, is held by the tests against a real one.
+    /// The tests against a real broker check that brokers read this compression, and that theirs is read here.
     #[test]
-    fn what_is_packed_is_unpacked_and_what_is_broken_told() {
+    fn compression_round_trips_and_corrupt_data_is_reported() {
         let text = b"order order order order";
         for packing in [KafkaPacking::Plain, KafkaPacking::Gzip, KafkaPacking::Snappy, KafkaPacking::Lz4, KafkaPacking::Zstd] {
             let packed = packed(packing, text).unwrap();
             assert_eq!(KafkaPacking::of(packing.number()), Ok(packing));
             assert_eq!(unpacked(packing, &packed).unwrap(), &text[..], "{packing:?}");
             if packing != KafkaPacking::Plain {
-                assert!(unpacked(packing, &packed[..packed.len() / 2]).unwrap_err().contains("broken"), "{packing:?}");
+                assert!(unpacked(packing, &packed[..packed.len() / 2]).unwrap_err().contains("corrupt"), "{packing:?}");
             }
         }
         assert_eq!(KafkaPacking::of(5), Err(5));
     }
 
-    /// Others link their blocks, and sum up the content: by `lz4 -B4 -BD -9` of 20,000 times `order `.
+    /// Other producers link their blocks and add a checksum: `lz4 -B4 -BD -9` of 20,000 times `order `.
     #[test]
     fn a_frame_of_lz4s_own_tool_is_read() {
         let frame = [
@@ -154,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn what_would_fill_the_memory_is_refused() {
+    fn compression_bombs_are_refused() {
         let zeros = zstd::encode_all(std::io::repeat(0).take(BYTES_MAX as u64 + 1), 1).unwrap();
         assert!(unpacked(KafkaPacking::Zstd, &zeros).unwrap_err().contains("larger than 64 MiB"));
         let mut lz4 = FrameEncoder::new(Vec::new());
         std::io::copy(&mut std::io::repeat(0).take(BYTES_MAX as u64 + 1), &mut lz4).unwrap();
         assert!(unpacked(KafkaPacking::Lz4, &lz4.finish().unwrap()).unwrap_err().contains("larger than 64 MiB"));
-        // Four bytes that announce four gigabytes.
+        // Four bytes that declare four gigabytes.
         assert!(unpacked(KafkaPacking::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0]).is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! Which partition a key belongs to: the same as by Kafka's own producers, so that the order of a key's records holds.
+//! The partition of a key. It is the same as for Kafka's own producers, which preserves the order of a key's records.
 
-/// Murmur2 with the seed and the reading of bytes that Kafka has (org.apache.kafka.common.utils.Utils.murmur2).
+/// Murmur2 with Kafka's seed and byte order (org.apache.kafka.common.utils.Utils.murmur2).
 fn murmur2(bytes: &[u8]) -> u32 {
     const FACTOR: u32 = 0x5bd1_e995;
     const SEED: u32 = 0x9747_b28c;
@@ -20,7 +20,7 @@ fn murmur2(bytes: &[u8]) -> u32 {
     hash ^ (hash >> 15)
 }
 
-/// The place of a key among so many partitions, of which there is at least one.
+/// The index of a key's partition, of at least one.
 pub(super) fn partition_of(key: &[u8], partitions: usize) -> usize {
     (murmur2(key) & 0x7fff_ffff) as usize % partitions
 }
@@ -31,7 +31,7 @@ mod tests {
 
     /// The values of Kafka's own test (UtilsTest.testMurmur2).
     #[test]
-    fn keys_are_hashed_as_kafka_hashes_them() {
+    fn key_hashes_match_kafkas() {
         for (key, hash) in [
             ("21", -973_932_308),
             ("foobar", -790_332_482),

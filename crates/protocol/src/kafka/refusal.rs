@@ -1,15 +1,15 @@
-//! What brokers refuse, by the codes of Kafka's protocol.
+//! Errors that brokers return, by the codes of Kafka's protocol.
 
 use loadstone_metrics::Outcome;
 
 use crate::failure::Failure;
 
-/// Codes that mean something here (Kafka protocol guide, "Error codes").
+/// Codes with special handling (Kafka protocol guide, "Error codes").
 pub(super) const OFFSET_OUT_OF_RANGE: i16 = 1;
 pub(super) const UNKNOWN_PARTITION: i16 = 3;
 pub(super) const NO_LEADER: i16 = 5;
 
-/// Names as Kafka's own clients show them; of those codes that come to producers and to readers outside of groups.
+/// Names as in Kafka's own clients, for codes that producers and readers outside groups can receive.
 const NAMES: [(i16, &str); 40] = [
     (-1, "UNKNOWN_SERVER_ERROR"),
     (1, "OFFSET_OUT_OF_RANGE"),
@@ -53,11 +53,11 @@ const NAMES: [(i16, &str); 40] = [
     (100, "UNKNOWN_TOPIC_ID"),
 ];
 
-/// What a broker has said no to.
+/// A broker's error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KafkaRefusal {
     pub code: i16,
-    /// What it was about, such as `partition 3 of orders`.
+    /// The subject of the error, such as `partition 3 of orders`.
     pub about: String,
 }
 
@@ -66,24 +66,24 @@ impl KafkaRefusal {
         Self { code, about: about.into() }
     }
 
-    /// Such as `NOT_ENOUGH_REPLICAS`; the code's number where it has no name here.
+    /// Such as `NOT_ENOUGH_REPLICAS`, or the code's number if it has no name here.
     pub fn name(&self) -> String {
         let known = NAMES.iter().find(|(code, _)| *code == self.code);
         known.map_or_else(|| self.code.to_string(), |(_, name)| (*name).to_owned())
     }
 
-    /// All that is known of it.
+    /// The complete message.
     pub fn text(&self) -> String {
         format!("{} ({}): {}", self.name(), self.code, self.about)
     }
 }
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KafkaProblem {
-    /// There is no answer.
+    /// There is no response.
     Failed(Failure),
-    /// There is one.
+    /// The broker returned an error.
     Refused(KafkaRefusal),
 }
 
@@ -107,7 +107,7 @@ impl KafkaProblem {
         }
     }
 
-    /// All that is known of it.
+    /// The complete message.
     pub fn text(&self) -> String {
         match self {
             Self::Failed(failure) => failure.message.clone(),
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_told_by_its_name_and_one_without_by_its_number() {
+    fn a_code_is_shown_by_name_or_by_number() {
         assert_eq!(KafkaRefusal::new(19, "partition 0 of orders").text(), "NOT_ENOUGH_REPLICAS (19): partition 0 of orders");
         assert_eq!(KafkaRefusal::new(1234, "x").name(), "1234");
         assert!(NAMES.is_sorted_by_key(|(code, _)| *code), "each code once");

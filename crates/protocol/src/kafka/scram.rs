@@ -1,19 +1,19 @@
-//! SCRAM as brokers know it (RFC 5802, RFC 7677): the password is proven and never sent, and the broker proves that it knows it, too.
+//! SCRAM for Kafka (RFC 5802, RFC 7677): the client proves that it knows the password without sending it, and the broker proves the same.
 //!
-//! Read [`Scram`]. Deliberately absent: channel binding, which brokers do not offer, and SASLprep: Kafka takes names and passwords as they are.
+//! Read [`Scram`]. Deliberately absent: channel binding, which brokers do not offer, and SASLprep: Kafka uses names and passwords unchanged.
 
 use aws_lc_rs::{digest, hmac, pbkdf2, rand};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Fewer rounds are no protection (RFC 7677, section 4); more than this hold a worker up: a broker must not.
+/// Fewer rounds offer no protection (RFC 7677, section 4). More would let a broker block a worker.
 const ROUNDS_MIN: u32 = 4_096;
 const ROUNDS_MAX: u32 = 1_000_000;
 
-/// How a user logs in.
+/// The mechanism of a login.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KafkaMechanism {
-    /// The password is sent.
+    /// Sends the password.
     #[default]
     Plain,
     ScramSha256,
@@ -31,7 +31,7 @@ impl KafkaMechanism {
         }
     }
 
-    /// `None`: there is nothing to prove.
+    /// `None`: the mechanism needs no proof.
     pub(super) fn hash(self) -> Option<ScramHash> {
         match self {
             Self::Plain => None,
@@ -48,14 +48,14 @@ pub(super) struct ScramHash {
     digest: &'static digest::Algorithm,
 }
 
-/// What a broker said is no SCRAM, or does not prove that it knows the password.
+/// Why a broker's message is not valid SCRAM, or does not prove that the broker knows the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ScramProblem {
-    #[error("the broker's part of the login cannot be read")]
+    #[error("the broker's login message cannot be read")]
     Unreadable,
-    #[error("the broker answers to another login")]
+    #[error("the broker's response belongs to another login")]
     Nonce,
-    #[error("the broker asks for {0} rounds of hashing: expected 4,096 to 1,000,000")]
+    #[error("the broker requests {0} rounds of hashing: expected 4,096 to 1,000,000")]
     Rounds(u32),
     #[error("the broker does not prove that it knows the password")]
     Proof,
@@ -64,24 +64,24 @@ pub(super) enum ScramProblem {
 /// 18 random bytes, as text.
 pub(super) fn nonce() -> String {
     let mut bytes = [0; 18];
-    // Without random numbers there is no TLS either; a nonce of zeros only lets an old login be played to us.
+    // Without random numbers, TLS fails as well. A nonce of zeros would only permit a replay to this client.
     let _ = rand::fill(&mut bytes);
     STANDARD.encode(bytes)
 }
 
-/// A login under way.
+/// A login in progress.
 pub(super) struct Scram<'a> {
     hash: ScramHash,
     password: &'a str,
     nonce: String,
-    /// The first message without its head.
+    /// The first message without its header.
     first: String,
-    /// What the broker's last message is to be.
+    /// The expected final message of the broker.
     expected: Option<hmac::Tag>,
 }
 
 impl<'a> Scram<'a> {
-    /// `nonce`: random, of printable ASCII without a comma.
+    /// `nonce`: random printable ASCII characters without a comma.
     pub(super) fn new(hash: ScramHash, name: &str, password: &'a str, nonce: String) -> Self {
         let name = name.replace('=', "=3D").replace(',', "=2C");
         Self { hash, password, first: format!("n={name},r={nonce}"), nonce, expected: None }
@@ -92,7 +92,7 @@ impl<'a> Scram<'a> {
         format!("n,,{}", self.first)
     }
 
-    /// The proof, from what the broker said to the first message.
+    /// The proof, computed from the broker's response to the first message.
     pub(super) fn prove(&mut self, challenge: &[u8]) -> Result<String, ScramProblem> {
         let challenge = std::str::from_utf8(challenge).map_err(|_| ScramProblem::Unreadable)?;
         let mut parts = challenge.split(',');
@@ -110,7 +110,7 @@ impl<'a> Scram<'a> {
         let salted = hmac::Key::new(self.hash.hmac, &salted);
         let client_key = hmac::sign(&salted, b"Client Key");
         let stored_key = digest::digest(self.hash.digest, client_key.as_ref());
-        // "biws": "n,," in base64.
+        // "biws" is "n,," in base64.
         let without_proof = format!("c=biws,r={nonce}");
         let signed = format!("{},{challenge},{without_proof}", self.first);
         let signature = hmac::sign(&hmac::Key::new(self.hash.hmac, stored_key.as_ref()), signed.as_bytes());
@@ -120,7 +120,7 @@ impl<'a> Scram<'a> {
         Ok(format!("{without_proof},p={}", STANDARD.encode(proof)))
     }
 
-    /// Whether the broker knows the password as well: its last message.
+    /// Checks that the broker knows the password, too, from its final message.
     pub(super) fn verify(&self, last: &[u8]) -> Result<(), ScramProblem> {
         let signature = last.strip_prefix(b"v=").ok_or(ScramProblem::Unreadable)?;
         let signature =
@@ -136,7 +136,7 @@ mod tests {
 
     /// The example of RFC 7677, section 3.
     #[test]
-    fn the_login_of_the_rfc_is_made_and_judged() {
+    fn the_login_of_the_rfc_is_computed_and_verified() {
         let hash = KafkaMechanism::ScramSha256.hash().unwrap();
         let mut scram = Scram::new(hash, "user", "pencil", "rOprNGfwEbeRWgbNEkqO".to_owned());
         assert_eq!(scram.first(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_broker_must_not_ask_is_refused() {
+    fn invalid_requests_of_a_broker_are_refused() {
         let mut scram = Scram::new(KafkaMechanism::ScramSha512.hash().unwrap(), "a,b=c", "p", "nonce".to_owned());
         assert_eq!(scram.first(), "n,,n=a=2Cb=3Dc,r=nonce");
         for (challenge, problem) in [

@@ -1,4 +1,4 @@
-//! A topic as it grows: records from the end on, of all its partitions, for no group.
+//! Follows a topic: reads records from its current end on, in all its partitions, without a group.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use futures_util::future::{LocalBoxFuture, select_all};
 use loadstone_metrics::Nanos;
+use loadstone_wire_formats::kafka::LogPoint;
 use tokio::sync::mpsc;
 
 use super::address::KafkaAddress;
 use super::brokers::{KafkaBroker, KafkaBrokers, TopicLayout};
-use super::calls::{LogPoint, fetch, offsets, read_fetched, read_offsets};
+use super::calls::{fetch, offsets, read_fetched, read_offsets};
 use super::link::KafkaLimits;
 use super::records::{KafkaRecord, read_batches};
 use super::refusal::{KafkaProblem, KafkaRefusal, OFFSET_OUT_OF_RANGE};
@@ -18,8 +19,8 @@ use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::RawTimes;
 
-/// A broker that has nothing new says so within half a second; one that says nothing for so long is given up. Nanoseconds.
-const ANSWER_LIMIT_NS: u64 = 15_000_000_000;
+/// A broker without new records responds within half a second. One that is silent for this long counts as failed. Nanoseconds.
+const ANSWER_MAX_NS: u64 = 15_000_000_000;
 const ANSWER_BYTES_MAX: u64 = 128 << 20;
 
 /// Follows a topic.
@@ -27,7 +28,7 @@ const ANSWER_BYTES_MAX: u64 = 128 << 20;
 pub struct KafkaTail {
     brokers: KafkaBrokers,
     topic: String,
-    /// From where to read on, by partition.
+    /// The next offset to read, by partition.
     next: RefCell<BTreeMap<i32, i64>>,
 }
 
@@ -35,16 +36,16 @@ pub struct KafkaTail {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KafkaReadRecord {
     pub offset: i64,
-    /// When the answer that brought it was read, on the network's clock.
+    /// When the response that contains it was read, on the network's clock.
     pub read_at: Nanos,
     pub record: KafkaRecord,
 }
 
-/// Who takes what is read; what could not be read is told in between.
+/// The receiver of records, and of errors between them.
 type KafkaSink = mpsc::Sender<Result<KafkaReadRecord, KafkaProblem>>;
 
 impl KafkaTail {
-    /// Finds where the topic's partitions end: what is written from now on will be read.
+    /// Finds the ends of the topic's partitions. Records written from now on will be read.
     ///
     /// # Errors
     /// The topic or one of its leaders cannot be reached.
@@ -56,7 +57,7 @@ impl KafkaTail {
         Ok(tail)
     }
 
-    /// Reads until something is in the way; called again, it goes on where it was. A reading that nobody takes waits.
+    /// Reads until an error occurs. Another call continues from the same position. Reading waits while the receiver is full.
     pub async fn read(&self, sink: &KafkaSink) -> KafkaProblem {
         let problem = match self.follow(sink).await {
             Ok(never) => match never {},
@@ -68,7 +69,7 @@ impl KafkaTail {
 
     async fn follow(&self, sink: &KafkaSink) -> Result<std::convert::Infallible, KafkaProblem> {
         let layout = self.layout().await?;
-        // Of partitions that are new, or whose log was cut off where it was being read.
+        // For partitions that are new, or whose log was truncated at the current position.
         self.find(&layout, LogPoint::Beginning).await?;
         let each = layout.by_leader(all(&layout))?.into_iter();
         let readers: Vec<LocalBoxFuture<'_, KafkaProblem>> = each
@@ -82,18 +83,18 @@ impl KafkaTail {
     }
 
     fn limits(&self) -> KafkaLimits {
-        KafkaLimits { due: self.brokers.now().saturating_add(ANSWER_LIMIT_NS), bytes_max: ANSWER_BYTES_MAX }
+        KafkaLimits { due: self.brokers.now().saturating_add(ANSWER_MAX_NS), bytes_max: ANSWER_BYTES_MAX }
     }
 
-    /// Where to begin in partitions of which it is not known.
+    /// Finds the starting offset of partitions without a known position.
     async fn find(&self, layout: &TopicLayout, point: LogPoint) -> Result<(), KafkaProblem> {
         let unknown: Vec<i32> = all(layout).filter(|partition| !self.next.borrow().contains_key(partition)).collect();
         for (broker, partitions) in layout.by_leader(unknown.into_iter())? {
             let call = offsets(&self.topic, &partitions, point);
             let answer = self.brokers.call(&broker, &call, self.limits(), &mut RawTimes::from(self.brokers.now())).await?;
-            for told in read_offsets(&answer).map_err(Failure::from)? {
-                self.check(told.partition, told.error)?;
-                self.next.borrow_mut().insert(told.partition, told.offset);
+            for answer in read_offsets(&answer).map_err(Failure::from)? {
+                self.check(answer.partition, answer.error)?;
+                self.next.borrow_mut().insert(answer.partition, answer.offset);
             }
         }
         Ok(())
@@ -128,18 +129,18 @@ impl KafkaTail {
             let Some((partition, from)) = from.iter().find(|(partition, _)| *partition == fetched.partition) else { continue };
             let read = read_batches(fetched.log, *from);
             if let Some(why) = read.unread {
-                let told = KafkaProblem::Failed(Failure::protocol(format!("partition {partition} of {}: {why}", self.topic)));
+                let unread = KafkaProblem::Failed(Failure::protocol(format!("partition {partition} of {}: {why}", self.topic)));
                 if read.next.is_none() {
-                    problem = Some(told);
+                    problem = Some(unread);
                 } else {
-                    let _ = sink.send(Err(told)).await;
+                    let _ = sink.send(Err(unread)).await;
                 }
             }
             for (offset, record) in read.records {
                 let record = KafkaRecord { partition: Some(*partition), ..record };
-                // Whoever took them may be gone; then this is dropped soon.
+                // The receiver may have gone. If so, this future is dropped soon.
                 let _ = sink.send(Ok(KafkaReadRecord { offset, read_at: times.ended, record })).await;
-                // Each for itself: another broker's failure ends this in between.
+                // Updated for each record: another broker's failure may end this in between.
                 self.next.borrow_mut().insert(*partition, offset.saturating_add(1));
             }
             if let Some(next) = read.next {

@@ -19,10 +19,10 @@ use crate::stream::NetworkStream;
 use crate::target::ConnectTarget;
 use crate::tls::Alpn;
 
-/// Nothing is offered: the protocol is the caller's affair.
+/// Offers nothing: the caller chooses the protocol.
 const NO_ALPN: Alpn = &[];
 
-/// Where a raw connection leads.
+/// The destination of a raw connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawTarget {
     pub host: String,
@@ -38,7 +38,7 @@ impl RawTarget {
     }
 }
 
-/// An open connection. One task may read and another write at the same time. Dropping it closes it.
+/// An open connection. One task may read while another writes. Dropping it closes it.
 #[derive(Debug)]
 pub struct RawConnection {
     network: Rc<Network>,
@@ -47,14 +47,14 @@ pub struct RawConnection {
 
 #[derive(Debug)]
 struct RawState {
-    /// `None`: closed from this side.
+    /// `None`: closed by this side.
     connection: Option<Box<Connection>>,
-    /// What has arrived and was not asked for yet; bounded by what a read may take.
+    /// Bytes that have arrived before a read requested them. Bounded by the limit of a read.
     unread: BytesMut,
-    /// When the last of it was read from the kernel.
+    /// When the last of them was read from the kernel.
     read_at: Nanos,
     peer_closed: bool,
-    /// Who reads, to be told of the close.
+    /// The reading task, to notify it of a close.
     reader: Option<Waker>,
 }
 
@@ -62,7 +62,7 @@ impl RawConnection {
     /// Connects within the time limit, counted from the start of the step.
     ///
     /// # Errors
-    /// Why there is no connection; the step ends with it.
+    /// Why there is no connection. The error ends the step.
     pub async fn open(network: &Rc<Network>, target: &RawTarget, timeout_ns: u64, times: &mut RawTimes) -> Result<Self, Failure> {
         let timer = network.clock().timer();
         timer.reset(times.started.saturating_add(timeout_ns));
@@ -78,21 +78,21 @@ impl RawConnection {
         Ok(Self { network: Rc::clone(network), state: RefCell::new(state) })
     }
 
-    /// Goes on through TLS, as protocols do that first ask for it in plain text. Dropped or failed, it leaves the connection closed.
+    /// Continues with TLS, for protocols that first negotiate it in plain text. If it fails or is dropped, the connection is closed.
     ///
     /// # Errors
-    /// Why there is no TLS.
+    /// Why TLS failed.
     pub(crate) async fn secure(&self, host: &str, due: Nanos) -> Result<(), Failure> {
         let taken = {
             let mut state = self.state.borrow_mut();
-            // Whoever sits between could have put it there (CVE-2021-23222).
+            // An attacker in the middle could have inserted these bytes (CVE-2021-23222).
             if !state.unread.is_empty() {
-                return Err(Failure::new(Outcome::Tls, "the server spoke on in plain text where TLS should begin"));
+                return Err(Failure::new(Outcome::Tls, "the server sent more plain text where TLS should begin"));
             }
             state.connection.take()
         };
         let Connection { stream, timer, counted, .. } = *taken.ok_or_else(closed)?;
-        let NetworkStream::Plain(socket) = stream else { return Err(Failure::new(Outcome::Tls, "the connection has TLS already")) };
+        let NetworkStream::Plain(socket) = stream else { return Err(Failure::new(Outcome::Tls, "the connection already uses TLS")) };
         timer.reset(due);
         let secured = within(&timer, "in the TLS handshake", self.network.tls.handshake(host, socket, NO_ALPN)).await??;
         let stream = NetworkStream::Tls(Box::new(secured));
@@ -100,15 +100,15 @@ impl RawConnection {
         Ok(())
     }
 
-    /// The time, as its steps count it.
+    /// The current time, for its steps.
     pub(crate) fn now(&self) -> Nanos {
         self.network.clock().now()
     }
 
-    /// Hands all bytes to the kernel.
+    /// Passes all bytes to the kernel.
     ///
     /// # Errors
-    /// The connection broke, was closed, or took them too slowly.
+    /// The connection broke, was closed, or accepted them too slowly.
     pub async fn write(&self, bytes: &[u8], due: Nanos, times: &mut RawTimes) -> Result<(), Failure> {
         let (mut done, mut timer) = (0, None);
         let result = poll_fn(|context| {
@@ -132,10 +132,10 @@ impl RawConnection {
         result
     }
 
-    /// Reads an answer; what follows it waits for the next read. One task at a time.
+    /// Reads an answer. Following bytes remain for the next read. One task at a time.
     ///
     /// # Errors
-    /// No whole answer came in time, or the connection ended before it; the step ends with it.
+    /// No complete answer arrived in time, or the connection ended before it. The error ends the step.
     pub async fn read(&self, until: &ReadUntil, bytes_max: u64, due: Nanos, times: &mut RawTimes) -> Result<Bytes, Failure> {
         self.read_framed(&mut UntilSearch::new(until), bytes_max, due, times).await
     }
@@ -170,18 +170,18 @@ impl RawConnection {
         result
     }
 
-    /// Neither side has closed it, as far as is known.
+    /// Whether no side has closed it, as far as is known.
     pub fn is_open(&self) -> bool {
         let state = self.state.borrow();
         state.connection.is_some() && !state.peer_closed
     }
 
-    /// It cannot carry another question: the peer has closed it, or said something that nobody asked for. Costs no system call unless the kernel
-    /// has reported something.
-    pub(crate) fn is_spoilt(&self) -> bool {
+    /// Whether it can no longer carry a request: the peer has closed it, or sent unexpected bytes. Costs no system call unless the kernel has
+    /// reported an event.
+    pub(crate) fn is_unusable(&self) -> bool {
         let mut state = self.state.borrow_mut();
         let has_rest = state.peer_closed || !state.unread.is_empty();
-        has_rest || state.connection.as_mut().is_none_or(|connection| connection.stream.is_spoilt(&mut self.network.scratch()))
+        has_rest || state.connection.as_mut().is_none_or(|connection| connection.stream.is_unusable(&mut self.network.scratch()))
     }
 
     pub fn close(&self) {
@@ -234,7 +234,7 @@ impl RawState {
                 let message = if self.unread.is_empty() {
                     "the server closed the connection"
                 } else {
-                    "the server closed the connection in mid-answer"
+                    "the server closed the connection in the middle of the answer"
                 };
                 return Poll::Ready(if whole { Ok(self.take(self.unread.len())) } else { Err(Failure::new(Outcome::Reset, message)) });
             }
@@ -251,7 +251,7 @@ impl RawState {
                 }
                 Poll::Ready(Ok(count)) => {
                     self.read_at = network.clock().now();
-                    // What nobody waited for may lie there as long as the caller likes.
+                    // An unexpected message may wait there as long as the caller likes, so its delay is not counted.
                     if let Some(lag_ns) = connection.stream.take_lag_ns().filter(|_| has_waited) {
                         network.read_after(lag_ns);
                     }
@@ -263,7 +263,7 @@ impl RawState {
         }
     }
 
-    /// Takes an answer; a connection that waits owns no buffer.
+    /// Takes an answer. A waiting connection owns no buffer.
     fn take(&mut self, length: usize) -> Bytes {
         if length == self.unread.len() { std::mem::take(&mut self.unread).freeze() } else { self.unread.split_to(length).freeze() }
     }

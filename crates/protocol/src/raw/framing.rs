@@ -1,10 +1,10 @@
-//! Where an answer ends in a stream of bytes.
+//! Finds the end of an answer in a stream of bytes.
 
 use memchr::memmem;
 
 use crate::failure::Failure;
 
-/// Says where an answer ends. It is asked again with the same bytes and further ones behind them, so it remembers what it has seen.
+/// Finds the end of an answer. It is called again with the same bytes and further ones appended, so it remembers what it has examined.
 pub(crate) trait AnswerFraming {
     /// The answer's length once it is whole.
     ///
@@ -12,29 +12,29 @@ pub(crate) trait AnswerFraming {
     /// The bytes cannot be an answer.
     fn whole(&mut self, bytes: &[u8]) -> Result<Option<usize>, Failure>;
 
-    /// The end of the connection is the end of the answer.
+    /// Whether the end of the connection is the end of the answer.
     fn ends_with_connection(&self) -> bool {
         false
     }
 }
 
-/// Where a read ends.
+/// The end of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadUntil {
-    /// With what has arrived first.
+    /// After the bytes that have arrived first.
     Arrival,
-    /// Behind the first of these bytes, of which there is at least one.
+    /// After the first occurrence of these bytes. Not empty.
     Delimiter(Vec<u8>),
-    /// After so many bytes.
+    /// After this many bytes.
     Length(usize),
     /// When the peer closes.
     Close,
 }
 
-/// A [`ReadUntil`] at work.
+/// The search state of a [`ReadUntil`].
 pub(super) struct UntilSearch<'a> {
     until: &'a ReadUntil,
-    /// Up to here there is no delimiter.
+    /// There is no delimiter before this offset.
     searched: usize,
 }
 
@@ -52,7 +52,7 @@ impl AnswerFraming for UntilSearch<'_> {
             ReadUntil::Close => None,
             ReadUntil::Delimiter(delimiter) => {
                 let found = memmem::find(&bytes[self.searched..], delimiter).map(|at| self.searched + at + delimiter.len());
-                // It may have begun in the last bytes.
+                // A delimiter may begin in the last bytes.
                 self.searched = bytes.len().saturating_sub(delimiter.len() - 1);
                 found
             }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However the bytes are cut, the answer ends where a search in all of them says.
+        /// For any division into pieces, the answer ends where a search in all bytes finds the delimiter.
         #[test]
         fn a_delimiter_is_found_across_pieces(text in "[ab\r\n]{0,40}", delimiter in "[ab\r\n]{1,3}", piece in 1usize..5) {
             let (until, bytes) = (ReadUntil::Delimiter(delimiter.clone().into_bytes()), text.as_bytes());

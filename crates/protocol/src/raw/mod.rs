@@ -1,7 +1,7 @@
-//! Raw TCP, plain or through TLS: bytes out, and back up to where the caller says that they end; each step with exact instants.
+//! Raw TCP, plain or with TLS: sends bytes, and reads an answer up to an end that the caller defines. Each step has exact instants.
 //!
-//! Read [`RawConnection`] first. Where an answer ends is said by a [`ReadUntil`], or by another protocol's framing. Deliberately absent: what
-//! the bytes mean, and connecting again.
+//! Read [`RawConnection`] first. The end of an answer is defined by a [`ReadUntil`], or by another protocol's framing. Deliberately absent: the
+//! meaning of the bytes, and reconnecting.
 
 mod connection;
 mod framing;

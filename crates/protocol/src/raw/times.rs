@@ -2,11 +2,11 @@
 
 use loadstone_metrics::{Nanos, Phases};
 
-/// What one step took; instants are zero until they happen.
+/// The cost of one step. Instants are zero until they happen.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RawTimes {
     pub started: Nanos,
-    /// The last byte was handed to the kernel.
+    /// The last byte was passed to the kernel.
     pub sent: Nanos,
     pub first_byte: Nanos,
     pub ended: Nanos,
@@ -18,20 +18,20 @@ pub struct RawTimes {
 }
 
 impl RawTimes {
-    /// Of a step that starts now.
+    /// For a step that starts now.
     pub fn from(started: Nanos) -> Self {
         Self { started, ..Self::default() }
     }
 
-    /// The step is over: what lay between its instants becomes phases.
+    /// Ends the step, and computes the phases from its instants.
     pub(crate) fn end(&mut self, at: Nanos) {
         self.ended = at.max(self.started);
-        let asked = if self.sent == 0 { self.started } else { self.sent };
+        let wait_started = if self.sent == 0 { self.started } else { self.sent };
         if self.first_byte == 0 {
-            self.phases.wait = self.ended.saturating_sub(asked);
+            self.phases.wait = self.ended.saturating_sub(wait_started);
         } else {
-            // An answer may begin before all is written; it did not keep us waiting.
-            self.phases.wait = self.first_byte.saturating_sub(asked);
+            // An answer may begin before everything is written. The client did not wait for it.
+            self.phases.wait = self.first_byte.saturating_sub(wait_started);
             self.phases.body = self.ended.saturating_sub(self.first_byte);
         }
     }

@@ -8,7 +8,7 @@ use crate::raw::RawTarget;
 
 const PORT: u16 = 6379;
 
-/// Which server, as whom, and which of its databases.
+/// The address of a server, the user, and the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedisAddress {
     pub target: RawTarget,
@@ -20,24 +20,24 @@ pub struct RedisAddress {
     pub resp3: bool,
 }
 
-/// Why a text names no server. Says nothing of its credentials.
+/// Why a string is not a valid server address. The message contains no credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RedisAddressError {
     #[error("it is not a URL ({0}): write it as redis://127.0.0.1:6379/0")]
     Url(url::ParseError),
     #[error("its scheme is {0}: write redis://, or rediss:// for TLS")]
     Scheme(String),
-    #[error("it names no host: write it as redis://127.0.0.1:6379/0")]
+    #[error("it has no host: write it as redis://127.0.0.1:6379/0")]
     Host,
     #[error("its path is not the number of a database: write it as redis://127.0.0.1:6379/0")]
     Database,
 }
 
 impl RedisAddress {
-    /// From a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The URL is invalid.
     pub fn parse(text: &str) -> Result<Self, RedisAddressError> {
         let url = Url::parse(text).map_err(RedisAddressError::Url)?;
         let tls = match url.scheme() {
@@ -64,7 +64,7 @@ impl RedisAddress {
         })
     }
 
-    /// Without credentials, for people.
+    /// Without credentials, for users.
     pub fn shown(&self) -> String {
         let scheme = if self.target.tls { "rediss" } else { "redis" };
         format!("{scheme}://{}/{}", self.target.authority(), self.database)
@@ -86,15 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_without_its_password() {
-        for (text, said) in [
+    fn invalid_addresses_are_reported_without_their_password() {
+        for (text, expected) in [
             ("127.0.0.1:6379", "it is not a URL"),
             ("http://:hidden@h", "its scheme is http"),
             ("redis://:hidden@h/zero", "not the number of a database"),
-            ("redis:///0", "it names no host"),
+            ("redis:///0", "it has no host"),
         ] {
-            let told = RedisAddress::parse(text).unwrap_err().to_string();
-            assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");
+            let message = RedisAddress::parse(text).unwrap_err().to_string();
+            assert!(message.contains(expected) && !message.contains("hidden"), "{text}: {message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One user's connection to a server: opened when it is needed, used by one exchange at a time.
+//! One user's connection to a server. It is opened on demand, and used by one exchange at a time.
 
 use std::rc::Rc;
 
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::{RawConnection, RawTimes};
 
-/// Replies to what a connection begins with are short. Bytes.
+/// Limit on the replies to the first commands of a connection, which are short. Bytes.
 const GREETING_BYTES_MAX: u64 = 64 * 1024;
 
-/// Commands go out over one connection; those that find it taken wait in order.
+/// Sends commands over one connection. Commands wait in order while it is busy.
 #[derive(Debug)]
 pub struct RedisClient {
     network: Rc<Network>,
@@ -24,11 +24,11 @@ pub struct RedisClient {
     connection: Mutex<Option<RawConnection>>,
 }
 
-/// What was sent at once, and the replies to it.
+/// The commands sent together, and their replies.
 #[derive(Debug)]
 pub struct RedisExchange {
     pub times: RawTimes,
-    /// All replies, errors among them: see [`RedisReplies`].
+    /// All replies, including errors: see [`RedisReplies`].
     pub result: Result<Bytes, Failure>,
 }
 
@@ -41,7 +41,7 @@ impl RedisClient {
         &self.address
     }
 
-    /// There is a connection, or somebody is opening one.
+    /// Whether there is a connection, or one is being opened.
     pub fn is_connected(&self) -> bool {
         self.connection.try_lock().map_or(true, |connection| connection.is_some())
     }
@@ -53,7 +53,8 @@ impl RedisClient {
         }
     }
 
-    /// Sends commands and waits for so many replies. Dropped before its end, it closes the connection, whose replies would answer others.
+    /// Sends commands and waits for this many replies. If the future is dropped early, the connection is closed, since its replies would be assigned
+    /// to other commands.
     pub async fn exchange(&self, commands: &[u8], replies: usize, timeout_ns: u64, bytes_max: u64) -> RedisExchange {
         let mut times = RawTimes::from(self.network.clock().now());
         let due = times.started.saturating_add(timeout_ns);
@@ -83,7 +84,7 @@ impl RedisClient {
                 place?
             }
         };
-        let connection = match place.take().filter(|connection| !connection.is_spoilt()) {
+        let connection = match place.take().filter(|connection| !connection.is_unusable()) {
             Some(connection) => connection,
             None => Box::pin(self.open(timeout_ns, due, times)).await?,
         };
@@ -95,7 +96,7 @@ impl RedisClient {
         answered
     }
 
-    /// A connection that is authorised and has its database; all of that is connecting.
+    /// A connection that is authenticated and has selected its database. All of that counts as connecting.
     async fn open(&self, timeout_ns: u64, due: Nanos, times: &mut RawTimes) -> Result<RawConnection, Failure> {
         let connection = RawConnection::open(&self.network, &self.address.target, timeout_ns, times).await?;
         times.ended = 0;
@@ -119,7 +120,7 @@ impl RedisClient {
     }
 }
 
-/// What a connection begins with.
+/// The first commands of a connection.
 struct Greeting {
     commands: Vec<u8>,
     count: usize,
@@ -153,7 +154,7 @@ impl Greeting {
     }
 }
 
-/// The first word of an error, by which such are told apart; what follows differs from case to case.
+/// The first word of an error, which identifies its kind. The rest differs from case to case.
 pub fn error_code(error: &[u8]) -> String {
     String::from_utf8_lossy(error.split(|byte| *byte == b' ').next().unwrap_or_default()).into_owned()
 }

@@ -1,7 +1,7 @@
-//! Redis (RESP2 and RESP3): commands out, replies back, over one connection that is opened when it is first needed.
+//! Redis (RESP2 and RESP3): sends commands and reads replies, over one connection that is opened at its first use.
 //!
-//! Read [`RedisClient`] first; `resp` reads replies where they lie, without a tree of values. Over [`raw`](crate::raw) connections.
-//! Deliberately absent: clusters (a `MOVED` is a failed command), publications that nobody asked for.
+//! Read [`RedisClient`] first. `resp` reads replies in place, without a tree of values. Uses [`raw`](crate::raw) connections. Deliberately absent:
+//! clusters (a `MOVED` is a failed command), and unexpected publications.
 
 mod address;
 mod client;
@@ -17,7 +17,7 @@ pub(crate) mod fuzzing {
     use crate::failure::Failure;
     use crate::raw::AnswerFraming;
 
-    /// The end of one reply, looked for in the bytes up to each of these ends.
+    /// Finds the end of one reply, by examining the bytes up to each of these ends.
     pub(crate) fn whole(bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<usize>, Failure> {
         let mut scanner = RedisScanner::new(1);
         for end in ends {

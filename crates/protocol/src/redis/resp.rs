@@ -1,7 +1,7 @@
 //! RESP, the format of commands and replies (redis.io, "Redis serialization protocol specification").
 //!
-//! One function reads one part: the scanner goes through all of a reply's parts to find its end, and whoever wants its values goes through
-//! them again. Nothing is copied.
+//! One function reads one part. The scanner reads all parts of a reply to find its end, and a reader of the values reads them again. Nothing is
+//! copied.
 
 use std::str::FromStr;
 
@@ -10,10 +10,10 @@ use memchr::memchr;
 use crate::failure::Failure;
 use crate::raw::AnswerFraming;
 
-/// The longest line: a length, a number, a message. Bytes.
+/// The longest line in bytes: a length, a number, a message.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// A part of a reply: a value, or the head of several.
+/// A part of a reply: a value, or the header of several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RedisPart<'a> {
     /// A status such as `OK`.
@@ -23,19 +23,19 @@ pub enum RedisPart<'a> {
     Error(&'a [u8]),
     Integer(i64),
     Double(f64),
-    /// Digits of an integer that 64 bits do not hold.
+    /// Digits of an integer that does not fit into 64 bits.
     BigNumber(&'a [u8]),
     Boolean(bool),
     Null,
-    /// So many values follow.
+    /// This many values follow.
     List(u64),
-    /// So many names, each with its value.
+    /// This many names follow, each with its value.
     Map(u64),
-    /// So many names and values, which tell of the value behind them and are none.
+    /// This many names and values follow. They describe the next value and are not values themselves.
     Attributes(u64),
 }
 
-/// Values of whole replies, one part after another.
+/// The values of complete replies, one part after another.
 #[derive(Debug, Clone)]
 pub struct RedisReplies<'a> {
     bytes: &'a [u8],
@@ -43,7 +43,7 @@ pub struct RedisReplies<'a> {
 }
 
 impl<'a> RedisReplies<'a> {
-    /// Of bytes that hold whole replies.
+    /// From bytes that contain complete replies.
     pub fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -52,7 +52,7 @@ impl<'a> RedisReplies<'a> {
 impl<'a> Iterator for RedisReplies<'a> {
     type Item = RedisPart<'a>;
 
-    /// The next part; `None` behind the last.
+    /// The next part. `None` after the last.
     fn next(&mut self) -> Option<RedisPart<'a>> {
         let (part, next) = part(self.bytes, self.at).ok().flatten()?;
         self.at = next;
@@ -60,11 +60,11 @@ impl<'a> Iterator for RedisReplies<'a> {
     }
 }
 
-/// Finds the end of some replies in bytes that arrive piece by piece; looks at each part once.
+/// Finds the end of replies in bytes that arrive piece by piece. Examines each part once.
 #[derive(Debug)]
 pub(super) struct RedisScanner {
     at: usize,
-    /// Values that are yet to come.
+    /// Values that have not arrived yet.
     left: u64,
 }
 
@@ -85,13 +85,14 @@ impl AnswerFraming for RedisScanner {
                 RedisPart::Attributes(pairs) => (0, pairs.checked_mul(2)),
                 _ => (1, Some(0)),
             };
-            self.left = more.and_then(|more| (self.left - values).checked_add(more)).ok_or_else(|| malformed("a length is absurd"))?;
+            self.left =
+                more.and_then(|more| (self.left - values).checked_add(more)).ok_or_else(|| malformed("a length is out of range"))?;
         }
         Ok(Some(self.at))
     }
 }
 
-/// The part that begins here and where the next one does; `None` while it is not whole.
+/// The part that begins here, and the offset of the next one. `None` while it is incomplete.
 fn part(bytes: &[u8], at: usize) -> Result<Option<(RedisPart<'_>, usize)>, Failure> {
     let Some((kind, rest)) = bytes.get(at..).and_then(<[u8]>::split_first) else { return Ok(None) };
     let Some(end) = memchr(b'\n', &rest[..rest.len().min(LINE_BYTES_MAX)]) else {
@@ -117,14 +118,14 @@ fn part(bytes: &[u8], at: usize) -> Result<Option<(RedisPart<'_>, usize)>, Failu
     Ok(Some((part, next)))
 }
 
-/// A text whose length is known.
+/// A string of known length.
 fn text(bytes: &[u8], kind: u8, start: usize, length: usize) -> Result<Option<(RedisPart<'_>, usize)>, Failure> {
-    let end = start.checked_add(length).and_then(|end| end.checked_add(2)).ok_or_else(|| malformed("a length is absurd"))?;
+    let end = start.checked_add(length).and_then(|end| end.checked_add(2)).ok_or_else(|| malformed("a length is out of range"))?;
     let Some(text) = bytes.get(start..end) else { return Ok(None) };
-    let text = text.strip_suffix(b"\r\n").ok_or_else(|| malformed("a text is longer than it says"))?;
+    let text = text.strip_suffix(b"\r\n").ok_or_else(|| malformed("a string is longer than declared"))?;
     let part = match kind {
         b'!' => RedisPart::Error(text),
-        // `txt:` or `mkd:` stands in front of it.
+        // The prefix is `txt:` or `mkd:`.
         b'=' => RedisPart::Text(text.get(4..).unwrap_or_default()),
         _ => RedisPart::Text(text),
     };
@@ -132,14 +133,14 @@ fn text(bytes: &[u8], kind: u8, start: usize, length: usize) -> Result<Option<(R
 }
 
 fn number<T: FromStr>(line: &[u8]) -> Result<T, Failure> {
-    std::str::from_utf8(line).ok().and_then(|text| text.parse().ok()).ok_or_else(|| malformed("a number is none"))
+    std::str::from_utf8(line).ok().and_then(|text| text.parse().ok()).ok_or_else(|| malformed("a number is malformed"))
 }
 
 fn malformed(problem: &str) -> Failure {
     Failure::protocol(format!("the reply is not Redis: {problem}"))
 }
 
-/// Begins a command of so many arguments, its name among them.
+/// Begins a command with this many arguments, including its name.
 pub fn write_command(out: &mut Vec<u8>, arguments: usize) {
     head(out, b'*', arguments);
 }
@@ -152,7 +153,7 @@ pub fn write_argument(out: &mut Vec<u8>, argument: &[u8]) {
 
 fn head(out: &mut Vec<u8>, kind: u8, number: usize) {
     use std::io::Write;
-    // A vector takes all that is written.
+    // Writing to a vector always succeeds.
     let _ = write!(out, "{}{number}\r\n", kind as char);
 }
 
@@ -163,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// The next value, as the redis crate would have it.
+    /// The next value, in the redis crate's representation.
     fn value(parts: &mut RedisReplies<'_>) -> Value {
         let several = |count: u64, parts: &mut RedisReplies<'_>| (0..count).map(|_| value(parts)).collect::<Vec<_>>();
         match parts.next().expect("a value") {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// The redis crate reads the same values, and no earlier end is seen however the bytes are cut.
+        /// The redis crate reads the same values, and no earlier end is found for any division into pieces.
         #[test]
         fn another_parser_agrees(values in proptest::collection::vec(any_value(), 1..4), piece in 1usize..30) {
             let mut bytes = Vec::new();
@@ -244,9 +245,9 @@ mod tests {
             prop_assert_eq!(ours, theirs);
         }
 
-        /// The target of the fuzzer, with bytes that are often read as lengths and lines.
+        /// The fuzz target, with bytes that are often read as lengths and lines.
         #[test]
-        fn no_bytes_are_too_strange(
+        fn no_bytes_cause_a_panic(
             bytes in proptest::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'*'), Just(b'$'), b'0'..=b'9', any::<u8>()], 0..60),
         ) {
             crate::fuzzing::redis(&bytes);
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_resp3_that_servers_seldom_use() {
+    fn rare_types_of_resp3() {
         let bytes = b"|1\r\n+ttl\r\n:3600\r\n=7\r\ntxt:abc\r\n!7\r\nERR odd\r\n\
             (3492890328409238509324850943850943825024385\r\n~1\r\n#t\r\n,inf\r\n*-1\r\n$-1\r\n";
         let mut scanner = RedisScanner::new(7);
@@ -278,11 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_redis_is_refused() {
+    fn replies_that_are_not_redis_are_refused() {
         for wrong in ["HTTP/1.1 400 Bad Request\r\n", ":12a\r\n", "$3\r\nabcdef\r\n", "+OK\n", "*18446744073709551615\r\n*5\r\n", "#x\r\n"]
         {
-            let told = RedisScanner::new(1).whole(wrong.as_bytes());
-            assert!(told.as_ref().is_err_and(|failure| failure.message.starts_with("the reply is not Redis")), "{wrong}: {told:?}");
+            let result = RedisScanner::new(1).whole(wrong.as_bytes());
+            assert!(result.as_ref().is_err_and(|failure| failure.message.starts_with("the reply is not Redis")), "{wrong}: {result:?}");
         }
     }
 }

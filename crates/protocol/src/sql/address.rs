@@ -8,11 +8,11 @@ use crate::raw::RawTarget;
 
 const EXAMPLE: &str = "postgres://app@127.0.0.1:5432/shop or mysql://app@127.0.0.1:3306/shop";
 
-/// What a server speaks.
+/// The protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlDialect {
     Postgres,
-    /// MariaDB, too.
+    /// Also for MariaDB.
     MySql,
 }
 
@@ -32,7 +32,7 @@ impl SqlDialect {
         }
     }
 
-    /// What may stand behind the `?` of a URL.
+    /// The supported settings after the `?` of a URL.
     fn settings(self) -> &'static str {
         match self {
             Self::Postgres => "sslmode, application_name, options",
@@ -41,19 +41,19 @@ impl SqlDialect {
     }
 }
 
-/// Which server, as whom, and which of its databases.
+/// The address of a server, the user, and the database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SqlAddress {
     pub dialect: SqlDialect,
     pub target: RawTarget,
     pub username: String,
     pub password: Option<String>,
-    /// Of MySQL it may be empty: none is chosen.
+    /// For MySQL it may be empty: no database is selected.
     pub database: String,
     pub application_name: String,
-    /// Settings of a session of PostgreSQL, such as `-c search_path=shop`.
+    /// Session settings of PostgreSQL, such as `-c search_path=shop`.
     pub options: Option<String>,
-    /// Statements are prepared once for each connection; otherwise they are parsed every time.
+    /// Prepares statements once for each connection. Otherwise they are parsed every time.
     pub prepare: bool,
 }
 
@@ -64,28 +64,28 @@ impl std::fmt::Debug for SqlAddress {
     }
 }
 
-/// Why a text names no database. Says nothing of its credentials.
+/// Why a string is not a valid database address. The message contains no credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SqlAddressError {
     #[error("it is not a URL ({0}): write it as {EXAMPLE}")]
     Url(url::ParseError),
     #[error("its scheme is {0}: write postgres://, or mysql:// for MySQL and MariaDB")]
     Scheme(String),
-    #[error("it names no host: write it as {EXAMPLE}")]
+    #[error("it has no host: write it as {EXAMPLE}")]
     Host,
-    #[error("it names no user: write it as {EXAMPLE}")]
+    #[error("it has no user: write it as {EXAMPLE}")]
     User,
     #[error("sslmode={0} is not known: write sslmode=require for TLS (its certificate is checked, see `roots`), or sslmode=disable")]
     TlsMode(String),
-    #[error("the setting {0} is not known: there are {1}")]
+    #[error("the setting {0} is not known: expected {1}")]
     Setting(String, &'static str),
 }
 
 impl SqlAddress {
-    /// From a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The URL is invalid.
     pub fn parse(text: &str) -> Result<Self, SqlAddressError> {
         let url = Url::parse(text).map_err(SqlAddressError::Url)?;
         let dialect = SqlDialect::of_scheme(url.scheme()).ok_or_else(|| SqlAddressError::Scheme(url.scheme().to_owned()))?;
@@ -98,7 +98,7 @@ impl SqlAddress {
             dialect,
             target: RawTarget { host, port: url.port().unwrap_or_else(|| dialect.port()), tls: false },
             password: url.password().map(decoded),
-            // As the server does it.
+            // As the server does.
             database: if database.is_empty() && dialect == SqlDialect::Postgres { username.clone() } else { database },
             username,
             application_name: "loadstone".to_owned(),
@@ -125,7 +125,7 @@ impl SqlAddress {
         Ok(())
     }
 
-    /// Without credentials, for people.
+    /// Without credentials, for users.
     pub fn shown(&self) -> String {
         let scheme = match self.dialect {
             SqlDialect::Postgres => "postgres",
@@ -156,19 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_without_its_password() {
-        for (text, said) in [
+    fn invalid_addresses_are_reported_without_their_password() {
+        for (text, expected) in [
             ("db:hidden@h", "its scheme is db"),
             ("127.0.0.1:5432", "it is not a URL"),
             ("mssql://a:hidden@h", "its scheme is mssql: write postgres://, or mysql:// for MySQL and MariaDB"),
-            ("mysql://a:hidden@h/shop?options=x", "the setting options is not known: there are sslmode, application_name"),
-            ("postgres://h/shop", "it names no user"),
-            ("postgres:///shop", "it names no host"),
+            ("mysql://a:hidden@h/shop?options=x", "the setting options is not known: expected sslmode, application_name"),
+            ("postgres://h/shop", "it has no user"),
+            ("postgres:///shop", "it has no host"),
             ("postgres://a:hidden@h/shop?sslmode=prefer", "sslmode=prefer is not known: write sslmode=require"),
             ("postgres://a:hidden@h/shop?schema=x", "the setting schema is not known"),
         ] {
-            let told = SqlAddress::parse(text).unwrap_err().to_string();
-            assert!(told.contains(said) && !told.contains("hidden"), "{text}: {told}");
+            let message = SqlAddress::parse(text).unwrap_err().to_string();
+            assert!(message.contains(expected) && !message.contains("hidden"), "{text}: {message}");
         }
     }
 }

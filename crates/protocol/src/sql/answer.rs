@@ -1,4 +1,4 @@
-//! What came back: rows, read where they lie, or why there are none.
+//! Answers: rows, read in place, or the reason why there are none.
 
 use std::rc::Rc;
 
@@ -8,18 +8,18 @@ use super::refusal::SqlRefusal;
 use super::value::{RowFormat, SqlColumn, SqlValue};
 use super::{mysql, postgres};
 
-/// An answer to a statement.
+/// The answer to a statement.
 #[derive(Debug, Clone, Default)]
 pub struct SqlAnswer {
     pub columns: Rc<[SqlColumn]>,
-    /// Rows that were changed or returned, where the server says so.
+    /// Number of rows changed or returned, if the server reports it.
     pub count: Option<u64>,
-    /// What the server has numbered the first row that was added with, where it says so (`AUTO_INCREMENT`).
+    /// The number that the server assigned to the first inserted row, if it reports it (`AUTO_INCREMENT`).
     pub inserted: Option<u64>,
-    /// `None`: it was done.
+    /// `None`: the statement succeeded.
     pub refusal: Option<SqlRefusal>,
     pub(super) bytes: Bytes,
-    /// Where its first row begins.
+    /// Offset of the first row.
     pub(super) rows_at: usize,
     pub(super) format: RowFormat,
 }

@@ -1,4 +1,4 @@
-//! One user's connection to a database: opened when it is needed, used by one statement at a time, and by nothing else while a transaction is open.
+//! One user's connection to a database. It is opened on demand, used by one statement at a time, and reserved while a transaction is open.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,12 +16,12 @@ use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::RawTimes;
 
-/// Statements that find the connection taken wait in order.
+/// Statements wait in order while the connection is busy.
 #[derive(Debug)]
 pub struct SqlClient {
     network: Rc<Network>,
     address: SqlAddress,
-    /// `None` while a statement has it, too.
+    /// `None` if there is none, and while a statement uses it.
     connection: RefCell<Option<SqlConnection>>,
     /// Held by a statement, or by a transaction until its end.
     turn: Semaphore,
@@ -31,11 +31,11 @@ pub struct SqlClient {
     begun: Cell<u64>,
 }
 
-/// Which of a client's transactions.
+/// Identifies one of a client's transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqlTransactionId(u64);
 
-/// What was asked, and the answer to it.
+/// A statement, and the answer to it.
 #[derive(Debug)]
 pub struct SqlExchange {
     pub times: RawTimes,
@@ -43,13 +43,13 @@ pub struct SqlExchange {
 }
 
 impl SqlExchange {
-    /// It was done.
+    /// Whether the statement succeeded.
     pub fn is_done(&self) -> bool {
         self.result.as_ref().is_ok_and(|answer| answer.refusal.is_none())
     }
 }
 
-/// What a statement may take.
+/// The limits of a statement.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     timeout_ns: u64,
@@ -74,31 +74,31 @@ impl SqlClient {
         &self.address
     }
 
-    /// There is a connection, or somebody is opening one.
+    /// Whether there is a connection, or one is being opened.
     pub fn is_connected(&self) -> bool {
         self.connection.borrow().is_some() || self.turn.available_permits() == 0
     }
 
-    /// Closes the connection, unless a statement has it. An open transaction is rolled back by the server.
+    /// Closes the connection, unless a statement uses it. The server rolls back an open transaction.
     pub fn close(&self) {
         *self.connection.borrow_mut() = None;
         self.release();
     }
 
-    /// Closes the connection if it is in a transaction that its iteration has left open.
+    /// Closes the connection if its iteration has left a transaction open.
     pub fn close_unless_idle(&self) {
         if self.open.get().is_some() || self.connection.borrow().as_ref().is_some_and(|connection| !connection.is_idle()) {
             self.close();
         }
     }
 
-    /// Runs a statement: one of the open transaction, or one on its own. Dropped before its end, it closes the connection.
+    /// Runs a statement, within the open transaction or on its own. If the future is dropped early, the connection is closed.
     pub async fn run(&self, within: Option<SqlTransactionId>, statement: &SqlStatement, timeout_ns: u64, bytes_max: u64) -> SqlExchange {
         let turn = within.map_or(&self.turn, |_| &self.turn_within);
         self.exchange(turn, within, statement, (timeout_ns, bytes_max)).await.0
     }
 
-    /// Opens a transaction, which has the connection for itself until it ends. `None`: it was not opened.
+    /// Opens a transaction, which reserves the connection until it ends. `None`: it was not opened.
     pub async fn begin(&self, statement: &SqlStatement, timeout_ns: u64, bytes_max: u64) -> (SqlExchange, Option<SqlTransactionId>) {
         let (exchange, turn) = self.exchange(&self.turn, None, statement, (timeout_ns, bytes_max)).await;
         let Some(turn) = turn.filter(|_| exchange.is_done()) else { return (exchange, None) };
@@ -109,7 +109,7 @@ impl SqlClient {
         (exchange, Some(id))
     }
 
-    /// Ends a transaction by `COMMIT` or `ROLLBACK`. Whatever becomes of that, others may then have the connection.
+    /// Ends a transaction with `COMMIT` or `ROLLBACK`. Whatever the result, others may then use the connection.
     pub async fn end(&self, id: SqlTransactionId, statement: &SqlStatement, timeout_ns: u64, bytes_max: u64) -> SqlExchange {
         let ending = EndedTransaction { client: self, id };
         let exchange = self.run(Some(id), statement, timeout_ns, bytes_max).await;
@@ -117,23 +117,23 @@ impl SqlClient {
         exchange
     }
 
-    /// The transaction has not ended.
+    /// Whether the transaction has not ended.
     fn is_open(&self, id: SqlTransactionId) -> bool {
         self.open.get() == Some(id)
     }
 
-    /// The transaction has not ended, and there still is a connection to end it on.
+    /// Whether the transaction has not ended, and its connection still exists.
     pub fn can_end(&self, id: SqlTransactionId) -> bool {
         let in_use = self.turn_within.available_permits() == 0;
         self.is_open(id) && (in_use || self.connection.borrow().is_some())
     }
 
-    /// The transaction is over without a word to the server, which rolls it back if it was not ended before.
+    /// Ends the transaction without informing the server, which rolls it back if it had not ended before.
     pub fn leave(&self, id: SqlTransactionId) {
         drop(EndedTransaction { client: self, id });
     }
 
-    /// What follows the open transaction may begin.
+    /// Lets the work after the open transaction begin.
     fn release(&self) {
         if self.open.take().is_some() {
             self.turn.add_permits(1);
@@ -167,13 +167,13 @@ impl SqlClient {
         let timer = clock.timer();
         timer.reset(due);
         let doing = if self.open.get().is_some() {
-            "waiting for the user's connection, which a transaction has (use what its function is given)"
+            "waiting for the user's connection, which a transaction is using (use the transaction passed to its function)"
         } else {
             "waiting for the user's connection"
         };
         let permit = within(&timer, doing, turn.acquire()).await;
         times.phases.queue = clock.now() - times.started;
-        // It is never closed.
+        // The semaphore is never closed.
         permit?.map_err(|_| left())
     }
 
@@ -190,10 +190,10 @@ impl SqlClient {
         let Limits { timeout_ns, due, bytes_max } = limits;
         let taken = self.connection.take();
         let mut connection = match (taken, within) {
-            // It says itself why it was lost, if it was.
+            // The connection reports why its transaction was lost, if it was.
             (Some(connection), Some(_)) => connection,
             (None, Some(_)) => return Err(left()),
-            (Some(connection), None) if !connection.is_spoilt() => connection,
+            (Some(connection), None) if !connection.is_unusable() => connection,
             (_, None) => match Box::pin(SqlConnection::open(&self.network, &self.address, timeout_ns, due, times)).await {
                 Ok(connection) => connection,
                 Err(Unopened::Failed(failure)) => return Err(failure),
@@ -202,10 +202,10 @@ impl SqlClient {
         };
         if within.is_some() && connection.has_lost_what_it_needs(statement) {
             *self.connection.borrow_mut() = Some(connection);
-            return Err(Failure::new(Outcome::Closed, "the transaction has ended: the server has undone it"));
+            return Err(Failure::new(Outcome::Closed, "the transaction has ended: the server rolled it back"));
         }
         let answer = connection.run(statement, bytes_max, due, times).await?;
-        // Closed meanwhile: its transaction ended with the iteration.
+        // If closed in the meantime, its transaction ended with the iteration.
         let is_wanted = within.is_none_or(|id| self.is_open(id));
         if is_wanted && !connection.is_over() {
             *self.connection.borrow_mut() = Some(connection);
@@ -218,7 +218,7 @@ fn left() -> Failure {
     Failure::new(Outcome::Closed, "the transaction's connection was lost")
 }
 
-/// A transaction that is being ended; dropped, it has ended.
+/// A transaction that is being ended. It has ended when this is dropped.
 struct EndedTransaction<'a> {
     client: &'a SqlClient,
     id: SqlTransactionId,

@@ -1,4 +1,4 @@
-//! A connection that is logged in, whichever the server.
+//! An authenticated connection to a server of either kind.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::network::Network;
 use crate::raw::RawTimes;
 
-/// A session on a server, by what it speaks.
+/// A session on a server, by protocol.
 #[derive(Debug)]
 pub(super) enum SqlConnection {
     Postgres(PostgresSession),
@@ -23,7 +23,7 @@ pub(super) enum SqlConnection {
 }
 
 impl SqlConnection {
-    /// Connects and logs in. TLS is a phase of its own, all else is connecting.
+    /// Connects and logs in. TLS is a separate phase; everything else counts as connecting.
     pub(super) async fn open(
         network: &Rc<Network>,
         address: &SqlAddress,
@@ -37,15 +37,15 @@ impl SqlConnection {
         }
     }
 
-    /// It cannot carry another statement.
-    pub(super) fn is_spoilt(&self) -> bool {
+    /// Whether it can no longer carry a statement.
+    pub(super) fn is_unusable(&self) -> bool {
         match self {
-            Self::Postgres(session) => session.is_spoilt(),
-            Self::MySql(session) => session.is_spoilt(),
+            Self::Postgres(session) => session.is_unusable(),
+            Self::MySql(session) => session.is_unusable(),
         }
     }
 
-    /// It waits for a statement, outside a transaction.
+    /// Whether it waits for a statement, outside a transaction.
     pub(super) fn is_idle(&self) -> bool {
         match self {
             Self::Postgres(session) => session.is_idle(),
@@ -53,7 +53,7 @@ impl SqlConnection {
         }
     }
 
-    /// The server has closed it.
+    /// Whether the server has closed it.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::Postgres(session) => session.is_over(),
@@ -61,19 +61,20 @@ impl SqlConnection {
         }
     }
 
-    /// The statement would not be part of the transaction that it is meant for: the server has undone that, and says so only once.
+    /// Whether the statement would run outside the transaction for which it is meant: the server has rolled that back, and reports it only once.
     pub(super) fn has_lost_what_it_needs(&self, statement: &SqlStatement) -> bool {
         match self {
-            // It refuses such a statement itself (25P02).
+            // PostgreSQL refuses such a statement itself (25P02).
             Self::Postgres(_) => false,
             Self::MySql(session) => session.has_lost_transaction() && !statement.ends_a_transaction(),
         }
     }
 
-    /// Runs a statement. It must not be used again after a failure, or when this is dropped before its end: the answer would be another's.
+    /// Runs a statement. Do not use the connection after a failure, or after dropping this future early: the next answer would belong to this
+    /// statement.
     ///
     /// # Errors
-    /// There is no answer. A refusal is one.
+    /// There is no answer. A refusal is an answer.
     pub(super) async fn run(
         &mut self,
         statement: &SqlStatement,

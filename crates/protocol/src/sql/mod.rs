@@ -1,8 +1,8 @@
-//! SQL: statements out, rows back, over one connection of a user that is opened when it is first needed.
+//! SQL: sends statements and reads rows, over one connection of a user that is opened at its first use.
 //!
-//! Read [`SqlClient`] first: who may use the connection, and when it is opened. Then `connection`, which is a session of `postgres` or of `mysql`, a folder
-//! each; and [`SqlAnswer`], which reads rows where they lie. Over [`raw`](crate::raw) connections. Deliberately absent: other databases, a pool, whatever
-//! comes without having been asked for (`COPY`, `LISTEN`).
+//! Read [`SqlClient`] first: who may use the connection, and when it is opened. Then read `connection`, a session of `postgres` or of `mysql` (a
+//! folder each), and [`SqlAnswer`], which reads rows in place. Uses [`raw`](crate::raw) connections. Deliberately absent: other databases, a pool,
+//! and unsolicited data (`COPY`, `LISTEN`).
 
 mod address;
 mod answer;
@@ -35,7 +35,7 @@ pub(crate) mod fuzzing {
     use crate::failure::Failure;
     use crate::raw::AnswerFraming;
 
-    /// The end of an answer of PostgreSQL, looked for in the bytes up to each of these ends, and how many values it has.
+    /// Finds the end of a PostgreSQL answer by examining the bytes up to each of these ends, and returns its number of values.
     pub(crate) fn postgres(bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<(usize, usize)>, Failure> {
         let mut scan = AnswerScan::default();
         let length = end_of(&mut scan, bytes, ends)?;
@@ -45,7 +45,7 @@ pub(crate) mod fuzzing {
         }))
     }
 
-    /// The same of MySQL, whose rows are read in both forms.
+    /// The same for MySQL, whose rows are read in both formats.
     pub(crate) fn mysql(bytes: &[u8], ends: &mut dyn Iterator<Item = usize>) -> Result<Option<(usize, usize)>, Failure> {
         let mut scan = ResultScan::new(false);
         let length = end_of(&mut scan, bytes, ends)?;

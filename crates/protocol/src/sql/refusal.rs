@@ -1,4 +1,4 @@
-//! What a server says when it does not do what it was asked.
+//! Errors that a server returns.
 
 use crate::failure::Failure;
 
@@ -10,9 +10,9 @@ const ROLLED_BACK: &str = "40000";
 pub struct SqlRefusal {
     /// SQLSTATE, such as `23505`.
     pub code: String,
-    /// The code, the message, and what else the server said.
+    /// The code, the message, and further text of the server.
     pub text: String,
-    /// The connection ends with it.
+    /// The server closes the connection after it.
     pub(super) is_final: bool,
 }
 
@@ -21,13 +21,13 @@ impl SqlRefusal {
         Self { code: code.to_owned(), text: format!("{code}: {message}"), is_final: false }
     }
 
-    /// Servers do not call it an error to be asked to keep what they have undone already.
+    /// Servers do not report an error when asked to commit a transaction that they have already rolled back.
     pub(super) fn rolled_back() -> Self {
-        Self::new(ROLLED_BACK, "the transaction was rolled back, since a statement of it had failed")
+        Self::new(ROLLED_BACK, "the transaction was rolled back because one of its statements had failed")
     }
 }
 
-/// Why there is no connection.
+/// Why the connection could not be opened.
 pub(super) enum Unopened {
     Failed(Failure),
     Refused(SqlRefusal),

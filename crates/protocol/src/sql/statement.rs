@@ -1,4 +1,4 @@
-//! What a server is asked to do.
+//! A request to a server.
 
 use super::address::SqlDialect;
 use super::parameter::SqlParameter;
@@ -7,9 +7,9 @@ use super::parameter::SqlParameter;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlStatement {
     pub text: String,
-    /// For `$1` and what follows, or for each `?`.
+    /// For `$1`, `$2`, …, or for each `?`.
     pub parameters: Vec<SqlParameter>,
-    /// A statement that goes before it on a trip of its own, as a part of it.
+    /// A statement that is sent before it with a separate round trip, as a part of it.
     pub preamble: Option<String>,
 }
 
@@ -18,22 +18,22 @@ impl SqlStatement {
         Self { text: text.into(), parameters: Vec::new(), preamble: None }
     }
 
-    /// Begins a transaction, where asked for at a level such as `serializable`.
+    /// Begins a transaction, if requested with an isolation level such as `serializable`.
     pub fn begin(dialect: SqlDialect, isolation: Option<&str>) -> Self {
         let level = isolation.map(|level| format!("ISOLATION LEVEL {}", level.to_uppercase()));
         match dialect {
             SqlDialect::Postgres => Self::plain(level.map_or_else(|| "BEGIN".to_owned(), |level| format!("BEGIN {level}"))),
-            // Its `BEGIN` takes no level; this is of the next transaction only.
+            // MySQL's `BEGIN` takes no level. This sets the level of the next transaction only.
             SqlDialect::MySql => Self { preamble: level.map(|level| format!("SET TRANSACTION {level}")), ..Self::plain("BEGIN") },
         }
     }
 
-    /// It ends a transaction and wants to keep what that did.
+    /// Whether it ends a transaction and commits it.
     pub(super) fn commits(&self) -> bool {
         self.begins_with(&["commit", "end"])
     }
 
-    /// It ends a transaction, or begins one, which ends whatever was open.
+    /// Whether it ends a transaction, or begins one, which ends any open one.
     pub(super) fn ends_a_transaction(&self) -> bool {
         self.begins_with(&["commit", "rollback", "begin", "start"])
     }

@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 
-/// More than a script has; texts with values written into them have no end.
+/// More than scripts use. Statements with embedded values would be unlimited.
 const STATEMENTS_MAX: usize = 256;
 
-/// What the server keeps for one connection, and what is to be known of each.
+/// The statements that the server stores for one connection, with information about each.
 #[derive(Debug)]
 pub(super) struct Statements<T> {
     known: HashMap<Box<str>, Prepared<T>>,
     last: u32,
-    /// Closed along with what is said next.
+    /// Statements to close with the next request.
     unwanted: Vec<u32>,
 }
 
 /// A statement that need not be parsed again.
 #[derive(Debug, Clone)]
 pub(super) struct Prepared<T> {
-    /// The later, the larger.
+    /// Increases with each statement.
     pub(super) number: u32,
     pub(super) about: T,
 }
@@ -33,7 +33,7 @@ impl<T> Statements<T> {
         self.known.get(text)
     }
 
-    /// A number for one that is about to be prepared, where it is not the server that numbers them.
+    /// A number for the next statement to prepare, if the client assigns numbers.
     pub(super) fn next_number(&mut self) -> u32 {
         self.last = self.last.wrapping_add(1);
         self.last
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_goes_when_there_are_too_many() {
+    fn the_oldest_statement_is_closed_beyond_the_limit() {
         let mut statements = Statements::default();
         for text in 0..STATEMENTS_MAX + 2 {
             let number = statements.next_number();

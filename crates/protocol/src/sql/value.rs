@@ -1,8 +1,8 @@
-//! Values of rows, and the columns that say how to read them.
+//! Values of rows, and the columns that determine how to read them.
 
 use std::borrow::Cow;
 
-/// A value as the server gave it.
+/// A value from the server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SqlValue<'a> {
     Null,
@@ -12,7 +12,7 @@ pub enum SqlValue<'a> {
     /// A document.
     Json(Cow<'a, str>),
     Bytes(Vec<u8>),
-    /// All else: times, decimals, arrays, …
+    /// Everything else: times, decimals, arrays, …
     Text(Cow<'a, str>),
 }
 
@@ -26,24 +26,24 @@ pub struct SqlColumn {
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnKind {
-    /// As the server numbers types (`pg_type.dat`).
+    /// The server's type number (`pg_type.dat`).
     Postgres(u32),
     MySql(MySqlKind),
 }
 
-/// The type of a column of MySQL (`enum_field_types`), and what else decides how it is read.
+/// The type of a MySQL column (`enum_field_types`), and its other properties that affect decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MySqlKind {
     pub(super) number: u8,
     pub(super) is_unsigned: bool,
-    /// Its texts are bytes without a character set.
+    /// Its text values are bytes without a character set.
     pub(super) is_binary: bool,
     pub(super) is_json: bool,
-    /// Digits behind the point of a second.
+    /// Decimals of a second.
     pub(super) decimals: u8,
 }
 
-/// How rows lie in an answer.
+/// The format of rows in an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum RowFormat {
     #[default]

@@ -1,8 +1,7 @@
-//! Server-sent events (HTML standard, section 9.2): a request whose response goes on for ever.
+//! Server-sent events (HTML standard, section 9.2): a request with an endless response.
 //!
-//! Read [`EventStream`] first; [`open`] makes one, and [`HttpSession::open_events`](crate::http::HttpSession::open_events) one with a
-//! session's cookies. Deliberately absent: connecting again after the end, which is the caller's to decide
-//! ([`EventStream::last_id`] and [`EventStream::retry_ms`] help).
+//! Read [`EventStream`] first. [`open`] opens one, and [`HttpSession::open_events`](crate::http::HttpSession::open_events) opens one with a session's
+//! cookies. Deliberately absent: reconnecting after the end, which the caller decides ([`EventStream::last_id`] and [`EventStream::retry_ms`] help).
 
 mod parser;
 mod session;

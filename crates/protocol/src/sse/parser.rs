@@ -1,4 +1,4 @@
-//! Lines to events, however the bytes are cut.
+//! Parses lines into events, from pieces of any size.
 
 use crate::failure::Failure;
 
@@ -8,10 +8,10 @@ type EventParts = (String, String, String);
 #[derive(Debug)]
 pub(crate) struct EventParser {
     event_bytes_max: usize,
-    /// What has arrived and is not read yet, from `at` on.
+    /// Bytes that have arrived and are not parsed yet, from `at` on.
     bytes: Vec<u8>,
     at: usize,
-    /// How far the present line has been searched for its end.
+    /// How far the current line has been searched for its end.
     searched: usize,
     begun: bool,
     /// The last line ended with a carriage return, so a line feed belongs to it.
@@ -59,7 +59,7 @@ impl EventParser {
         self.at = 0;
     }
 
-    /// The next complete event in what was added.
+    /// The next complete event in the added bytes.
     pub(crate) fn next(&mut self) -> Result<Option<EventParts>, Failure> {
         while let Some((start, end)) = self.next_line() {
             let line = String::from_utf8_lossy(&self.bytes[start..end]).into_owned();
@@ -83,7 +83,7 @@ impl EventParser {
         Ok(())
     }
 
-    /// Where the next line begins and ends; lines end with CR, LF or both.
+    /// Start and end of the next line. Lines end with CR, LF or both.
     fn next_line(&mut self) -> Option<(usize, usize)> {
         if self.after_return && self.at < self.bytes.len() {
             self.after_return = false;
@@ -101,7 +101,7 @@ impl EventParser {
         self.after_return = self.bytes[end] == b'\r';
         if !self.begun {
             self.begun = true;
-            // One byte order mark may begin the stream.
+            // The stream may begin with one byte order mark.
             if self.bytes[start..end].starts_with(b"\xef\xbb\xbf") {
                 start += 3;
             }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_standard_read_so_in_every_split() {
+    fn the_examples_of_the_standard_are_parsed_in_every_split() {
         // HTML standard, section 9.2.6, with the three kinds of line end.
         let stream = "\u{feff}data: YHOO\ndata: +2\ndata: 10\n\n: test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n\
             data:  third event\n\ndata\n\ndata\ndata\n\nevent: add\rdata: 73857293\r\revent: remove\r\ndata: 2153\r\n\r\n\

@@ -17,27 +17,27 @@ const MEDIA_TYPE: &str = "text/event-stream";
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSentEvent {
-    /// `message` where the server named none.
+    /// `message` if the server set none.
     pub kind: String,
     pub data: String,
-    /// The last id the server has given; empty when it gave none.
+    /// The last id that the server sent. Empty if it sent none.
     pub id: String,
     /// When its last byte was read.
     pub at: Nanos,
 }
 
-/// The request for events and what came of it.
+/// The request for events and its result.
 #[derive(Debug)]
 pub struct EventStreamOpening {
-    /// Ended when the response's head had arrived. A response that is not a stream of events is complete, with its body.
+    /// It ended when the response's head had arrived. A response that is not an event stream is complete, with its body.
     pub exchange: Exchange,
     pub stream: Option<EventStream>,
 }
 
-/// Asks for events on a connection of its own. The request's time limit is for the response's head; its limit for bodies
-/// becomes the limit for one event.
+/// Requests events on a new connection. The request's time limit applies to the response's head. Its limit for bodies becomes the limit for one
+/// event.
 pub async fn open(network: &Rc<Network>, mut request: Request) -> EventStreamOpening {
-    // A compressed stream would have to be unpacked piece by piece, and hide when a piece arrived.
+    // A compressed stream would have to be decompressed piece by piece, which would hide when a piece arrived.
     for (name, value) in [("Accept", MEDIA_TYPE), ("Cache-Control", "no-store"), ("Accept-Encoding", "identity")] {
         if !request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
             request.headers.push((name.to_owned(), value.to_owned()));
@@ -47,7 +47,7 @@ pub async fn open(network: &Rc<Network>, mut request: Request) -> EventStreamOpe
     let (mut exchange, takeover) = take_over(network, &request, Purpose::Stream(MEDIA_TYPE)).await;
     let Some(takeover) = takeover else { return EventStreamOpening { exchange, stream: None } };
     if takeover.reader.encoded {
-        exchange.result = Err(Failure::protocol("the stream of events is compressed, which was not asked for"));
+        exchange.result = Err(Failure::protocol("the event stream is compressed, but the request did not ask for that"));
         return EventStreamOpening { exchange, stream: None };
     }
     let event_bytes_max = usize::try_from(request.body_bytes_max).unwrap_or(usize::MAX);
@@ -55,7 +55,7 @@ pub async fn open(network: &Rc<Network>, mut request: Request) -> EventStreamOpe
     EventStreamOpening { exchange, stream: Some(EventStream { network: Rc::clone(network), reader: RefCell::new(reader) }) }
 }
 
-/// An open stream of events. Dropping it closes the connection.
+/// An open event stream. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct EventStream {
     network: Rc<Network>,
@@ -71,18 +71,18 @@ struct EventReader {
 }
 
 impl EventStream {
-    /// The next event; `None` when the server has ended the stream. Dropping the future loses nothing; time limits are
-    /// the caller's. One task at a time.
+    /// The next event. `None` when the server has ended the stream. Dropping the future loses nothing. The caller sets time limits. One task at a
+    /// time.
     pub async fn next(&self) -> Result<Option<ServerSentEvent>, Failure> {
         poll_fn(|context| self.reader.borrow_mut().poll_next(&self.network, context)).await
     }
 
-    /// What a new request should send as `Last-Event-ID`; empty when the server gave no id.
+    /// The `Last-Event-ID` that a new request should send. Empty if the server sent no id.
     pub fn last_id(&self) -> String {
         self.reader.borrow().parser.last_id().to_owned()
     }
 
-    /// How long the server wants clients to wait before they connect again. Milliseconds.
+    /// How long the server asks clients to wait before they reconnect. Milliseconds.
     pub fn retry_ms(&self) -> Option<u64> {
         self.reader.borrow().parser.retry_ms()
     }

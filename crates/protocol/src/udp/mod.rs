@@ -1,7 +1,7 @@
-//! UDP: datagrams out and in, with exact instants. Nothing tells of one that is lost, but that nothing comes.
+//! UDP: sends and receives datagrams, with exact instants. A lost datagram is not reported.
 //!
-//! Read [`DatagramSocket`]. Deliberately absent: sending again, order, which answer belongs to what; all that is the script's. Datagrams go there
-//! directly, whatever proxy the test has.
+//! Read [`DatagramSocket`]. Deliberately absent: retransmission, order, and matching answers, all of which scripts implement. Datagrams are sent
+//! directly, even if the test uses a proxy.
 
 mod socket;
 

@@ -1,4 +1,4 @@
-//! A socket that speaks to one address, from its opening to its close.
+//! A socket that communicates with one address.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,14 +13,14 @@ use crate::connect::within;
 use crate::failure::Failure;
 use crate::network::Network;
 
-/// Sends to one address and hears of no other. Dropping it closes it.
+/// Sends to one address, and receives only from it. Dropping it closes it.
 #[derive(Debug)]
 pub struct DatagramSocket {
     network: Rc<Network>,
     socket: UdpSocket,
 }
 
-/// A datagram that came.
+/// A datagram that was received.
 #[derive(Debug)]
 pub struct Datagram {
     pub bytes: Bytes,
@@ -29,10 +29,10 @@ pub struct Datagram {
 }
 
 impl DatagramSocket {
-    /// Looks the name up within the time limit and takes its first address. Nothing is sent.
+    /// Looks the name up within the time limit and uses its first address. Nothing is sent.
     ///
     /// # Errors
-    /// The name has no address, or the machine has no way there.
+    /// The name has no address, or the machine has no route to it.
     pub async fn open(network: &Rc<Network>, host: &str, port: u16, timeout_ns: u64) -> Result<Self, Failure> {
         let timer = network.clock().timer();
         timer.reset(network.clock().now().saturating_add(timeout_ns));
@@ -45,10 +45,10 @@ impl DatagramSocket {
         Ok(Self { network: Rc::clone(network), socket })
     }
 
-    /// Hands a datagram to the kernel, which says nothing of its arrival.
+    /// Passes a datagram to the kernel, which does not report its arrival.
     ///
     /// # Errors
-    /// The kernel did not take it, or knows that nobody listens there.
+    /// The kernel did not accept it, or knows that no process listens there.
     pub async fn send(&self, bytes: &[u8]) -> Result<SentDatagram, Failure> {
         let started = self.network.clock().now();
         self.socket.send(bytes).await.map_err(|error| lost(&error))?;
@@ -58,14 +58,14 @@ impl DatagramSocket {
     /// Waits for the next datagram.
     ///
     /// # Errors
-    /// The kernel was told that nobody listens there.
+    /// The kernel learnt that no process listens there.
     pub async fn receive(&self) -> Result<Datagram, Failure> {
         loop {
-            // What ICMP says makes the socket neither readable nor closed.
+            // An ICMP error makes the socket neither readable nor closed.
             let ready = self.socket.ready(Interest::READABLE | Interest::ERROR).await.map_err(|error| lost(&error))?;
             if ready.is_error() {
-                let told = || self.socket.take_error()?.ok_or_else(|| io::ErrorKind::WouldBlock.into());
-                if let Ok(error) = self.socket.try_io(Interest::ERROR, told) {
+                let pending_error = || self.socket.take_error()?.ok_or_else(|| io::ErrorKind::WouldBlock.into());
+                if let Ok(error) = self.socket.try_io(Interest::ERROR, pending_error) {
                     return Err(lost(&error));
                 }
             }
@@ -82,19 +82,19 @@ impl DatagramSocket {
     }
 }
 
-/// What sending took.
+/// The cost of sending.
 #[derive(Debug, Clone, Copy)]
 pub struct SentDatagram {
     pub started: Nanos,
-    /// The kernel had it.
+    /// The kernel accepted the datagram.
     pub ended: Nanos,
 }
 
 fn lost(error: &io::Error) -> Failure {
     match error.raw_os_error() {
-        Some(libc::ECONNREFUSED) => Failure::new(Outcome::Refused, "nobody listens at the address (ICMP: port unreachable)"),
+        Some(libc::ECONNREFUSED) => Failure::new(Outcome::Refused, "no process listens at the address (ICMP: port unreachable)"),
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => Failure::new(Outcome::Connect, "the host cannot be reached (ICMP)"),
-        Some(libc::EMSGSIZE) => Failure::protocol("the datagram is too large: IPv4 takes at most 65,507 bytes"),
+        Some(libc::EMSGSIZE) => Failure::protocol("the datagram is too large: IPv4 allows at most 65,507 bytes"),
         _ => Failure::broken(error),
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_keep_their_borders_and_come_from_the_one_address() {
+    fn datagrams_keep_their_boundaries_and_come_from_one_address() {
         run(async |network| {
             let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
             let port = server.local_addr().unwrap().port();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_at_the_other_end_is_told_where_the_machine_says_so() {
+    fn a_closed_port_is_reported_if_the_kernel_knows_it() {
         run(async |network| {
             let port = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
             let socket = DatagramSocket::open(network, "127.0.0.1", port, 1_000_000_000).await.unwrap();

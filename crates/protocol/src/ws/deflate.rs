@@ -1,4 +1,4 @@
-//! permessage-deflate (RFC 7692) without context takeover: one pair of windows serves all connections of a worker.
+//! permessage-deflate (RFC 7692) without context takeover: all connections of a worker share one pair of windows.
 
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
@@ -8,13 +8,13 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use crate::failure::Failure;
 use crate::network::Network;
 
-/// What a flush ends with, and what a message leaves out (RFC 7692, section 7.2.1).
+/// The end of a flush, which messages omit (RFC 7692, section 7.2.1).
 const TAIL: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
 
 /// Growth of the output per step. Bytes.
 const STEP_BYTES: usize = 16 * 1024;
 
-/// The windows. Each message starts from an empty one.
+/// The windows. Each message starts with an empty one.
 #[derive(Debug)]
 pub(crate) struct Deflate {
     compress: Compress,
@@ -27,7 +27,7 @@ impl Default for Deflate {
     }
 }
 
-/// The windows that all WebSockets of one network share; made when first used.
+/// The windows that all WebSockets of one network share. Created at their first use.
 #[derive(Debug, Default)]
 pub(crate) struct SharedDeflate(RefCell<Option<Box<Deflate>>>);
 
@@ -51,7 +51,7 @@ impl Deflate {
             self.compress
                 .compress_vec(&message[at..], &mut packed, FlushCompress::Sync)
                 .map_err(|_| Failure::protocol("the message could not be compressed"))?;
-            // Room left over means that the flush is complete.
+            // Remaining capacity means that the flush is complete.
             if self.compress.total_in() as usize == message.len() && packed.len() < packed.capacity() {
                 break;
             }
@@ -63,7 +63,7 @@ impl Deflate {
         Ok(packed)
     }
 
-    /// `packed` gets the left-out end appended. The result is at most `bytes_max` long, or too large.
+    /// Appends the omitted end to `packed`. The result is at most `bytes_max` long, otherwise an error.
     pub(crate) fn unpack(&mut self, packed: &mut Vec<u8>, bytes_max: usize) -> Result<Vec<u8>, UnpackError> {
         packed.extend_from_slice(&TAIL);
         self.decompress.reset(false);
@@ -80,7 +80,7 @@ impl Deflate {
             if status == Status::StreamEnd {
                 return Ok(plain);
             }
-            // The decompressor may hold output back while there is room; only a step that brings nothing is its end.
+            // The decompressor may delay output while there is capacity. It is finished only when a step yields nothing.
             if plain.len() < plain.capacity() && self.decompress.total_out() == written {
                 let all_read = self.decompress.total_in() as usize == packed.len();
                 if all_read {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_of_the_standard_are_unpacked() {
+    fn the_examples_of_the_standard_are_decompressed() {
         // RFC 7692, section 7.2.3: "Hello" with a fixed-Huffman block, without compression, and over two blocks.
         for packed in [
             vec![0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00],
@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(message in proptest::collection::vec(0u8..4, 0..70_000)) {
+        fn compression_round_trips(message in proptest::collection::vec(0u8..4, 0..70_000)) {
             let mut deflate = Deflate::default();
             let mut packed = deflate.pack(&message).unwrap();
             prop_assert_eq!(deflate.unpack(&mut packed, message.len()).unwrap(), message);

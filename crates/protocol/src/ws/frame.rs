@@ -1,6 +1,6 @@
-//! Frames as a client writes them (RFC 6455, section 5.2).
+//! Frames that a client sends (RFC 6455, section 5.2).
 
-/// What a frame carries.
+/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opcode {
     Continuation,
@@ -40,7 +40,7 @@ impl Opcode {
     }
 }
 
-/// Appends a whole, masked frame.
+/// Appends a complete, masked frame.
 pub(crate) fn write(out: &mut Vec<u8>, opcode: Opcode, compressed: bool, payload: &[u8], mask: [u8; 4]) {
     out.push(0x80 | u8::from(compressed) << 6 | opcode.bits());
     match payload.len() {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_written_as_the_standard_shows() {
+    fn frames_match_the_examples_of_the_standard() {
         // RFC 6455, section 5.7: a single-frame masked text message.
         let mut out = Vec::new();
         write(&mut out, Opcode::Text, false, b"Hello", [0x37, 0xfa, 0x21, 0x3d]);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn masking_twice_gives_the_bytes_back() {
+    fn masking_twice_restores_the_bytes() {
         for length in 0..40u8 {
             let plain: Vec<u8> = (0..length).collect();
             let mut masked = plain.clone();

@@ -1,4 +1,4 @@
-//! What a WebSocket carries, and what its caller learns of it.
+//! The items that a WebSocket delivers to its caller.
 
 use bytes::Bytes;
 use loadstone_metrics::Nanos;
@@ -18,7 +18,7 @@ pub struct WebSocketMessage {
     pub at: Nanos,
 }
 
-/// How the server ended a socket.
+/// How the server closed a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Close {
     /// `None`: the close frame had no code.
@@ -27,10 +27,10 @@ pub struct Close {
     pub at: Nanos,
 }
 
-/// A response to a ping, asked for or not.
+/// A response to a ping, or an unsolicited pong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pong {
-    /// As it stood in the ping.
+    /// The payload of the ping.
     pub payload: Vec<u8>,
     /// When its last byte was read.
     pub at: Nanos,
@@ -40,15 +40,15 @@ pub struct Pong {
 pub enum ReceivedItem {
     Message(WebSocketMessage),
     Pong(Pong),
-    /// The end; every further call gives it again.
+    /// The end. Every further call returns it again.
     Closed(Close),
 }
 
-/// What sending took.
+/// The cost of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendTimes {
     pub started: Nanos,
-    /// The last byte was handed to the kernel.
+    /// The last byte was passed to the kernel.
     pub ended: Nanos,
     /// Bytes on the wire, without TLS.
     pub bytes: u64,

@@ -1,9 +1,9 @@
-//! WebSocket (RFC 6455) as a load generator needs it: exact instants, a few hundred bytes per idle connection.
+//! WebSocket (RFC 6455) for a load generator: exact instants, a few hundred bytes per idle connection.
 //!
-//! Read [`WebSocket`] first; [`open`] makes one, and [`HttpSession::open_socket`](crate::http::HttpSession::open_socket) one with a
-//! session's cookies. Inside, `frame` writes frames, `reader` makes messages of whatever bytes arrive (no sockets), `state` is the
-//! connection, `deflate` is permessage-deflate without context, so that no connection keeps a window. Deliberately absent: queues of
-//! messages (the caller reads when it wants to, the kernel holds what waits), matching.
+//! Read [`WebSocket`] first. [`open`] opens one, and [`HttpSession::open_socket`](crate::http::HttpSession::open_socket) opens one with a session's
+//! cookies. Inside, `frame` encodes frames, `reader` decodes messages from incoming bytes (no sockets), `state` is the connection, and `deflate` is
+//! permessage-deflate without context, so that no connection keeps a window. Deliberately absent: queues of messages (the caller reads on demand, and
+//! the kernel buffers), matching.
 
 mod deflate;
 mod frame;

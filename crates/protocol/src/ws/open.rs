@@ -12,16 +12,16 @@ use crate::failure::Failure;
 use crate::http::{BodyUse, Exchange, Purpose, Request, Response, take_over};
 use crate::network::Network;
 
-/// Appended to the key before it is hashed (RFC 6455, section 1.3).
+/// Appended to the key before hashing (RFC 6455, section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// What compression is offered: without context, so that no connection keeps windows of 40 KB and more.
+/// The offered compression: without context, so that no connection keeps windows of 40 KB and more.
 const DEFLATE_OFFER: &str = "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
 
-/// How a socket behaves.
+/// The settings of a socket.
 #[derive(Debug, Clone)]
 pub struct SocketOptions {
-    /// Sub-protocols to offer, best first.
+    /// Sub-protocols to offer, in order of preference.
     pub protocols: Vec<String>,
     /// Offer permessage-deflate.
     pub compression: bool,
@@ -35,17 +35,15 @@ impl Default for SocketOptions {
     }
 }
 
-/// The opening request and what came of it.
+/// The opening request and its result.
 #[derive(Debug)]
 pub struct WebSocketOpening {
-    /// Its result is a failure where the handshake was wrong, and a response with another status than 101 where the
-    /// server declined.
+    /// Its result is a failure if the handshake was invalid. If the server declined, it is a response with a status other than 101.
     pub exchange: Exchange,
     pub socket: Option<WebSocket>,
 }
 
-/// Opens a WebSocket on a connection of its own. `request` is a GET with the caller's own header lines; its time limit
-/// is for the handshake.
+/// Opens a WebSocket on a new connection. `request` is a GET with the caller's header lines. Its time limit applies to the handshake.
 pub async fn open(network: &Rc<Network>, mut request: Request, options: &SocketOptions) -> WebSocketOpening {
     let key = key(network);
     add_headers(&mut request, &key, options);
@@ -93,7 +91,7 @@ struct AgreedTerms {
 }
 
 fn agreed(response: &Response, key: &str, options: &SocketOptions) -> Result<AgreedTerms, Failure> {
-    let wrong = |what: &str| Failure::protocol(format!("the WebSocket handshake is wrong: {what}"));
+    let wrong = |what: &str| Failure::protocol(format!("the WebSocket handshake is invalid: {what}"));
     let headers = &response.headers;
     let has_token =
         |name, wanted: &str| headers.all(name).flat_map(|value| value.split(',')).any(|token| token.trim().eq_ignore_ascii_case(wanted));
@@ -131,7 +129,7 @@ fn agrees_to_deflate(extension: &str) -> Result<(), &'static str> {
         match name.trim() {
             "server_no_context_takeover" => without_context = true,
             "client_no_context_takeover" => {}
-            // A smaller window on their side is read by a larger one on ours.
+            // A window that is larger than the server's can decode its messages.
             "server_max_window_bits" if matches!(value.trim().trim_matches('"').parse(), Ok(8..=15u8)) => {}
             _ => return Err("the server chose a compression parameter that was not offered"),
         }
@@ -159,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_response_opens() {
+    fn a_valid_response_opens() {
         assert_eq!(check(&[]), Ok(AgreedTerms { deflate: false, protocol: None }));
         let full = [
             ("sec-websocket-protocol", "chat"),
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_responses_do_not() {
+    fn invalid_responses_do_not_open() {
         for line in [
             ("upgrade", "h2c"),
             ("connection", "close"),

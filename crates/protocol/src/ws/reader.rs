@@ -1,15 +1,15 @@
-//! Makes messages of a server's bytes, however they are cut. No sockets, no time.
+//! Decodes messages from a server's bytes, in pieces of any size. No sockets, no time.
 
 use super::deflate::{Deflate, UnpackError};
 use super::frame::Opcode;
 use crate::failure::Failure;
 
 /// A message's buffer starts at its frame's length, but no larger than this: a length is only a claim.
-const BUFFER_BYTES_FIRST_MAX: u64 = 64 * 1024;
+const MESSAGE_BUFFER_INITIAL_BYTES_MAX: u64 = 64 * 1024;
 /// Longest control frame (RFC 6455, section 5.5). Bytes.
 const CONTROL_BYTES_MAX: u64 = 125;
 
-/// Something complete that the server sent.
+/// A complete item from the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerItem {
     Text(String),
@@ -20,7 +20,7 @@ pub(crate) enum ServerItem {
     Close(Option<u16>, String),
 }
 
-/// Why the connection cannot go on, and the close code that says so.
+/// Why the connection cannot continue, and the close code for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) code: u16,
@@ -28,7 +28,7 @@ pub(crate) struct Violation {
 }
 
 fn broken<T>(what: &str) -> Result<T, Violation> {
-    Err(Violation { code: 1002, failure: Failure::protocol(format!("the server broke the WebSocket protocol: {what}")) })
+    Err(Violation { code: 1002, failure: Failure::protocol(format!("the server violated the WebSocket protocol: {what}")) })
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,12 +42,12 @@ struct FrameHead {
 #[derive(Debug)]
 pub(crate) struct MessageReader {
     message_bytes_max: u64,
-    /// permessage-deflate was agreed on.
+    /// permessage-deflate was negotiated.
     deflate: bool,
     head: [u8; 10],
     head_bytes: usize,
     frame: Option<FrameHead>,
-    /// Kind of the message under way, and whether it is compressed.
+    /// Kind of the current message, and whether it is compressed.
     message: Option<(Opcode, bool)>,
     content: Vec<u8>,
     control: Vec<u8>,
@@ -67,7 +67,7 @@ impl MessageReader {
         }
     }
 
-    /// Reads up to the end of one item. Returns how many bytes it took, and the item if it is complete.
+    /// Reads up to the end of one item. Returns how many bytes it consumed, and the item if it is complete.
     pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
@@ -103,7 +103,7 @@ impl MessageReader {
         }
     }
 
-    /// `None`: the head is not complete.
+    /// `None`: the head is incomplete.
     fn read_head(&mut self) -> Result<Option<FrameHead>, Violation> {
         let head = &self.head[..self.head_bytes];
         let &[first, second, ref extended @ ..] = head else { return Ok(None) };
@@ -133,7 +133,7 @@ impl MessageReader {
             return Ok(FrameHead { opcode, last, left });
         }
         match (opcode, self.message) {
-            (Opcode::Continuation, None) => return broken("a continuation continues nothing"),
+            (Opcode::Continuation, None) => return broken("a continuation frame has no message to continue"),
             (Opcode::Continuation, Some(_)) => {}
             (_, Some(_)) => return broken("a message begins within another"),
             (_, None) => self.message = Some((opcode, compressed)),
@@ -142,7 +142,7 @@ impl MessageReader {
         if total > self.message_bytes_max {
             return Err(too_large());
         }
-        self.content.reserve(left.min(BUFFER_BYTES_FIRST_MAX) as usize);
+        self.content.reserve(left.min(MESSAGE_BUFFER_INITIAL_BYTES_MAX) as usize);
         Ok(FrameHead { opcode, last, left })
     }
 
@@ -178,7 +178,7 @@ impl MessageReader {
     }
 }
 
-/// Unpacks with the worker's windows.
+/// Decompresses with the worker's windows.
 pub(crate) fn unpacking(deflate: &mut Deflate) -> impl FnMut(&mut Vec<u8>, usize) -> Result<Vec<u8>, UnpackError> {
     |packed, bytes_max| deflate.unpack(packed, bytes_max)
 }
@@ -191,7 +191,7 @@ fn too_large() -> Violation {
 fn read_close(payload: &[u8]) -> Result<ServerItem, Violation> {
     match payload {
         [] => Ok(ServerItem::Close(None, String::new())),
-        [_] => broken("a close frame has half a code"),
+        [_] => broken("a close frame has an incomplete code"),
         [high, low, reason @ ..] => {
             let code = u16::from_be_bytes([*high, *low]);
             if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {

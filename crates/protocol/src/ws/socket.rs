@@ -1,4 +1,4 @@
-//! An open WebSocket, as its user holds it.
+//! An open WebSocket, for its user.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -16,20 +16,20 @@ use crate::failure::Failure;
 use crate::http::Takeover;
 use crate::network::Network;
 
-/// Shorter messages are sent as they are: compressing them costs more than it saves. Bytes.
-const COMPRESSED_BYTES_MIN: usize = 128;
-/// Longest reason in a close frame (RFC 6455, section 5.5): 125 bytes less the code.
+/// Shorter messages are sent uncompressed: compressing them costs more than it saves. Bytes.
+const COMPRESSED_MESSAGE_BYTES_MIN: usize = 128;
+/// Longest reason in a close frame (RFC 6455, section 5.5): 125 bytes minus the code.
 const REASON_BYTES_MAX: usize = 123;
 
-/// An open WebSocket. Several tasks may send and receive at once; a message goes to one of the receivers.
+/// An open WebSocket. Several tasks may send and receive at once. Each message goes to one of the receivers.
 ///
-/// Pings are answered while somebody receives. Dropping the socket closes the connection without a farewell.
+/// Pings are answered while a task receives. Dropping the socket closes the connection without a close frame.
 #[derive(Debug)]
 pub struct WebSocket {
     network: Rc<Network>,
     protocol: Option<String>,
     deflate: bool,
-    /// For all sockets of the worker.
+    /// Shared by all sockets of the worker.
     windows: Rc<SharedDeflate>,
     state: RefCell<SocketState>,
 }
@@ -47,7 +47,7 @@ impl WebSocket {
         Self { network: Rc::clone(network), protocol, deflate, windows: SharedDeflate::of(network), state: RefCell::new(state) }
     }
 
-    /// The sub-protocol the server chose.
+    /// The sub-protocol that the server chose.
     pub fn protocol(&self) -> Option<&str> {
         self.protocol.as_deref()
     }
@@ -60,7 +60,7 @@ impl WebSocket {
         self.send(Opcode::Binary, bytes).await
     }
 
-    /// Sends a ping; its pong comes to whoever receives. Fails for more than 125 bytes.
+    /// Sends a ping. A receiver gets its pong. Fails for more than 125 bytes.
     pub async fn ping(&self, payload: &[u8]) -> Result<SendTimes, Failure> {
         if payload.len() > 125 {
             return Err(Failure::protocol("a ping carries at most 125 bytes"));
@@ -68,14 +68,14 @@ impl WebSocket {
         self.send(Opcode::Ping, payload).await
     }
 
-    /// The next message or pong, or the end. Dropping the future loses nothing; time limits are the caller's.
+    /// The next message or pong, or the end. Dropping the future loses nothing. The caller sets time limits.
     pub async fn receive(&self) -> Result<ReceivedItem, Failure> {
         let _waiter = WakeOthers { state: &self.state };
         poll_fn(|context| self.state.borrow_mut().poll_receive(&self.network, &self.windows, context)).await
     }
 
-    /// Begins the closing handshake; whoever receives learns of its end. Text beyond 123 bytes of the reason is cut.
-    pub fn say_farewell(&self, code: u16, reason: &str) {
+    /// Begins the closing handshake. A receiver gets its end. A reason of more than 123 bytes is cut.
+    pub fn send_close(&self, code: u16, reason: &str) {
         let mut end = reason.len().min(REASON_BYTES_MAX);
         while !reason.is_char_boundary(end) {
             end -= 1;
@@ -84,14 +84,13 @@ impl WebSocket {
         state.queue_close(&self.network, Some(code), &reason[..end]);
         let mut context = Context::from_waker(Waker::noop());
         let _ = state.poll_flush(&mut context);
-        // What the kernel does not take at once is written by whoever receives.
+        // The receivers write what the kernel does not accept at once.
         state.wake_others(&context);
     }
 
-    /// Says farewell and waits for the server's, dropping messages that come before it. Text beyond 123 bytes of the
-    /// reason is cut.
+    /// Sends a close frame and waits for the server's, dropping messages before it. A reason of more than 123 bytes is cut.
     pub async fn close(&self, code: u16, reason: &str) -> Result<Close, Failure> {
-        self.say_farewell(code, reason);
+        self.send_close(code, reason);
         loop {
             if let ReceivedItem::Closed(close) = self.receive().await? {
                 return Ok(close);
@@ -102,7 +101,7 @@ impl WebSocket {
     async fn send(&self, opcode: Opcode, payload: &[u8]) -> Result<SendTimes, Failure> {
         let _waiter = WakeOthers { state: &self.state };
         let packed = match opcode {
-            Opcode::Text | Opcode::Binary if self.deflate && payload.len() >= COMPRESSED_BYTES_MIN => {
+            Opcode::Text | Opcode::Binary if self.deflate && payload.len() >= COMPRESSED_MESSAGE_BYTES_MIN => {
                 Some(self.windows.borrow().pack(payload)?)
             }
             _ => None,
@@ -116,7 +115,7 @@ impl WebSocket {
     }
 }
 
-/// Wakes the others when its task stops waiting, since the kernel's next event would have gone to it.
+/// Wakes the other tasks when its task stops waiting, since the kernel's next event would have gone to it.
 struct WakeOthers<'a> {
     state: &'a RefCell<SocketState>,
 }

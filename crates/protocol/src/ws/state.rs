@@ -1,4 +1,4 @@
-//! The connection of a WebSocket and what is under way on it: frames to write, bytes to read, the end.
+//! The connection of a WebSocket and its state: frames to write, bytes to read, the end.
 
 use std::io;
 use std::task::{Context, Poll, Waker};
@@ -14,29 +14,29 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::network::Network;
 
-/// While more than this waits to be written, senders wait, and pings go unanswered. Bytes.
+/// While more bytes than this are unwritten, senders wait, and pings are not answered.
 const UNWRITTEN_BYTES_MAX: usize = 1 << 20;
 
-/// The connection and what is under way on it.
+/// The connection and its state.
 #[derive(Debug)]
 pub(super) struct SocketState {
     /// Closed as soon as the end is known and everything is written.
     connection: Option<Box<Connection>>,
     reader: MessageReader,
-    /// Bytes that came with a message and have not been looked at, from `rest_at` on. Empty nearly always.
+    /// Bytes that arrived with a message and have not been decoded, from `rest_at` on. Nearly always empty.
     rest: Vec<u8>,
     rest_at: usize,
     read_at: Nanos,
-    /// Frames not yet written in full. Empty nearly always.
+    /// Frames that are not completely written. Nearly always empty.
     out: Vec<u8>,
-    /// TLS holds bytes that the kernel has not taken.
+    /// TLS holds bytes that the kernel has not accepted.
     unflushed: bool,
     /// Bytes queued and written since the socket opened.
     queued: u64,
     written: u64,
     close_sent: bool,
     end: Option<Result<Close, Failure>>,
-    /// Tasks that wait for the connection; whoever makes headway wakes the others.
+    /// Tasks that wait for the connection. A task that makes progress wakes the others.
     pub(super) waiting: Vec<Waker>,
 }
 
@@ -58,7 +58,7 @@ impl SocketState {
         }
     }
 
-    /// Adds a frame to what is to be written; where it begins and ends in the stream.
+    /// Queues a frame. Returns where it begins and ends in the stream.
     pub(super) fn queue(&mut self, network: &Network, opcode: Opcode, compressed: bool, payload: &[u8]) -> (u64, u64) {
         let mask = (network.random() as u32).to_ne_bytes();
         let (start, before) = (self.queued, self.out.len());
@@ -80,7 +80,7 @@ impl SocketState {
         self.queue(network, Opcode::Close, false, &payload);
     }
 
-    /// Ready once a frame may be added.
+    /// Ready when a frame may be added.
     pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if let Some(end) = &self.end {
             return Poll::Ready(Err(match end {
@@ -97,7 +97,7 @@ impl SocketState {
         self.poll_flush(context)
     }
 
-    /// Ready once the stream is written up to `target`.
+    /// Ready when the stream is written up to `target`.
     pub(super) fn poll_written(&mut self, context: &mut Context<'_>, target: u64) -> Poll<Result<(), Failure>> {
         if self.written >= target && !self.unflushed {
             return Poll::Ready(Ok(()));
@@ -105,7 +105,7 @@ impl SocketState {
         self.poll_flush(context)
     }
 
-    /// Writes all there is.
+    /// Writes everything that is queued.
     pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         let mut done = 0;
         let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(())) };
@@ -122,7 +122,7 @@ impl SocketState {
             }
         };
         if done == self.out.len() {
-            // The next message gets a new buffer; an idle connection holds none.
+            // The next message gets a new buffer. An idle connection owns none.
             self.out = Vec::new();
         } else {
             self.out.drain(..done);
@@ -152,7 +152,7 @@ impl SocketState {
                 return Poll::Ready(end.clone().map(ReceivedItem::Closed));
             }
             if !self.out.is_empty() || self.unflushed {
-                // Answers to pings and closes; a failure to write shows in the read.
+                // Writes answers to pings and closes. A failure to write shows in the read.
                 let _ = self.poll_flush(context);
             }
             let item = if self.rest_at < self.rest.len() {
@@ -191,7 +191,7 @@ impl SocketState {
         }
     }
 
-    /// Reads once, keeping what follows the first item.
+    /// Reads once, and keeps the bytes after the first item.
     fn poll_read(
         &mut self,
         network: &Network,
@@ -207,7 +207,7 @@ impl SocketState {
             Poll::Ready(Err(error)) => Failure::broken(&error),
             Poll::Ready(Ok(count)) => {
                 self.read_at = network.clock().now();
-                // What nobody waited for may lie there as long as the script likes.
+                // An unexpected message may wait there as long as the script likes, so its delay is not counted.
                 if let Some(lag_ns) = connection.stream.take_lag_ns()
                     && !self.waiting.is_empty()
                     && self.out.is_empty()
@@ -225,7 +225,7 @@ impl SocketState {
         Poll::Ready(Ok(None))
     }
 
-    /// Acts on an item; what of it is for the caller.
+    /// Handles an item. Returns it if it is for the caller.
     fn take(&mut self, network: &Network, context: &mut Context<'_>, item: ServerItem) -> Option<ReceivedItem> {
         let message = |payload| Some(ReceivedItem::Message(WebSocketMessage { payload, at: self.read_at }));
         match item {

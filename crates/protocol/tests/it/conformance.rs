@@ -1,4 +1,4 @@
-//! What a WebSocket client must do with what a server may send: the cases of the Autobahn test suite, as a table.
+//! What a WebSocket client must do with the possible inputs from a server: the cases of the Autobahn test suite, as a table.
 //!
 //! Its numbers: 1 framing, 2 pings, 3 reserved bits, 4 opcodes, 5 fragmentation, 6 UTF-8, 7 close handling, 9 limits.
 
@@ -12,14 +12,14 @@ use tokio::io::AsyncReadExt;
 
 use super::support::{Peer, get, passed, run, serve, shared};
 
-/// What the client makes of the frames.
+/// The client's reaction to the frames.
 #[derive(Debug, PartialEq, Eq, Clone)]
 enum Seen {
     Text(String),
     Binary(usize),
-    /// The server's close code, 1005 for none.
+    /// The server's close code. 1005 for none.
     Closed(u16),
-    /// It broke the protocol; the client says so with this close code.
+    /// The server violated the protocol, and the client reports it with this close code.
     Violation(u16),
 }
 
@@ -53,11 +53,11 @@ fn close(code: u16, reason: impl AsRef<[u8]>) -> Vec<u8> {
     frame(0x88, [&code.to_be_bytes()[..], reason.as_ref()].concat())
 }
 
-fn said(what: &str) -> Seen {
+fn message(what: &str) -> Seen {
     Text(what.to_owned())
 }
 
-/// Case, what the server sends, what the client sees, and the pongs that it answers with.
+/// Case, frames from the server, items that the client returns, and payloads of its pongs.
 type Case = (&'static str, Vec<Vec<u8>>, Vec<Seen>, Vec<&'static [u8]>);
 
 const KIND: &str = "κόσμε";
@@ -65,7 +65,7 @@ const KIND: &str = "κόσμε";
 fn framing_and_pings() -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for length in [0, 125, 126, 127, 128, 65_535, 65_536] {
-        cases.push(("1.1", vec![text("*".repeat(length))], vec![said(&"*".repeat(length))], vec![]));
+        cases.push(("1.1", vec![text("*".repeat(length))], vec![message(&"*".repeat(length))], vec![]));
         cases.push(("1.2", vec![frame(0x82, vec![0xfe; length])], vec![Binary(length)], vec![]));
     }
     let long: &'static [u8] = &[0xfe; 125];
@@ -85,14 +85,14 @@ fn framing_and_pings() -> Vec<Case> {
 fn reserved_bits_and_opcodes() -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for bits in 1..8u8 {
-        cases.push(("3.1", vec![text("first"), frame(0x81 | bits << 4, "x")], vec![said("first"), Violation(1002)], vec![]));
+        cases.push(("3.1", vec![text("first"), frame(0x81 | bits << 4, "x")], vec![message("first"), Violation(1002)], vec![]));
         cases.push(("3.5", vec![frame(0x82 | bits << 4, [0; 8])], vec![Violation(1002)], vec![]));
         cases.push(("3.6", vec![frame(0x89 | bits << 4, "ping")], vec![Violation(1002)], vec![]));
         cases.push(("3.7", vec![frame(0x88 | bits << 4, [0x03, 0xe8])], vec![Violation(1002)], vec![]));
     }
     for opcode in [3, 4, 5, 6, 7, 0xb, 0xc, 0xd, 0xe, 0xf] {
         cases.push(("4", vec![frame(0x80 | opcode, "")], vec![Violation(1002)], vec![]));
-        cases.push(("4", vec![text("first"), frame(0x80 | opcode, "payload")], vec![said("first"), Violation(1002)], vec![]));
+        cases.push(("4", vec![text("first"), frame(0x80 | opcode, "payload")], vec![message("first"), Violation(1002)], vec![]));
     }
     cases
 }
@@ -102,29 +102,29 @@ fn fragmentation() -> Vec<Case> {
     vec![
         ("5.1", vec![frame(0x09, "frag"), frame(0x80, "ment")], vec![Violation(1002)], vec![]),
         ("5.2", vec![frame(0x0a, "frag"), frame(0x80, "ment")], vec![Violation(1002)], vec![]),
-        ("5.3", vec![frame(0x01, "frag"), frame(0x80, "ment")], vec![said("fragment")], vec![]),
-        ("5.6", vec![frame(0x01, "frag"), ping(), frame(0x80, "ment")], vec![said("fragment")], vec![b"in between"]),
+        ("5.3", vec![frame(0x01, "frag"), frame(0x80, "ment")], vec![message("fragment")], vec![]),
+        ("5.6", vec![frame(0x01, "frag"), ping(), frame(0x80, "ment")], vec![message("fragment")], vec![b"in between"]),
         ("5.9", vec![frame(0x80, "nothing to continue"), text("x")], vec![Violation(1002)], vec![]),
         ("5.12", vec![frame(0x00, "nothing to continue"), text("x")], vec![Violation(1002)], vec![]),
-        ("5.15", vec![frame(0x01, "a"), frame(0x80, "b"), frame(0x00, "c"), text("x")], vec![said("ab"), Violation(1002)], vec![]),
+        ("5.15", vec![frame(0x01, "a"), frame(0x80, "b"), frame(0x00, "c"), text("x")], vec![message("ab"), Violation(1002)], vec![]),
         ("5.18", vec![frame(0x01, "a"), frame(0x81, "b")], vec![Violation(1002)], vec![]),
         (
             "5.19",
             vec![frame(0x01, "1"), frame(0x00, "2"), ping(), frame(0x00, "3"), frame(0x00, "4"), ping(), frame(0x80, "5")],
-            vec![said("12345")],
+            vec![message("12345")],
             vec![b"in between", b"in between"],
         ),
-        ("6.1.2", vec![frame(0x01, ""), frame(0x00, ""), frame(0x80, "")], vec![said("")], vec![]),
-        ("6.1.3", vec![frame(0x01, ""), frame(0x00, "middle"), frame(0x80, "")], vec![said("middle")], vec![]),
+        ("6.1.2", vec![frame(0x01, ""), frame(0x00, ""), frame(0x80, "")], vec![message("")], vec![]),
+        ("6.1.3", vec![frame(0x01, ""), frame(0x00, "middle"), frame(0x80, "")], vec![message("middle")], vec![]),
     ]
 }
 
 fn utf8() -> Vec<Case> {
     let (first, second) = KIND.as_bytes().split_at(3);
     let mut cases: Vec<Case> = vec![
-        ("6.2.1", vec![text(KIND)], vec![said(KIND)], vec![]),
-        ("6.2.2", vec![frame(0x01, first), frame(0x80, second)], vec![said(KIND)], vec![]),
-        ("6.2.3", split(KIND.as_bytes()), vec![said(KIND)], vec![]),
+        ("6.2.1", vec![text(KIND)], vec![message(KIND)], vec![]),
+        ("6.2.2", vec![frame(0x01, first), frame(0x80, second)], vec![message(KIND)], vec![]),
+        ("6.2.3", split(KIND.as_bytes()), vec![message(KIND)], vec![]),
     ];
     let valid = [
         "\u{0}",
@@ -141,9 +141,9 @@ fn utf8() -> Vec<Case> {
         "\u{fffe}",
     ];
     for good in valid {
-        cases.push(("6.7", split(good.as_bytes()), vec![said(good)], vec![]));
+        cases.push(("6.7", split(good.as_bytes()), vec![message(good)], vec![]));
     }
-    // Ends too early, continues nothing, too long, a surrogate, beyond the last character, bytes that never occur.
+    // Ends too early, an unexpected continuation byte, too long, a surrogate, beyond the last character, bytes that never occur.
     let invalid: [&[u8]; 19] = [
         b"\xce",
         b"\xce\xba\xe1",
@@ -182,7 +182,7 @@ fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 fn closing() -> Vec<Case> {
     let mut cases: Vec<Case> = vec![
-        ("7.1.1", vec![text("last"), close(1000, "")], vec![said("last"), Closed(1000)], vec![]),
+        ("7.1.1", vec![text("last"), close(1000, "")], vec![message("last"), Closed(1000)], vec![]),
         ("7.1.3", vec![close(1000, ""), frame(0x89, "too late")], vec![Closed(1000)], vec![]),
         ("7.1.4", vec![close(1000, ""), text("too late")], vec![Closed(1000)], vec![]),
         ("7.1.5", vec![frame(0x01, "half"), close(1000, ""), frame(0x80, "too late")], vec![Closed(1000)], vec![]),
@@ -209,9 +209,9 @@ fn limits() -> Vec<Case> {
         frames
     };
     vec![
-        ("9.1", vec![text(&large)], vec![said(&large)], vec![]),
-        ("9.3", pieces(64), vec![said(&large)], vec![]),
-        ("9.3", pieces(65_536), vec![said(&large)], vec![]),
+        ("9.1", vec![text(&large)], vec![message(&large)], vec![]),
+        ("9.3", pieces(64), vec![message(&large)], vec![]),
+        ("9.3", pieces(65_536), vec![message(&large)], vec![]),
         ("limit", vec![text("x".repeat(LIMIT_BYTES as usize + 1))], vec![Violation(1009)], vec![]),
         ("limit", vec![frame(0x02, vec![0; LIMIT_BYTES as usize]), frame(0x80, "x")], vec![Violation(1009)], vec![]),
     ]
@@ -219,11 +219,11 @@ fn limits() -> Vec<Case> {
 
 const LIMIT_BYTES: u64 = 2 << 20;
 
-/// Sends the frames, whole or byte by byte, and answers with what the client sent until it closed.
-async fn server(frames: Vec<u8>, piece: usize, heard: Rc<std::cell::RefCell<Vec<u8>>>) -> SocketAddr {
+/// Sends the frames, whole or byte by byte, and records what the client sent until it closed.
+async fn server(frames: Vec<u8>, piece: usize, received: Rc<std::cell::RefCell<Vec<u8>>>) -> SocketAddr {
     let frames = Rc::new(frames);
     serve(move |mut peer: Peer, _| {
-        let (frames, heard) = (Rc::clone(&frames), Rc::clone(&heard));
+        let (frames, received) = (Rc::clone(&frames), Rc::clone(&received));
         async move {
             let head = peer.request().await.unwrap();
             let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
@@ -235,7 +235,7 @@ async fn server(frames: Vec<u8>, piece: usize, heard: Rc<std::cell::RefCell<Vec<
             let (mut read, mut write) = peer.stream.split();
             let send = async {
                 for part in frames.chunks(piece) {
-                    // A client that found a violation may have gone.
+                    // A client that found a violation may have closed the connection.
                     if tokio::io::AsyncWriteExt::write_all(&mut write, part).await.is_err() {
                         break;
                     }
@@ -244,7 +244,7 @@ async fn server(frames: Vec<u8>, piece: usize, heard: Rc<std::cell::RefCell<Vec<
             let listen = async {
                 let mut buffer = [0; 4096];
                 while let Ok(count @ 1..) = read.read(&mut buffer).await {
-                    heard.borrow_mut().extend_from_slice(&buffer[..count]);
+                    received.borrow_mut().extend_from_slice(&buffer[..count]);
                 }
             };
             futures_util::future::join(send, listen).await;
@@ -266,7 +266,7 @@ fn unmasked(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     frames
 }
 
-/// Receives what is expected; the socket comes back as well, since it answers pings only while it is listened to.
+/// Receives the expected items. Also returns the socket, since it answers pings only while a task receives.
 async fn attend(network: &Rc<Network>, address: SocketAddr, expected: &[Seen]) -> (Vec<Seen>, WebSocket) {
     let options = SocketOptions { message_bytes_max: LIMIT_BYTES, ..SocketOptions::default() };
     let WebSocketOpening { exchange, socket } = open(network, get(address, "/"), &options).await;
@@ -300,8 +300,8 @@ fn check(cases: Vec<Case>) {
         for (name, frames, expected, pongs) in cases {
             let wire = frames.concat();
             for piece in if wire.len() < 1000 { vec![1, wire.len().max(1)] } else { vec![wire.len()] } {
-                let heard = shared();
-                let address = server(wire.clone(), piece, Rc::clone(&heard)).await;
+                let received = shared();
+                let address = server(wire.clone(), piece, Rc::clone(&received)).await;
                 let (seen, socket) = attend(&network, address, &expected).await;
                 let violation = expected.iter().find_map(|seen| if let Violation(code) = seen { Some(*code) } else { None });
                 let wanted: Vec<Seen> =
@@ -309,12 +309,12 @@ fn check(cases: Vec<Case>) {
                 assert!(seen == wanted, "case {name} in pieces of {piece}: {wire:?}");
                 let wait = async {
                     loop {
-                        let frames = unmasked(&heard.borrow());
+                        let frames = unmasked(&received.borrow());
                         let answered: Vec<Vec<u8>> =
                             frames.iter().filter(|(opcode, _)| *opcode == 0xa).map(|(_, payload)| payload.clone()).collect();
                         let code = frames.iter().find(|(opcode, _)| *opcode == 0x8).map(|(_, payload)| payload.clone());
-                        let said = violation.is_none_or(|wanted| code.as_deref() == Some(&wanted.to_be_bytes()[..]));
-                        if said && answered.iter().map(Vec::as_slice).eq(pongs.iter().copied()) {
+                        let has_code = violation.is_none_or(|wanted| code.as_deref() == Some(&wanted.to_be_bytes()[..]));
+                        if has_code && answered.iter().map(Vec::as_slice).eq(pongs.iter().copied()) {
                             return;
                         }
                         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
@@ -328,7 +328,7 @@ fn check(cases: Vec<Case>) {
                     () = wait => {}
                     () = answering => {}
                     () = tokio::time::sleep(std::time::Duration::from_secs(20)) => {
-                        panic!("case {name} in pieces of {piece}: heard {:?}", unmasked(&heard.borrow()));
+                        panic!("case {name} in pieces of {piece}: the server received {:?}", unmasked(&received.borrow()));
                     }
                 }
             }
@@ -352,7 +352,7 @@ fn fragments_are_joined() {
 }
 
 #[test]
-fn texts_are_utf8() {
+fn text_messages_are_utf8() {
     check(utf8());
 }
 

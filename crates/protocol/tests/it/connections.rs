@@ -1,4 +1,4 @@
-//! Which connection a request goes out on, and what becomes of it.
+//! The connection that a request uses, and what happens to it.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ fn connections_are_kept_and_counted() {
 }
 
 #[test]
-fn a_connection_that_cannot_serve_again_is_closed() {
+fn a_connection_that_is_not_reusable_is_closed() {
     run(|network| async move {
         for answer in [
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
@@ -66,17 +66,17 @@ fn a_connection_that_cannot_serve_again_is_closed() {
 }
 
 #[test]
-fn bytes_that_come_while_idle_spoil_a_connection() {
+fn bytes_on_an_idle_connection_make_it_unusable() {
     run(|network| async move {
-        let told = Rc::new(tokio::sync::Notify::new());
-        let (tell, heard) = (Rc::clone(&told), Rc::new(tokio::sync::Notify::new()));
-        let done = Rc::clone(&heard);
+        let proceed = Rc::new(tokio::sync::Notify::new());
+        let (signal, closed) = (Rc::clone(&proceed), Rc::new(tokio::sync::Notify::new()));
+        let done = Rc::clone(&closed);
         let address = serve(move |mut peer, _| {
-            let (tell, done) = (Rc::clone(&tell), Rc::clone(&done));
+            let (signal, done) = (Rc::clone(&signal), Rc::clone(&done));
             async move {
                 peer.request().await;
                 peer.send(OK).await;
-                tell.notified().await;
+                signal.notified().await;
                 peer.send("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n").await;
                 done.notify_one();
                 peer.request().await;
@@ -85,21 +85,21 @@ fn bytes_that_come_while_idle_spoil_a_connection() {
         .await;
         let client = client(&network);
         passed(&client.send(&get(address, "/")).await);
-        told.notify_one();
-        heard.notified().await;
-        // The runtime learns of the bytes when it next looks at the kernel's events.
+        proceed.notify_one();
+        closed.notified().await;
+        // The runtime notices the bytes when it next polls the kernel's events.
         tokio::time::sleep(Duration::from_millis(5)).await;
-        told.notify_one();
+        proceed.notify_one();
         let exchange = client.send(&request("POST", address, "/", "x")).await;
         assert!(exchange.connected);
         assert_eq!((passed(&exchange).status, exchange.retried), (200, 0));
     });
 }
 
-/// Servers' ends of connections, idle after their first answer.
+/// Servers' ends of connections, idle after their first response.
 type Idle = Rc<RefCell<Vec<Peer>>>;
 
-/// A client whose connection is kept, the server's end of it, and where to. Every connection answers one request.
+/// A client with an idle connection, the server's end of it, and its address. Every connection answers one request.
 async fn kept(network: &Rc<Network>, options: ClientOptions) -> (Client, Peer, SocketAddr) {
     let idle: Idle = shared();
     let answered = Rc::clone(&idle);
@@ -119,11 +119,11 @@ async fn kept(network: &Rc<Network>, options: ClientOptions) -> (Client, Peer, S
 }
 
 #[test]
-fn a_request_that_met_the_close_of_an_idle_connection_is_sent_again_once() {
+fn a_request_that_met_an_idle_close_is_resent_once() {
     for (method, again) in [("GET", true), ("PUT", true), ("POST", false)] {
         run(|network| async move {
             let (client, server, address) = kept(&network, ClientOptions::default()).await;
-            // The farewell has arrived, and nobody has looked: the request goes out on a connection that its server has closed.
+            // The close has arrived but was not noticed: the request uses a connection that its server has closed.
             drop(server);
             let exchange = client.send(&request(method, address, "/", "all")).await;
             assert_eq!(
@@ -142,7 +142,7 @@ fn a_request_that_met_the_close_of_an_idle_connection_is_sent_again_once() {
 }
 
 #[test]
-fn a_request_that_never_left_is_sent_again_whatever_it_asks() {
+fn an_unsent_request_is_resent_for_any_method() {
     run(|network| async move {
         let (client, server, address) = kept(&network, ClientOptions::default()).await;
         server.reset();
@@ -152,7 +152,7 @@ fn a_request_that_never_left_is_sent_again_whatever_it_asks() {
 }
 
 #[test]
-fn nothing_is_sent_again_if_that_is_not_wanted() {
+fn nothing_is_resent_if_retries_are_off() {
     run(|network| async move {
         let options = ClientOptions { retry_idle_close: false, ..ClientOptions::default() };
         let (client, server, address) = kept(&network, options).await;
@@ -163,7 +163,7 @@ fn nothing_is_sent_again_if_that_is_not_wanted() {
 }
 
 #[test]
-fn a_request_that_the_server_had_is_not_sent_again() {
+fn a_request_that_the_server_received_is_not_resent() {
     for method in ["GET", "PUT", "DELETE", "POST"] {
         for (resets, message) in [(false, "the server closed the connection without a response"), (true, "connection reset")] {
             run(|network| async move {
@@ -206,12 +206,12 @@ fn parallel_requests_beyond_the_limit_wait_in_order() {
         let exchanges = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
         exchanges.iter().for_each(|exchange| assert_eq!(passed(exchange).body, "ok"));
         assert_eq!((most.get(), network.connections().opened), (2, 2));
-        // All are asked for before the first ends; what they wait for a connection is theirs.
+        // All requests start before the first ends. Their waits for a connection count as their own.
         let first_end = exchanges.iter().map(|exchange| exchange.ended).min().unwrap();
         assert!(exchanges.iter().all(|exchange| exchange.started <= first_end));
         let queued: Vec<bool> = exchanges.iter().map(|exchange| exchange.phases.queue > 0).collect();
         assert_eq!(queued, [false, false, true, true, true, true, true, true, true]);
-        // Two at a time: a request is seen at most one place early or late.
+        // Two at a time: a request is seen at most one position early or late.
         for (place, path) in seen.borrow().iter().enumerate() {
             let number: usize = path[1..].parse().unwrap();
             assert!(number.abs_diff(place) <= 1, "{:?}", seen.borrow());
@@ -220,7 +220,7 @@ fn parallel_requests_beyond_the_limit_wait_in_order() {
 }
 
 #[test]
-fn a_request_gives_up_in_the_queue() {
+fn a_request_times_out_in_the_queue() {
     run(|network| async move {
         let address = serve(|mut peer, number| async move {
             peer.request().await;
@@ -233,7 +233,7 @@ fn a_request_gives_up_in_the_queue() {
         .await;
         let client = Client::new(Rc::clone(&network), ClientOptions { connections_max: 1, ..ClientOptions::default() });
         let within = |timeout_ns| Request { timeout_ns, ..get(address, "/") };
-        // Both give up before the one that has the connection does; neither may be sent.
+        // Both give up before the request with the connection does. Neither may be sent.
         let requests = [within(100_000_000), within(5_000_000), within(50_000_000)];
         let exchanges = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
         assert_eq!(failed(&exchanges[0]), (Outcome::Timeout, "timed out waiting for the response"));
@@ -247,7 +247,7 @@ fn a_request_gives_up_in_the_queue() {
 }
 
 #[test]
-fn a_dropped_request_frees_its_place_and_closes_its_connection() {
+fn a_dropped_request_frees_its_slot_and_closes_its_connection() {
     run(|network| async move {
         let closed = Rc::new(tokio::sync::Notify::new());
         let noticed = Rc::clone(&closed);
@@ -321,7 +321,7 @@ fn a_name_that_does_not_exist_is_an_outcome() {
         let origin = Rc::new(Origin { tls: false, host: "no-such-host.invalid".to_owned(), port: 80 });
         let request = Request { origin, timeout_ns: 5_000_000_000, ..get("127.0.0.1:80".parse().unwrap(), "/") };
         let exchange = client(&network).send(&request).await;
-        // Without a name server in reach, the look-up ends by the time limit instead.
+        // Without a reachable name server, the time limit ends the look-up instead.
         assert!(matches!(failed(&exchange).0, Outcome::Dns | Outcome::Timeout), "{exchange:?}");
     });
 }

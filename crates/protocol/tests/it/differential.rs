@@ -1,4 +1,4 @@
-//! Generated answers, well-formed and damaged, read by hyper's client and by ours: both must read the same.
+//! Generated responses, well-formed and damaged, read by hyper's client and by ours. Both must read the same.
 
 use std::net::SocketAddr;
 
@@ -79,7 +79,7 @@ fn answers() -> impl Strategy<Value = Answer> {
     (interim, status, headers, body).prop_map(|(interim, status, headers, body)| Answer { interim, status, headers, body })
 }
 
-/// Status, header lines, body; or nothing where the answer was refused.
+/// Status, header lines and body. `None` if the response was refused.
 type Read = Option<(u16, Vec<(String, String)>, Bytes)>;
 
 async fn by_us(address: SocketAddr, network: &std::rc::Rc<loadstone_protocol::Network>) -> Read {
@@ -116,7 +116,7 @@ fn both(wire: Vec<u8>, cuts: Vec<usize>) -> (Read, Read) {
                 for cut in cuts.into_iter().chain([usize::MAX]) {
                     let end = (at + cut % 97).min(wire.len());
                     let end = if cut == usize::MAX { wire.len() } else { end };
-                    // A client that has refused the answer may have closed.
+                    // A client that has refused the response may have closed the connection.
                     if tokio::io::AsyncWriteExt::write_all(&mut peer.stream, &wire[at..end]).await.is_err() {
                         return;
                     }
@@ -130,7 +130,7 @@ fn both(wire: Vec<u8>, cuts: Vec<usize>) -> (Read, Read) {
         .await;
         *result = (by_us(address, &network).await, by_hyper(address).await);
     });
-    // hyper groups lines of one name; order within a name is what matters.
+    // hyper groups lines with the same name. Only the order within a name matters.
     let sorted = |read: Read| {
         read.map(|(status, mut headers, body)| {
             headers.sort_by(|a, b| a.0.cmp(&b.0));
@@ -144,14 +144,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn well_formed_answers_are_read_as_hyper_reads_them(answer in answers(), cuts in proptest::collection::vec(0..97usize, 0..6)) {
+    fn well_formed_responses_are_read_like_hyper(answer in answers(), cuts in proptest::collection::vec(0..97usize, 0..6)) {
         let (ours, hypers) = both(answer.wire(), cuts);
         prop_assert!(hypers.is_some(), "hyper reads what is generated");
         prop_assert_eq!(ours, hypers);
     }
 
     #[test]
-    fn damaged_answers_are_never_read_differently(answer in answers(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn damaged_responses_are_never_read_differently(answer in answers(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut wire = answer.wire();
         let at = at.index(wire.len());
         wire[at] = byte;

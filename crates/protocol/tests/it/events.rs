@@ -41,7 +41,7 @@ fn events_arrive_as_they_are_sent() {
 }
 
 #[test]
-fn what_is_no_stream_is_an_answer() {
+fn a_response_that_is_not_a_stream_is_returned() {
     run(|network| async move {
         let address = serve_bytes("HTTP/1.1 503 Busy\r\nContent-Type: text/event-stream\r\nContent-Length: 4\r\n\r\nbusy").await;
         let EventStreamOpening { exchange, stream } = open(&network, get(address, "/")).await;
@@ -50,7 +50,7 @@ fn what_is_no_stream_is_an_answer() {
 }
 
 #[test]
-fn a_stream_that_breaks_says_so() {
+fn a_broken_stream_reports_an_error() {
     run(|network| async move {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
         for (body, outcome) in [

@@ -1,4 +1,4 @@
-//! One request and its answer: bodies, limits, time limits, malformed answers.
+//! One request and its response: bodies, limits, time limits, malformed responses.
 
 use std::rc::Rc;
 
@@ -73,10 +73,10 @@ fn requests_arrive_as_they_were_built() {
 }
 
 #[test]
-fn a_client_that_keeps_no_connection_says_so() {
+fn a_client_without_keep_alive_sends_connection_close() {
     run(|network| async move {
         let address = serve(|mut peer, _| async move {
-            // Would go on, as HTTP/1.1 does unless it is told.
+            // This server would continue, as HTTP/1.1 does by default.
             while let Some(head) = peer.request().await {
                 peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())).await;
             }
@@ -97,7 +97,7 @@ fn a_client_that_keeps_no_connection_says_so() {
 }
 
 #[test]
-fn a_prepared_request_may_leave_headers_and_body() {
+fn a_prepared_request_may_discard_headers_and_body() {
     run(|network| async move {
         let address = serve_bytes("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").await;
         let request = Request { body_use: BodyUse::Discard, ..get(address, "/") };
@@ -106,7 +106,7 @@ fn a_prepared_request_may_leave_headers_and_body() {
         assert_eq!(response.status, 200);
         assert!(response.headers.is_empty() && response.body.is_empty());
         assert_eq!(exchange.bytes_received, 43);
-        // Of one that failed they tell why.
+        // In a failed response they show the reason.
         let address = serve_bytes("HTTP/1.1 503 Busy\r\nContent-Length: 5\r\nX-Why: pool\r\n\r\nhello").await;
         let request = Request { origin: get(address, "/").origin, ..request };
         let exchange = client(&network).send_prepared(&PreparedRequest::new(&request).unwrap().without_headers()).await;
@@ -138,7 +138,7 @@ fn an_early_answer_ends_the_upload() {
         let address = serve(|mut peer, _| async move {
             peer.head().await;
             peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n").await;
-            // Holds the connection open without reading until the client gives it up.
+            // Keeps the connection open without reading until the client closes it.
             while peer.stream.writable().await.is_ok() && peer.stream.try_write(b"").is_ok() {
                 tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
@@ -178,7 +178,7 @@ fn answers_without_a_body_leave_the_connection_usable() {
 }
 
 #[test]
-fn time_limits_say_what_took_too_long() {
+fn time_limits_name_the_phase() {
     run(|network| async move {
         for (answer, message) in [
             ("", "timed out waiting for the response"),
@@ -248,7 +248,7 @@ fn answers_cut_short_are_resets() {
 }
 
 #[test]
-fn compressed_bodies_are_kept_plain_and_limited_plain() {
+fn compressed_bodies_are_kept_and_limited_decompressed() {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&[b'a'; 100_000]).unwrap();

@@ -1,4 +1,4 @@
-//! gRPC against servers of the h2 crate that break its rules, each in its own way. Real servers: `crates/script/tests/it/grpc.rs`.
+//! gRPC with servers of the h2 crate that violate its rules in various ways. For real servers: `crates/script/tests/it/grpc.rs`.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use super::support::{run, run_with, shared};
 use super::tls::{Authority, acceptor, trusting};
 
-/// What a server does with every call.
+/// The server's response to every call.
 #[derive(Clone, Default)]
 struct Script {
     http: u16,
@@ -33,7 +33,7 @@ fn fields(lines: &[(&'static str, &'static str)]) -> HeaderMap {
     lines.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
 }
 
-/// Does as the script says; what it was sent ends up in `seen`: the head, then each body.
+/// Responds according to the script. Records in `seen` what it received: the head, then each body.
 async fn attend(io: impl AsyncRead + AsyncWrite + Unpin, script: Script, seen: Rc<std::cell::RefCell<Vec<String>>>) {
     let Ok(mut connection) = h2::server::handshake(io).await else { return };
     while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -67,11 +67,11 @@ async fn attend(io: impl AsyncRead + AsyncWrite + Unpin, script: Script, seen: R
 async fn serve(script: Script) -> (SocketAddr, Rc<std::cell::RefCell<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, seen) = (listener.local_addr().unwrap(), shared());
-    let heard = Rc::clone(&seen);
+    let server_seen = Rc::clone(&seen);
     tokio::task::spawn_local(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            tokio::task::spawn_local(attend(stream, script.clone(), Rc::clone(&heard)));
+            tokio::task::spawn_local(attend(stream, script.clone(), Rc::clone(&server_seen)));
         }
     });
     (address, seen)
@@ -115,22 +115,22 @@ fn a_call_is_a_post_with_a_prefixed_message() {
 }
 
 #[test]
-fn what_breaks_the_rules_is_no_answer() {
-    let told = |script: Script, outcome: Outcome, words: &'static str| {
+fn invalid_responses_are_failures() {
+    let fails = |script: Script, outcome: Outcome, words: &'static str| {
         run(move |network| async move {
             let failure = called(&network, script).await.reply.unwrap_err();
             assert_eq!(failure.outcome, outcome, "{failure:?}");
             assert!(failure.message.contains(words), "{failure:?}, expected: {words}");
         });
     };
-    told(Script { trailers: None, ..answering(b"\0\0\0\0\0") }, Outcome::Protocol, "without a grpc-status");
-    told(Script { head: vec![("content-type", "text/html")], ..answering(b"\0\0\0\0\0") }, Outcome::Protocol, "not gRPC");
-    told(answering(b"\0\0\0\0\x03ab"), Outcome::Protocol, "within a message");
-    told(answering(b""), Outcome::Protocol, "no message came");
-    told(answering(b"\0\0\0\0\0\0\0\0\0\0"), Outcome::Protocol, "more than one message");
-    told(answering(b"\0\0\0\xff\xff"), Outcome::Protocol, "larger than");
-    told(answering(b"\x01\0\0\0\0"), Outcome::Protocol, "not offered");
-    told(Script { reset: Some(h2::Reason::ENHANCE_YOUR_CALM), ..answering(b"") }, Outcome::Reset, "reset the HTTP/2 stream");
+    fails(Script { trailers: None, ..answering(b"\0\0\0\0\0") }, Outcome::Protocol, "without a grpc-status");
+    fails(Script { head: vec![("content-type", "text/html")], ..answering(b"\0\0\0\0\0") }, Outcome::Protocol, "not gRPC");
+    fails(answering(b"\0\0\0\0\x03ab"), Outcome::Protocol, "within a message");
+    fails(answering(b""), Outcome::Protocol, "has no message");
+    fails(answering(b"\0\0\0\0\0\0\0\0\0\0"), Outcome::Protocol, "more than one message");
+    fails(answering(b"\0\0\0\xff\xff"), Outcome::Protocol, "larger than");
+    fails(answering(b"\x01\0\0\0\0"), Outcome::Protocol, "did not offer");
+    fails(Script { reset: Some(h2::Reason::ENHANCE_YOUR_CALM), ..answering(b"") }, Outcome::Reset, "reset the HTTP/2 stream");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_status_needs_no_message() {
 }
 
 #[test]
-fn a_stream_that_breaks_gives_what_came_before() {
+fn a_broken_stream_delivers_its_earlier_messages() {
     run(|network| async move {
         let script = Script { reset: Some(h2::Reason::INTERNAL_ERROR), ..answering(b"\0\0\0\0\x01a\0\0\0\0\x01b") };
         let (address, _) = serve(script).await;

@@ -15,7 +15,8 @@ use tokio::net::TcpListener;
 use super::support::{failed, get, passed, request, run, run_with, shared};
 use super::tls::{Authority, acceptor, over_tls, trusting};
 
-/// Answers by path: an echo of method and body, with status 503 on `/fail`; `/slow` never; `/reset` with a reset; `/last` and then goes away.
+/// Responds by path: an echo of method and body, with status 503 on `/fail`. `/slow` never responds, `/reset` resets, `/last` responds and then
+/// closes the connection.
 pub(crate) async fn serve_connection(io: impl AsyncRead + AsyncWrite + Unpin + 'static) {
     let Ok(mut connection) = h2::server::handshake(io).await else { return };
     let mut held = Vec::new();
@@ -92,7 +93,7 @@ fn trailers_come_with_the_response() {
 }
 
 #[test]
-fn a_body_that_is_not_kept_is_where_it_tells_what_went_wrong() {
+fn a_discarded_body_is_kept_if_the_request_failed() {
     run(|network| async move {
         let address = plain().await;
         let client = client(&network, Versions::Http2Always);
@@ -161,7 +162,7 @@ fn a_connection_that_went_away_is_replaced() {
 }
 
 #[test]
-fn tls_agrees_on_the_version() {
+fn tls_negotiates_the_version() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run_with(trusting(&authority), |network| async move {
@@ -194,7 +195,7 @@ fn tls_agrees_on_the_version() {
                 passed(&plain.send(&over_tls(address, "localhost")).await);
             }
         }
-        // One shared connection, then HTTP/1.1 by choice; afterwards up to four of HTTP/1.1, none of HTTP/2.
+        // One shared connection, then HTTP/1.1 by choice. Afterwards up to four of HTTP/1.1, none of HTTP/2.
         assert_eq!(seen.borrow()[..2], [true, false]);
         assert!(seen.borrow()[2..].iter().all(|http2| !http2));
     });
@@ -218,7 +219,7 @@ fn a_request_carries_the_trace_that_its_exchange_names() {
     });
 }
 
-/// Answers each request in turn, and allows one at a time.
+/// Answers requests one by one, and allows one stream.
 async fn one_at_a_time() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -237,7 +238,7 @@ fn the_wait_for_a_stream_is_part_of_the_request() {
     run(|network| async move {
         let address = one_at_a_time().await;
         let client = client(&network, Versions::Http2Always);
-        // Brings the server's settings.
+        // Receives the server's settings.
         passed(&client.send(&get(address, "/")).await);
         let requests = [(); 4].map(|()| get(address, "/"));
         let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
@@ -249,9 +250,9 @@ fn the_wait_for_a_stream_is_part_of_the_request() {
     });
 }
 
-/// TLS, whose handshake is waited for on loopback, too.
+/// With TLS, the handshake takes time on loopback, too.
 #[test]
-fn the_wait_for_the_connection_that_another_opens_is_part_of_the_request() {
+fn the_wait_for_a_shared_connection_is_part_of_the_request() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run_with(trusting(&authority), |network| async move {
@@ -271,8 +272,8 @@ fn the_wait_for_the_connection_that_another_opens_is_part_of_the_request() {
     });
 }
 
-/// Answers one request with 200 and meets the second with a GOAWAY that names this last stream and this reason, then closes. Further
-/// connections answer all requests. `met`: when the second had arrived.
+/// Answers one request with 200, and the second with a GOAWAY with this last stream and this reason, then closes. Further connections answer all
+/// requests. `met`: when the second request had arrived.
 async fn leaving(network: &Rc<Network>, last: u8, reason: u8, met: Rc<Cell<Nanos>>) -> SocketAddr {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let clock = network.clock().clone();
@@ -302,7 +303,7 @@ async fn leaving(network: &Rc<Network>, last: u8, reason: u8, met: Rc<Cell<Nanos
 }
 
 #[test]
-fn what_a_leaving_server_did_not_process_is_not_sent_again_if_that_is_not_wanted() {
+fn nothing_is_resent_after_a_goaway_if_retries_are_off() {
     run(|network| async move {
         let address = leaving(&network, 1, 0, Rc::default()).await;
         let options = ClientOptions { retry_idle_close: false, ..ClientOptions::default() };
@@ -314,7 +315,7 @@ fn what_a_leaving_server_did_not_process_is_not_sent_again_if_that_is_not_wanted
 }
 
 #[test]
-fn a_request_that_a_leaving_server_did_not_process_is_sent_again() {
+fn a_request_that_a_closing_server_did_not_process_is_resent() {
     const CALM: u8 = 11;
     for (last, reason, again) in [(1, 0, true), (3, 0, false), (1, CALM, false)] {
         for method in ["GET", "POST"] {

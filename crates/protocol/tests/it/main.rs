@@ -1,6 +1,6 @@
-//! The clients against servers that are scripted byte by byte, and against other implementations.
+//! The clients with servers that are scripted byte by byte, and with other implementations.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
 
 mod conformance;
 mod connections;

@@ -1,4 +1,4 @@
-//! Raw connections: over TLS, with a writer beside a reader, with a peer that takes nothing; and Redis over bytes that trickle.
+//! Raw connections: over TLS, with a concurrent reader and writer, with a peer that reads nothing; and Redis over bytes that arrive slowly.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -83,7 +83,7 @@ fn limits_of_time_and_size_hold() {
     run(|network| async move {
         let address = serve(|mut peer, number| async move {
             if number == 0 {
-                // Reads nothing, for as long as the test lasts.
+                // Reads nothing for the whole test.
                 return std::future::pending().await;
             }
             peer.send([b'x'; 2_000]).await;
@@ -119,7 +119,7 @@ async fn redis(network: &Rc<Network>, answer: &'static [u8], piece: usize) -> Re
 }
 
 #[test]
-fn replies_that_trickle_are_put_together() {
+fn slow_replies_are_assembled() {
     run(|network| async move {
         let client = redis(&network, b"*2\r\n$5\r\nhe\r\no\r\n%1\r\n+a\r\n:-7\r\n", 1).await;
         for connected in [true, false] {
@@ -135,7 +135,7 @@ fn replies_that_trickle_are_put_together() {
 }
 
 #[test]
-fn a_reply_too_many_answers_nobody() {
+fn a_surplus_reply_is_not_assigned_to_a_command() {
     run(|network| async move {
         let client = redis(&network, b":1\r\n:2\r\n", 100).await;
         for _ in 0..2 {

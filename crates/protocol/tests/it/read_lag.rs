@@ -1,4 +1,4 @@
-//! How long answers lay unread, by the kernel's own stamps.
+//! How long responses were unread, according to the kernel's own timestamps.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -19,14 +19,14 @@ use super::support::{Peer, client, get, passed, request, run, run_on, serve, sha
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HELD: Duration = Duration::from_millis(40);
 
-/// What was counted since the last call.
+/// The counts since the last call.
 pub(crate) fn read_lag(network: &Network) -> Histogram {
     let mut slice = GeneratorSlice::default();
     network.count_into(&mut slice);
     slice.read_lag
 }
 
-/// Returns once the kernel stamps what arrives. It begins when it finds the time, after the network has asked for it.
+/// Returns when the kernel stamps packets. It begins some time after the network has requested it.
 pub(crate) async fn stamps(network: &Rc<Network>) {
     let address = serve(|mut peer, _| async move {
         while peer.request().await.is_some() {
@@ -41,7 +41,7 @@ pub(crate) async fn stamps(network: &Rc<Network>) {
     }
 }
 
-/// Answers, and holds the thread that server and client share: the answer lies there at least for so long.
+/// Responds, and blocks the thread that server and client share. The response is unread at least for that time.
 async fn answer_and_hold(mut peer: Peer, _: usize) {
     while peer.request().await.is_some() {
         peer.send(ANSWER).await;
@@ -50,7 +50,7 @@ async fn answer_and_hold(mut peer: Peer, _: usize) {
 }
 
 #[test]
-fn an_answer_that_lay_there_is_known_by_the_time() {
+fn the_lag_of_an_unread_response_is_measured() {
     run(|network| async move {
         stamps(&network).await;
         let address = serve(answer_and_hold).await;
@@ -68,7 +68,7 @@ fn an_answer_that_lay_there_is_known_by_the_time() {
 }
 
 #[test]
-fn what_may_be_read_late_ended_when_it_arrived() {
+fn a_late_read_ends_at_its_arrival() {
     run(|network| async move {
         stamps(&network).await;
         network.allow_late_reads(true);
@@ -87,7 +87,7 @@ fn what_may_be_read_late_ended_when_it_arrived() {
         .await;
         let client = client(&network);
         let held = HELD.as_nanos() as u64;
-        // The first shows that the connection's responses are stamped and small; after a large one that has to be shown again.
+        // The first request shows that the connection's responses are stamped and small. After a large one this must be shown again.
         for (path, is_late) in [("/", false), ("/", true), ("/", true), ("/large", true), ("/", false), ("/", true)] {
             let exchange = client.send(&get(address, path)).await;
             let now = network.clock().now();
@@ -100,10 +100,10 @@ fn what_may_be_read_late_ended_when_it_arrived() {
     });
 }
 
-/// On a busy core a response may be there before the clock was read for its request. Here the clock stands still while the response lies there, and so was read
-/// that late.
+/// On a busy core, a response may have arrived before the clock was read for its request. In this test, the clock stands still while the response
+/// waits, so it is read that late.
 #[test]
-fn a_response_ended_when_it_arrived_though_the_clock_was_read_for_its_request_later() {
+fn a_response_ends_at_its_arrival_even_before_the_request_clock_read() {
     const MS: u64 = 1_000_000;
     let clock = Clock::virtual_time();
     clock.advance_to(1_000 * MS);
@@ -119,19 +119,19 @@ fn a_response_ended_when_it_arrived_though_the_clock_was_read_for_its_request_la
         let held = HELD.as_nanos() as u64;
         assert!(exchange.ended <= 1_000 * MS - held, "{} ms", exchange.ended / MS);
         assert_eq!(exchange.phases.wait, 0);
-        // It lay there for longer than the request had been under way: no response ends before its request began.
+        // It was unread for longer than the request had been in progress: no response ends before its request began.
         let exchange = client.send_prepared_at(&request, 1_000 * MS - held / 2).await;
         assert_eq!((exchange.started, exchange.ended), (1_000 * MS - held / 2, 1_000 * MS - held / 2));
     });
 }
 
-/// More than may lie unread.
+/// More than may be unread.
 fn large() -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n{}", "x".repeat(40_000))
 }
 
 #[test]
-fn a_read_in_time_lags_by_little() {
+fn a_prompt_read_has_a_small_lag() {
     run(|network| async move {
         stamps(&network).await;
         let address = serve(|mut peer, _| async move {
@@ -145,7 +145,7 @@ fn a_read_in_time_lags_by_little() {
             passed(&client.send(&get(address, "/")).await);
         }
         let lags = read_lag(&network);
-        // However busy the machine, some are read at once; and no other clock's offset is in them.
+        // Even on a busy machine, some are read at once, and no other clock's offset is included.
         assert!(lags.count() == 200 && lags.min() < 1_000_000, "{} of {}", lags.min(), lags.count());
     });
 }
@@ -166,7 +166,7 @@ fn every_answer_of_every_connection_is_stamped_at_a_low_rate() {
 }
 
 #[test]
-fn bytes_that_nobody_waited_for_are_not_late() {
+fn unexpected_bytes_are_not_late() {
     run(|network| async move {
         let address = serve(|mut peer, _| async move {
             for _ in 0..2 {
@@ -185,7 +185,7 @@ fn bytes_that_nobody_waited_for_are_not_late() {
         }
         assert_eq!(read_lag(&network).count(), 2);
         tokio::time::sleep(HELD * 3).await;
-        // Finds the connection spoilt, and opens another.
+        // Finds the connection unusable, and opens another.
         let exchange = client.send(&get(address, "/")).await;
         assert!(exchange.connected);
         let lags = read_lag(&network);
@@ -193,17 +193,17 @@ fn bytes_that_nobody_waited_for_are_not_late() {
     });
 }
 
-/// The event loop may have hundreds of other connections to open before it hears of this one.
+/// The event loop may have hundreds of other connections to open before it is notified of this one.
 #[test]
-fn a_request_leaves_as_soon_as_the_kernel_has_connected() {
+fn a_request_is_sent_as_soon_as_the_kernel_has_connected() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     run(|network| async move {
         let (client, request) = (client(&network), get(address, "/"));
         let mut sending = Box::pin(client.send(&request));
-        // One look at it, and none at what the kernel reports.
+        // The future is polled once, and the kernel's events are not polled.
         let first = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context).is_pending())).await;
-        assert!(first, "it is not there yet");
+        assert!(first, "the response has not arrived yet");
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let mut head = [0; 4];
@@ -216,12 +216,12 @@ fn a_request_leaves_as_soon_as_the_kernel_has_connected() {
     });
 }
 
-/// Eight megabytes do not fit into the socket at once: what is left goes the runtime's way.
+/// Eight megabytes do not fit into the socket at once: the runtime writes the rest.
 #[test]
-fn a_first_request_that_does_not_fit_at_once_arrives_whole() {
+fn a_large_first_request_arrives_completely() {
     run(|network| async move {
         let address = serve(|mut peer, _| async move {
-            // Returns once the whole body has been read.
+            // Returns when the whole body has been read.
             while let Some(request) = peer.request().await {
                 assert!(request.contains("Content-Length: 8388608"), "{request}");
                 peer.send(ANSWER).await;
@@ -235,12 +235,12 @@ fn a_first_request_that_does_not_fit_at_once_arrives_whole() {
     });
 }
 
-/// A handshake whose first packet was dropped has no measure of its own, and its second is not the generator's.
+/// A handshake whose first packet was dropped has no measurement, and the retransmission delay is not the generator's.
 #[test]
-fn a_connection_that_was_asked_for_twice_is_not_late() {
+fn a_retransmitted_handshake_is_not_a_late_read() {
     run(|network| async move {
         stamps(&network).await;
-        // Room for one connection that nobody has accepted, and one beyond it (listen(2)).
+        // Room for one connection that has not been accepted, plus one (listen(2)).
         let listener = tokio::net::TcpSocket::new_v4().unwrap();
         listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener = listener.listen(0).unwrap();
@@ -259,7 +259,7 @@ fn a_connection_that_was_asked_for_twice_is_not_late() {
         let (exchange, _stream) = futures_util::join!(client.send(&asked), answering);
         drop(full);
         passed(&exchange);
-        // Linux sends it again after a second.
+        // Linux retransmits it after a second.
         assert!(exchange.phases.connect > 500_000_000, "{:?}", exchange.phases);
         let lags = read_lag(&network);
         assert!(lags.count() == 1 && lags.max() <= exchange.phases.wait, "{} of {}", lags.max(), lags.count());
@@ -286,7 +286,7 @@ fn connections_are_counted_between_two_calls() {
 }
 
 #[test]
-fn bytes_count_when_they_come_not_when_the_response_ends() {
+fn bytes_count_on_arrival_and_not_at_the_end_of_the_response() {
     run(|network| async move {
         let go_on = Rc::new(tokio::sync::Notify::new());
         let rest = Rc::clone(&go_on);

@@ -20,7 +20,7 @@ fn routed(options: NetworkOptions, route: NetworkRoute) -> Rc<Network> {
 }
 
 #[test]
-fn a_unix_socket_stands_for_any_host() {
+fn a_unix_socket_replaces_any_host() {
     let folder = tempfile::tempdir().unwrap();
     run(|_| async {
         let path = folder.path().join("socket");
@@ -43,7 +43,7 @@ fn a_unix_socket_stands_for_any_host() {
         }
         let nowhere = routed(NetworkOptions::default(), NetworkRoute::Unix(folder.path().join("missing")));
         let exchange = super::support::client(&nowhere).send(&request).await;
-        assert_eq!(failed(&exchange), (Outcome::Connect, "there is no Unix socket at the given path"));
+        assert_eq!(failed(&exchange), (Outcome::Connect, "no Unix socket exists at this path"));
     });
 }
 
@@ -76,7 +76,7 @@ fn a_proxy_forwards_plain_requests() {
     });
 }
 
-/// A proxy that opens tunnels, and nothing else.
+/// A proxy that only opens tunnels.
 async fn tunneller() -> Proxy {
     let address = serve(|mut peer, _| async move {
         let head = peer.head().await.unwrap();

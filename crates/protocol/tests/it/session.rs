@@ -8,7 +8,7 @@ use url::Url;
 
 use super::support::{failed, passed, run, serve};
 
-/// Answers with the request's head; `/to/STATUS/…` redirects to what follows, `/set/…` sets it as a cookie.
+/// Responds with the request's head. `/to/STATUS/…` redirects to the rest of the path, `/set/…` sets it as a cookie.
 async fn site() -> SocketAddr {
     serve(|mut peer, _| async move {
         while let Some(head) = peer.request().await {
@@ -35,13 +35,13 @@ fn session(network: &std::rc::Rc<loadstone_protocol::Network>) -> HttpSession {
     HttpSession::new(Client::new(std::rc::Rc::clone(network), ClientOptions::default()), SessionOptions::default())
 }
 
-/// What the last server saw, as text.
+/// The request that the last server received, as text.
 fn seen(hops: &Hops) -> &str {
     std::str::from_utf8(&passed(&hops.last.exchange).body).unwrap()
 }
 
 #[test]
-fn each_redirect_is_a_hop_of_its_own() {
+fn each_redirect_is_a_separate_hop() {
     run(|network| async move {
         let address = site().await;
         let session = session(&network);
@@ -57,7 +57,7 @@ fn each_redirect_is_a_hop_of_its_own() {
 }
 
 #[test]
-fn methods_change_as_fetch_says() {
+fn methods_change_according_to_the_fetch_standard() {
     run(|network| async move {
         let address = site().await;
         let session = session(&network);
@@ -111,10 +111,10 @@ fn redirects_end() {
         let session = session(&network);
         let endless = format!("/{}end", "to/302//".repeat(12));
         let hops = session.send(session.request("GET", &url(address, &endless)), 10).await;
-        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the redirects do not end"));
+        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "too many redirects"));
         assert_eq!(hops.iter().count(), 11);
         let hops = session.send(session.request("GET", &url(address, "/to/302/mailto:a@b")), 10).await;
-        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the response redirects to what is not an http URL"));
+        assert_eq!(failed(&hops.last.exchange), (Outcome::Protocol, "the response redirects to a URL that is not http or https"));
     });
 }
 
@@ -123,7 +123,7 @@ fn cookies_are_kept_per_user() {
     run(|network| async move {
         let address = site().await;
         let (one, two) = (session(&network), session(&network));
-        // Set on the redirect, sent on the hop after it.
+        // Set on the redirect, sent on the next hop.
         let hops = one.send(one.request("GET", &url(address, "/set/id=7")), 10).await;
         assert!(seen(&hops).contains("\r\nCookie: id=7\r\n"), "{}", seen(&hops));
         assert_eq!(one.cookie(&url(address, "/"), "id").as_deref(), Some("7"));

@@ -1,4 +1,4 @@
-//! A runtime with a driven clock, servers that say exactly what a test wants, and short ways to build requests.
+//! A runtime with a driven clock, servers that send exactly what a test specifies, and short functions to build requests.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
 
-/// Runs a test on one thread whose clock fires; a test that hangs fails after a minute.
+/// Runs a test on one thread with a driven clock. A test that hangs fails after a minute.
 pub(crate) fn run<F: Future<Output = ()>>(test: impl FnOnce(Rc<Network>) -> F) {
     run_with(NetworkOptions::default(), test);
 }
@@ -39,7 +39,7 @@ pub(crate) fn run_on<F: Future<Output = ()>>(clock: Clock, options: NetworkOptio
     runtime.block_on(local.run_until(bounded));
 }
 
-/// Serves connections with `handler`, which is given each with its number from 0.
+/// Serves connections with `handler`, which receives each connection with its number from 0.
 pub(crate) async fn serve<F: Future<Output = ()> + 'static>(handler: impl Fn(Peer, usize) -> F + 'static) -> SocketAddr {
     serve_at("127.0.0.1:0", handler).await
 }
@@ -78,7 +78,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// The next request's head, with its body of known length read and dropped. `None`: the client has closed.
+    /// The next request's head. Its body of known length is read and dropped. `None`: the client has closed.
     pub(crate) async fn request(&mut self) -> Option<String> {
         let head = self.head().await?;
         let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).map_or(0, |length| length.parse().unwrap());
@@ -91,7 +91,7 @@ impl Peer {
         Some(head)
     }
 
-    /// The next request's head; its body stays unread.
+    /// The next request's head. Its body remains unread.
     pub(crate) async fn head(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.rest.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -107,7 +107,7 @@ impl Peer {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// Closes with a reset instead of a farewell.
+    /// Closes with a reset.
     pub(crate) fn reset(self) {
         self.stream.set_zero_linger().unwrap();
     }
@@ -135,7 +135,7 @@ pub(crate) fn client(network: &Rc<Network>) -> Client {
     Client::new(Rc::clone(network), ClientOptions::default())
 }
 
-/// The response, after checking what must hold for every exchange.
+/// The response, after checking the invariants of every exchange.
 pub(crate) fn passed(exchange: &Exchange) -> &Response {
     check_times(exchange);
     exchange.result.as_ref().unwrap_or_else(|failure| panic!("{failure:?}"))

@@ -1,4 +1,4 @@
-//! TLS with certificates that are right, and wrong in each way a certificate can be.
+//! TLS with valid certificates, and with certificates that are invalid in each possible way.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use tokio_rustls::server::TlsStream;
 use super::read_lag::{read_lag, stamps};
 use super::support::{client, failed, get, passed, run_with};
 
-/// An issuer, what it signs, and its PEM file.
+/// An issuer, its signing functions, and its PEM file.
 pub(crate) struct Authority {
     folder: tempfile::TempDir,
     certificate: rcgen::Certificate,
@@ -82,7 +82,7 @@ pub(crate) fn acceptor(
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Answers every request with `ok`, telling in `X-Resumed` whether the session was resumed.
+/// Answers every request with `ok`. The header `X-Resumed` shows whether the session was resumed.
 pub(crate) async fn answer_ok(mut stream: TlsStream<TcpStream>) {
     let mut buffer = [0; 4096];
     while let Ok(1..) = stream.read(&mut buffer).await {
@@ -141,7 +141,7 @@ fn a_trusted_certificate_passes_and_sessions_are_resumed() {
 }
 
 #[test]
-fn what_comes_through_tls_is_stamped_too() {
+fn reads_through_tls_are_stamped_too() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run_with(trusting(&authority), |network| async move {
@@ -158,7 +158,7 @@ fn what_comes_through_tls_is_stamped_too() {
 }
 
 #[test]
-fn wrong_certificates_say_what_is_wrong() {
+fn invalid_certificates_are_reported_with_the_reason() {
     let (authority, stranger) = (Authority::new("Known"), Authority::new("Stranger"));
     let expired = |params: &mut CertificateParams| {
         params.not_before = date_time_ymd(2000, 1, 1);
@@ -194,7 +194,7 @@ fn wrong_certificates_say_what_is_wrong() {
 }
 
 #[test]
-fn a_client_certificate_is_shown_where_asked_for() {
+fn a_client_certificate_is_sent_on_request() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     let (own, own_key) = authority.sign(&["client"], |_| {});
@@ -212,7 +212,7 @@ fn a_client_certificate_is_shown_where_asked_for() {
 }
 
 #[test]
-fn tls_and_plain_text_mistaken_for_each_other_are_named() {
+fn tls_and_plain_text_mixed_up_are_reported() {
     let authority = Authority::new("Known");
     let (certificate, key) = authority.sign(&["localhost"], |_| {});
     run_with(trusting(&authority), |network| async move {

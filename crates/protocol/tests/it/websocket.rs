@@ -1,4 +1,4 @@
-//! WebSockets against tungstenite, and against servers that break the protocol.
+//! WebSockets with tungstenite, and with servers that violate the protocol.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 use super::read_lag::{read_lag, stamps};
 use super::support::{failed, get, passed, run, serve};
 
-/// Accepts WebSockets with tungstenite and hands each to `handler`.
+/// Accepts WebSockets with tungstenite and passes each to `handler`.
 async fn tungstenite<F: Future<Output = ()> + 'static>(handler: impl Fn(WebSocketStream<TcpStream>) -> F + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -66,7 +66,7 @@ async fn next(socket: &WebSocket) -> Payload {
 }
 
 #[test]
-fn a_message_is_read_late_only_if_somebody_waited_for_it() {
+fn a_message_counts_as_late_only_if_a_task_waited_for_it() {
     const HELD: Duration = Duration::from_millis(40);
     run(|network| async move {
         let address = tungstenite(|mut stream| async move {
@@ -115,18 +115,18 @@ fn messages_of_every_size_come_back() {
 }
 
 #[test]
-fn the_server_hears_codes_and_pings_are_answered() {
+fn the_server_receives_codes_and_pings_are_answered() {
     run(|network| async move {
-        let (told, heard) = tokio::sync::oneshot::channel();
-        let told = Rc::new(std::cell::RefCell::new(Some(told)));
+        let (sender, received) = tokio::sync::oneshot::channel();
+        let sender = Rc::new(std::cell::RefCell::new(Some(sender)));
         let address = tungstenite(move |mut stream| {
-            let told = Rc::clone(&told);
+            let sender = Rc::clone(&sender);
             async move {
                 stream.send(Theirs::Ping("are you there".into())).await.unwrap();
                 let pong = stream.next().await.unwrap().unwrap();
                 stream.send(Theirs::Text("heard you".into())).await.unwrap();
                 let close = stream.next().await.unwrap().unwrap();
-                told.take().unwrap().send((pong, close)).unwrap();
+                sender.take().unwrap().send((pong, close)).unwrap();
                 while stream.next().await.is_some() {}
             }
         })
@@ -135,7 +135,7 @@ fn the_server_hears_codes_and_pings_are_answered() {
         assert_eq!(next(&socket).await, Payload::Text("heard you".to_owned()));
         let reason = "ü".repeat(100);
         socket.close(4001, &reason).await.unwrap();
-        let (pong, close) = heard.await.unwrap();
+        let (pong, close) = received.await.unwrap();
         assert_eq!(pong, Theirs::Pong("are you there".into()));
         let Theirs::Close(Some(CloseFrame { code, reason: cut })) = close else { panic!("{close:?}") };
         assert_eq!((u16::from(code), cut.as_str()), (4001, "ü".repeat(61).as_str()));
@@ -220,7 +220,7 @@ fn a_declined_handshake_is_an_answer() {
     });
 }
 
-/// A server that completes the handshake by the standard and then sends these bytes.
+/// A server that completes the handshake correctly and then sends these bytes.
 async fn raw(frames: &'static [u8]) -> SocketAddr {
     serve(move |mut peer, _| async move {
         let head = peer.request().await.unwrap();
@@ -229,7 +229,7 @@ async fn raw(frames: &'static [u8]) -> SocketAddr {
         let answer = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
         );
-        // With the handshake's answer in one write: what follows it must not be lost.
+        // In one write with the handshake's response: the bytes after it must not be lost.
         peer.send([answer.as_bytes(), frames].concat()).await;
         peer.stream.readable().await.unwrap();
     })
@@ -245,7 +245,7 @@ fn frames_that_come_with_the_handshake_are_read() {
     });
 }
 
-/// The echo server of the ws package, in a process of its own.
+/// The echo server of the ws package, in a separate process.
 struct Node {
     process: Child,
     address: SocketAddr,

@@ -1,4 +1,4 @@
-// Echoes every message. Writes its port on a line of its own, and ends when its standard input does.
+// Echoes every message. Prints its port on a separate line, and ends when its standard input ends.
 import { WebSocketServer } from "ws";
 
 const server = new WebSocketServer({ host: "127.0.0.1", port: 0, perMessageDeflate: { threshold: 0 } });

@@ -1,4 +1,4 @@
-//! What every form of a capacity writes alike.
+//! Formats the parts of a capacity that all renderers share.
 
 use loadstone_analysis::{Capacity, CapacityProbe, CapacityVerdict, LoadUnit, ObjectiveReading, ProbeLean};
 
@@ -7,10 +7,10 @@ use crate::terminal::Paint;
 pub(super) fn word(verdict: CapacityVerdict) -> (&'static str, &'static str, Paint) {
     match verdict {
         CapacityVerdict::Found => ("✓", "FOUND", Paint::Good),
-        CapacityVerdict::Rough => ("!", "ROUGHLY", Paint::Doubt),
-        CapacityVerdict::AtLeast => ("!", "AT LEAST", Paint::Doubt),
+        CapacityVerdict::Rough => ("!", "ROUGHLY", Paint::Warning),
+        CapacityVerdict::AtLeast => ("!", "AT LEAST", Paint::Warning),
         CapacityVerdict::Below => ("✗", "FAILS", Paint::Bad),
-        CapacityVerdict::CannotTell => ("?", "CANNOT TELL", Paint::Doubt),
+        CapacityVerdict::CannotTell => ("?", "CANNOT TELL", Paint::Warning),
     }
 }
 
@@ -19,7 +19,7 @@ pub(super) fn lean(probe: &CapacityProbe) -> (&'static str, &'static str, Paint)
         ProbeLean::Holds => ("✓", "holds", Paint::Good),
         ProbeLean::Fails if probe.reading.backlog_grows => ("✗", "does not keep up", Paint::Bad),
         ProbeLean::Fails => ("✗", "fails", Paint::Bad),
-        ProbeLean::Unusable => ("?", "measurement invalid", Paint::Doubt),
+        ProbeLean::Unusable => ("?", "measurement invalid", Paint::Warning),
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn reading(reading: &ObjectiveReading) -> String {
     }
 }
 
-/// As the objective's values are written. What is no time is a share where the bound is one.
+/// Formats a value like those of the objective: a time, a share if the bound is a share, or a number.
 pub(super) fn value_of(reading: &ObjectiveReading, value: f64) -> String {
     if reading.is_time {
         loadstone_units::seconds(value)
@@ -45,7 +45,7 @@ pub(super) fn value_of(reading: &ObjectiveReading, value: f64) -> String {
     }
 }
 
-/// `✓ 160/s holds; p99 < 300ms: 212 ms (198 ms to 230 ms)`, while a search goes on. Of several objectives, the one that is nearest to giving way.
+/// `✓ 160/s holds; p99 < 300ms: 212 ms (198 ms to 230 ms)`, during a search. Of several objectives it shows the one closest to its bound.
 pub fn probe_line(unit: LoadUnit, probe: &CapacityProbe) -> String {
     let (sign, word, _) = lean(probe);
     let used = |of: &&ObjectiveReading| of.measured.map_or(0.0, |measured| measured / of.bound.max(1e-12));
@@ -54,7 +54,7 @@ pub fn probe_line(unit: LoadUnit, probe: &CapacityProbe) -> String {
     format!("{sign} {} {word}{read}", unit.words(probe.load))
 }
 
-/// By load, so that a table reads as a curve.
+/// The probes by load, so that a table reads as a curve.
 pub(super) fn by_load(capacity: &Capacity) -> Vec<&CapacityProbe> {
     let mut probes: Vec<&CapacityProbe> = capacity.probes.iter().collect();
     probes.sort_by(|a, b| a.load.total_cmp(&b.load));
@@ -69,16 +69,16 @@ pub(super) fn cost(capacity: &Capacity) -> String {
     )
 }
 
-/// What gives way, what limits there, and what would next, each with its title.
+/// Which objective fails first, what limits the system there, and what limits it next, each with its title.
 pub(super) fn limits(capacity: &Capacity) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(binding) = &capacity.binding {
-        lines.push(("gives way", binding.clone()));
+        lines.push(("fails first", binding.clone()));
     }
     if let (Some(claim), Some(run)) = (&capacity.limited_by, &capacity.limit_run) {
         lines.push(("limited by", format!("{claim} ({run})")));
     } else if let Some(run) = &capacity.limit_run {
-        lines.push(("limited by", format!("no cause was found in the run above, {run}")));
+        lines.push(("limited by", format!("unknown: no cause was found in {run}")));
     }
     if let Some(next) = &capacity.next_limit {
         lines.push(("then", next.clone()));

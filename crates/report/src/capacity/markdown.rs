@@ -1,4 +1,4 @@
-//! The capacity for a pull request or a wiki: the answer in the open, the probes folded away.
+//! The capacity for a pull request or a wiki: the answer is visible, the probes are folded.
 
 use std::fmt::Write;
 
@@ -22,8 +22,8 @@ pub fn markdown(capacity: &Capacity) -> String {
     };
     line!(out, "### {icon} {}: {}\n", text(&capacity.test), text(&capacity.headline));
     line!(out, "- objective: {}", text(&capacity.objectives.join(" and ")));
-    for (title, said) in cells::limits(capacity) {
-        line!(out, "- {title}: {}", text(&said));
+    for (title, limit) in cells::limits(capacity) {
+        line!(out, "- {title}: {}", text(&limit));
     }
     line!(out, "\n<details><summary>{}</summary>\n", cells::cost(capacity));
     line!(out, "| Load | | Measured, with its 95 % interval | Length | Run |\n|--:|---|---|--:|---|");

@@ -1,6 +1,6 @@
-//! A capacity for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
+//! A capacity for people and machines. Read [`terminal()`]; `cells` formats the parts that all renderers share.
 //!
-//! Deliberately absent: anything concluded. What it means stands in `loadstone_analysis::Capacity`.
+//! Deliberately absent: conclusions. `loadstone_analysis::Capacity` has them.
 
 mod cells;
 mod markdown;
@@ -16,12 +16,12 @@ pub use ramp::{RampView, ramp, ramp_html, ramp_json, ramp_markdown};
 pub use terminal::terminal;
 pub use view::CapacityView;
 
-/// The capacity as JSON, ending in a line break. Every field is in docs/capacity.md.
+/// The capacity as JSON, ending in a line break. docs/capacity.md describes every field.
 pub fn json(capacity: &Capacity) -> String {
     crate::json::pretty(capacity)
 }
 
-/// The capacity as a page: one file, which opens from disk.
+/// The capacity as a page: one file that opens from disk.
 pub fn html(capacity: &Capacity) -> String {
     crate::html::answer_page("capacity", &CapacityView::of(capacity))
 }

@@ -1,11 +1,11 @@
-//! The capacity on a terminal: the answer, what limits there, then the probes by load.
+//! The capacity on a terminal: the answer, what limits the system there, then the probes by load.
 
 use loadstone_analysis::Capacity;
 
 use super::cells;
 use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond, hang};
 
-/// The whole text, ending in a line break. `folder`: where the probes' runs lie.
+/// The complete output, ending in a line break. `folder` contains the runs of the probes.
 pub fn terminal(capacity: &Capacity, folder: &str, style: &Style) -> String {
     let (sign, word, paint) = cells::word(capacity.verdict);
     let lead = format!("{sign} {word}  ");
@@ -15,7 +15,7 @@ pub fn terminal(capacity: &Capacity, folder: &str, style: &Style) -> String {
     }
     out.push('\n');
     out.push_str(&table(capacity, style));
-    out.push_str(&format!("\n{}; their runs are in {folder}\n", cells::cost(capacity)));
+    out.push_str(&format!("\n{}; the runs are in {folder}\n", cells::cost(capacity)));
     out
 }
 

@@ -1,4 +1,4 @@
-//! The capacity as a page draws it: every text written, every value in its place.
+//! The capacity as a page draws it: every string is formatted and every value has its position.
 
 use loadstone_analysis::{Capacity, CapacityProbe, ObjectiveReading, ProbeLean};
 use serde::Serialize;
@@ -7,29 +7,31 @@ use super::cells;
 use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CapacityView {
     pub test: String,
     pub word: String,
     pub tone: Tone,
     pub headline: String,
-    /// What must hold, what gives way, what limits: each with its title.
+    /// Which objectives must hold, which fails first, and what limits the system, each with its title.
     pub facts: Vec<(String, String)>,
-    /// The run in which the limit was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The run that shows the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_run: Option<String>,
-    /// How many probes, and what they cost.
+    /// Number of probes, and their duration.
     pub cost: String,
-    /// Of the loads, which are drawn in logarithms.
+    /// Ticks for the loads, on a logarithmic axis.
     pub loads: Vec<AxisTick>,
-    /// Where the capacity lies.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The interval of the capacity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Interval>,
-    /// In the order in which they were made.
+    /// In the order of execution.
     pub probes: Vec<ProbeView>,
     pub objectives: Vec<ObjectiveView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ProbeView {
     pub load: String,
     /// Share of the width.
@@ -38,23 +40,25 @@ pub struct ProbeView {
     pub tone: Tone,
     pub length: String,
     pub run: String,
-    /// What was measured, one for each objective.
+    /// The measured values, one for each objective.
     pub measured: Vec<String>,
     pub findings: Vec<String>,
 }
 
 /// One objective over the load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ObjectiveView {
     pub title: String,
     pub ticks: Vec<AxisTick>,
-    /// Where it gives way.
+    /// Position of the bound.
     pub bound: f64,
     pub marks: Vec<ObjectiveMark>,
 }
 
-/// What one probe says of it.
+/// The result of one probe for this objective.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ObjectiveMark {
     pub x: f64,
     #[serde(flatten)]
@@ -100,22 +104,22 @@ fn probe(capacity: &Capacity, axis: &PlotAxis, of: &CapacityProbe) -> ProbeView 
     }
 }
 
-/// `None`: no probe measured anything of it.
+/// `None` if no probe measured the objective.
 fn objective(capacity: &Capacity, loads: &PlotAxis, which: usize) -> Option<ObjectiveView> {
     let read = || capacity.probes.iter().filter_map(|probe| Some((probe, probe.reading.objectives.get(which)?)));
     let (_, first) = read().next()?;
     let values = read().flat_map(|(_, of)| [of.measured, of.low, of.high]).flatten().chain([first.bound]);
-    // Times grow steeply with the load; shares of failures begin at none.
+    // Times grow steeply with the load; shares of failures begin at 0.
     let axis = if first.is_time { PlotAxis::in_logarithms(values) } else { PlotAxis::around(values, 0.0) };
     let mark = |(probe, of): (&CapacityProbe, &ObjectiveReading)| {
         let (_, word, _) = cells::lean(probe);
         let text = format!("{} {word}: {}", capacity.unit.words(probe.load), cells::reading(of));
         let interval = match (of.low, of.high) {
-            // Nobody knows how sure it is: a point, and not all there is.
+            // Without an interval: a point, not the whole axis.
             (None, None) => axis.interval(of.measured, of.measured?, of.measured),
             (low, high) => axis.interval(low, of.measured?, high),
         };
-        // Another objective may have given way.
+        // Another objective may have failed.
         let tone = match probe.lean {
             ProbeLean::Unusable => Tone::Warn,
             _ if of.holds => Tone::Good,

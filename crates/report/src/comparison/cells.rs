@@ -1,4 +1,4 @@
-//! What every form of a comparison writes alike: values, changes, verdicts, and which rows are worth a place.
+//! Formats the parts of a comparison that all renderers share: values, changes, verdicts. Selects the rows worth showing.
 
 use loadstone_analysis::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonVerdict, FindingMove, FindingState, GateState, RowVerdict,
@@ -7,7 +7,7 @@ use loadstone_analysis::{
 
 use crate::terminal::Paint;
 
-/// `≥ 12.0 s` where no more is known.
+/// A value: `≥ 12.0 s` if only a lower bound is known.
 pub(super) fn value(row: &ComparedRow, side: Side) -> String {
     let value = match side {
         Side::Baseline => row.baseline,
@@ -32,7 +32,7 @@ fn known(row: &ComparedRow, value: f64) -> String {
     }
 }
 
-/// `+5.12 %`, `−3.10 %`; of failures in percentage points. `≥ +512 %` and `≤ −31 %` where one side is a lower bound.
+/// The change: `+5.12 %`, `−3.10 %`; percentage points for failures. `≥ +512 %` and `≤ −31 %` if one side is a lower bound.
 pub(super) fn change(row: &ComparedRow) -> String {
     let bound = match row.at_least.first() {
         Some(Side::Baseline) => "≤ ",
@@ -42,7 +42,7 @@ pub(super) fn change(row: &ComparedRow) -> String {
     row.change.map_or_else(|| loadstone_units::NONE.to_owned(), |change| format!("{bound}{}", signed(row, change)))
 }
 
-/// `+3.0 to +7.1 %`; with one end `above +3.0 %`, and `within ±0.1 %` where both ends round to nothing.
+/// The interval: `+3.0 to +7.1 %`; `above +3.0 %` if one end is unknown, and `within ±0.1 %` if both ends round to 0.
 pub(super) fn interval(row: &ComparedRow) -> String {
     let unit = if row.metric.is_difference() { "points" } else { "%" };
     let end = |change: f64| {
@@ -61,7 +61,7 @@ pub(super) fn interval(row: &ComparedRow) -> String {
     }
 }
 
-/// A round share, as somebody set it: `3 %`.
+/// A share as a user enters it: `3 %`.
 fn round(share: f64) -> String {
     format!("{} %", loadstone_units::number((share * 1e6).round() / 1e4))
 }
@@ -71,7 +71,7 @@ fn signed(row: &ComparedRow, change: f64) -> String {
     let text = loadstone_units::share(part.abs());
     let text = if unit.is_empty() { text } else { format!("{}{unit}", text.trim_end_matches(" %")) };
     match part {
-        // What is that small has no sign that anyone can read.
+        // A change below the smallest shown share has no readable sign.
         _ if text.starts_with('<') => text.replace('<', "under "),
         part if part > 0.0 => format!("+{text}"),
         part if part < 0.0 => format!("−{text}"),
@@ -94,7 +94,7 @@ pub(super) fn verdict(row: &ComparedRow, effect: f64) -> String {
     }
 }
 
-/// The interval beside it says how many there may be all the same.
+/// Both counts are 0. The interval in the next column shows how many failures are possible nonetheless.
 fn is_none_twice(row: &ComparedRow) -> bool {
     row.metric.is_difference() && row.baseline == Some(0.0) && row.candidate == Some(0.0)
 }
@@ -103,7 +103,7 @@ pub(crate) fn paint(verdict: RowVerdict) -> Option<Paint> {
     match verdict {
         RowVerdict::Better => Some(Paint::Good),
         RowVerdict::Worse => Some(Paint::Bad),
-        RowVerdict::Moved => Some(Paint::Doubt),
+        RowVerdict::Moved => Some(Paint::Warning),
         RowVerdict::Same => None,
         RowVerdict::CannotTell => Some(Paint::Dim),
     }
@@ -114,8 +114,8 @@ pub(super) fn word(verdict: ComparisonVerdict) -> (&'static str, &'static str, P
         ComparisonVerdict::Better => ("✓", "BETTER", Paint::Good),
         ComparisonVerdict::Same => ("✓", "NO CHANGE", Paint::Good),
         ComparisonVerdict::Worse => ("✗", "WORSE", Paint::Bad),
-        ComparisonVerdict::Mixed => ("!", "MIXED", Paint::Doubt),
-        ComparisonVerdict::CannotTell => ("?", "CANNOT TELL", Paint::Doubt),
+        ComparisonVerdict::Mixed => ("!", "MIXED", Paint::Warning),
+        ComparisonVerdict::CannotTell => ("?", "CANNOT TELL", Paint::Warning),
         ComparisonVerdict::NotComparable => ("✗", "NOT COMPARABLE", Paint::Bad),
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn gate_sign(state: GateState) -> (&'static str, &'static str, Paint)
     match state {
         GateState::Held => ("✓", "held", Paint::Good),
         GateState::Failed => ("✗", "failed", Paint::Bad),
-        GateState::Undecided => ("?", "undecided", Paint::Doubt),
+        GateState::Undecided => ("?", "undecided", Paint::Warning),
     }
 }
 
@@ -141,8 +141,8 @@ pub(super) fn title(subject: &ComparedSubject) -> String {
     format!("{kind}{group}{}", subject.name)
 }
 
-/// Those with rows to show, the ones with something better or worse first. All requests together, and iterations of one request, say nothing that the
-/// request does not.
+/// Subjects with rows to show; those that became better or worse are first. With a single request, the rows of all requests together and of its
+/// iterations repeat those of the request, so they are left out.
 pub(super) fn shown(comparison: &RunComparison) -> Vec<&ComparedSubject> {
     let of = |kind: SubjectKind| comparison.subjects.iter().filter(move |subject| subject.kind == kind);
     let single = of(SubjectKind::Request).count() == 1;
@@ -151,8 +151,8 @@ pub(super) fn shown(comparison: &RunComparison) -> Vec<&ComparedSubject> {
         subject.kind != SubjectKind::Signal && !subject.rows.is_empty() && !repeats
     };
     let mut shown: Vec<&ComparedSubject> = comparison.subjects.iter().filter(worth).collect();
-    let tells = |subject: &ComparedSubject| subject.rows.iter().any(|row| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse));
-    shown.sort_by_key(|subject| !tells(subject));
+    let differs = |subject: &ComparedSubject| subject.rows.iter().any(|row| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse));
+    shown.sort_by_key(|subject| !differs(subject));
     shown
 }
 
@@ -170,16 +170,16 @@ pub(super) fn only_in_one(comparison: &RunComparison) -> impl Iterator<Item = St
     })
 }
 
-/// Why some numbers cannot be told where longer runs alone would not help: a line for each reason.
+/// Why some numbers are undetermined when longer runs alone would not help: one line for each reason.
 pub(super) fn reasons(comparison: &RunComparison) -> Vec<String> {
     const NAMED_MAX: usize = 3;
-    let is_untold = |row: &&ComparedRow| {
+    let is_undetermined = |row: &&ComparedRow| {
         let is_measured = row.baseline.is_some() || row.candidate.is_some();
         row.verdict == RowVerdict::CannotTell && row.minutes_needed.is_none() && !row.why.is_empty() && is_measured
     };
     let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
     for subject in shown(comparison) {
-        for row in subject.rows.iter().filter(is_untold) {
+        for row in subject.rows.iter().filter(is_undetermined) {
             let name = format!("{} of {}", row.metric.name(), title(subject));
             match by_reason.iter_mut().find(|(why, _)| *why == row.why) {
                 Some((_, names)) => names.push(name),
@@ -187,12 +187,12 @@ pub(super) fn reasons(comparison: &RunComparison) -> Vec<String> {
             }
         }
     }
-    let told = |(why, names): (&str, Vec<String>)| {
+    let line = |(why, names): (&str, Vec<String>)| {
         let left = names.len().saturating_sub(NAMED_MAX);
         let more = if left > 0 { format!(" and {left} more") } else { String::new() };
         format!("cannot tell {}{more}: {why}", names[..names.len() - left].join(", "))
     };
-    by_reason.into_iter().map(told).collect()
+    by_reason.into_iter().map(line).collect()
 }
 
 pub(super) fn difference(difference: &RunDifference) -> String {
@@ -215,11 +215,11 @@ pub(super) fn run(run: &ComparedRun) -> String {
     format!("{}{tags}, {}, {}", run.id, loadstone_units::seconds(run.duration_seconds), loadstone_units::counted(run.requests, "request"))
 }
 
-/// What all these numbers together promise.
+/// The statistical guarantee of all rows together.
 pub(super) fn promise(comparison: &RunComparison) -> String {
     let compared = comparison.rows().filter(|(subject, row)| subject.kind != SubjectKind::Signal && row.p.is_some()).count();
     format!(
-        "{} compared; of those called different at most {} are expected to be so by chance (Benjamini–Hochberg). Intervals are of 95 %.",
+        "{} compared. Of those called different, at most {} are expected to differ by chance (Benjamini–Hochberg). All intervals are 95 % intervals.",
         loadstone_units::counted(compared as u64, "number"),
         round(comparison.false_share),
     )

@@ -1,19 +1,19 @@
-//! The comparison as test cases: what was allowed to become worse, and whether the two can be compared at all.
+//! The comparison as test cases: one for each gate, and one for whether the two runs are comparable.
 
 use loadstone_analysis::{ComparisonVerdict, GateResult, GateState, RunComparison};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::cells;
 
-/// The XML text. Without gates the comparison is one case, which fails where something is worse.
+/// The XML document. Without gates the comparison is one case, which fails if something is worse.
 pub fn junit(comparison: &RunComparison) -> String {
     let mut report = Report::new(format!("loadstone compare: {}", comparison.candidate.test));
     let mut suite = TestSuite::new("comparison");
     let forbidden: Vec<String> = comparison.differences.iter().filter(|difference| difference.forbids).map(cells::difference).collect();
     suite.add_test_case(case("the two runs can be compared", forbidden.is_empty(), NonSuccessKind::Error, &forbidden.join("\n")));
     if comparison.gates.is_empty() && forbidden.is_empty() {
-        let held = !matches!(comparison.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Mixed);
-        suite.add_test_case(case("nothing is worse", held, NonSuccessKind::Failure, &comparison.headline));
+        let passed = !matches!(comparison.verdict, ComparisonVerdict::Worse | ComparisonVerdict::Mixed);
+        suite.add_test_case(case("nothing is worse", passed, NonSuccessKind::Failure, &comparison.headline));
     }
     comparison.gates.iter().for_each(|result| {
         suite.add_test_case(gate(result));
@@ -28,18 +28,18 @@ fn gate(result: &GateResult) -> TestCase {
     case(&format!("not {}", result.gate.label), result.state == GateState::Held, kind, &result.detail)
 }
 
-fn case(name: &str, held: bool, kind: NonSuccessKind, said: &str) -> TestCase {
-    let status = if held {
+fn case(name: &str, passed: bool, kind: NonSuccessKind, message: &str) -> TestCase {
+    let status = if passed {
         TestCaseStatus::success()
     } else {
         let mut status = TestCaseStatus::non_success(kind);
-        status.set_message(said);
+        status.set_message(message);
         status
     };
     let mut case = TestCase::new(name, status);
     case.set_classname("loadstone.comparison");
-    if held && !said.is_empty() {
-        case.set_system_out(said);
+    if passed && !message.is_empty() {
+        case.set_system_out(message);
     }
     case
 }

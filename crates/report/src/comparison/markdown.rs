@@ -1,4 +1,4 @@
-//! The comparison for a pull request: the verdict and what is better or worse in the open, all rows folded away.
+//! The comparison for a pull request: the verdict and the rows that are better or worse are visible, all other rows are folded.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use loadstone_analysis::{ComparedRow, ComparedSubject, ComparisonVerdict, GateSt
 use super::cells;
 use crate::markdown::text;
 
-/// Rows of each table; a comment on a pull request may not have more than 65,536 characters.
+/// Upper bound on the rows of each table. A comment on a pull request has at most 65,536 characters.
 const ROWS_MAX: usize = 300;
 const SIGNALS_MAX: usize = 20;
 
@@ -43,13 +43,13 @@ pub fn markdown(comparison: &RunComparison) -> String {
     out.push('\n');
     let shown = cells::shown(comparison);
     let rows = || shown.iter().flat_map(|subject| subject.rows.iter().map(move |row| (*subject, row)));
-    let told: Vec<_> = rows().filter(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)).collect();
-    table(&told, comparison, &mut out);
-    line!(out, "<details><summary>Everything that was compared</summary>\n");
+    let different: Vec<_> = rows().filter(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse)).collect();
+    table(&different, comparison, &mut out);
+    line!(out, "<details><summary>All compared numbers</summary>\n");
     table(&rows().collect::<Vec<_>>(), comparison, &mut out);
     table(&cells::moved_signals(comparison).take(SIGNALS_MAX).collect::<Vec<_>>(), comparison, &mut out);
-    cells::reasons(comparison).into_iter().chain(cells::only_in_one(comparison)).for_each(|said| {
-        line!(out, "- {}", text(&said));
+    cells::reasons(comparison).into_iter().chain(cells::only_in_one(comparison)).for_each(|note| {
+        line!(out, "- {}", text(&note));
     });
     line!(out, "\n{}\n", cells::promise(comparison));
     line!(out, "</details>\n");

@@ -1,6 +1,6 @@
-//! A comparison of two runs for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
+//! A comparison of two runs for people and machines. Read [`terminal()`]; `cells` formats the parts that all renderers share.
 //!
-//! Deliberately absent: anything concluded. What a row means stands in `loadstone_analysis::RunComparison`.
+//! Deliberately absent: conclusions. `loadstone_analysis::RunComparison` has them.
 
 pub(crate) mod cells;
 mod junit;
@@ -13,12 +13,12 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::terminal;
 
-/// The comparison as JSON, ending in a line break. Every field is in docs/compare.md.
+/// The comparison as JSON, ending in a line break. docs/compare.md describes every field.
 pub fn json(comparison: &RunComparison) -> String {
     crate::json::pretty(comparison)
 }
 
-/// The comparison as a page: one file, which opens from disk.
+/// The comparison as a page: one file that opens from disk.
 pub fn html(comparison: &RunComparison) -> String {
     crate::html::answer_page("comparison", comparison)
 }

@@ -1,4 +1,4 @@
-//! The comparison on a terminal: what differs beforehand, the verdict, then the rows.
+//! The comparison on a terminal: the differences between the runs, the verdict, then the rows.
 
 use loadstone_analysis::{RowVerdict, RunComparison, Side};
 
@@ -7,10 +7,10 @@ use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, beyond
 
 const SUBJECTS_MAX: usize = 12;
 const SIGNALS_MAX: usize = 8;
-/// Title and rank of what gives way, see [`ColumnHead`].
+/// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 6] = [("", 0), ("Baseline", 2), ("Candidate", 0), ("Change", 0), ("95 % interval", 1), ("Verdict", 0)];
 
-/// The whole text, ending in a line break.
+/// The complete output, ending in a line break.
 pub fn terminal(comparison: &RunComparison, style: &Style) -> String {
     let mut parts = vec![
         head(comparison, style),
@@ -30,7 +30,7 @@ fn head(comparison: &RunComparison, style: &Style) -> String {
         out.push_str("✓ same test, parameters, load and machine; both measurements are valid\n");
     }
     for difference in &comparison.differences {
-        let lead = if difference.forbids { style.paint(Paint::Bad, "✗ ") } else { style.paint(Paint::Doubt, "! ") };
+        let lead = if difference.forbids { style.paint(Paint::Bad, "✗ ") } else { style.paint(Paint::Warning, "! ") };
         out.push_str(&hang(&lead, 2, &cells::difference(difference), style.width));
     }
     let (sign, word, paint) = cells::word(comparison.verdict);

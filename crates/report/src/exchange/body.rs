@@ -1,16 +1,16 @@
-//! A body as people can read it: JSON indented, text as it is, anything else as its size.
+//! A body for people: JSON indented, text unchanged, anything else as its size.
 
 use loadstone_secrets::exchange as mask;
 
 use crate::terminal::{Paint, Style, tame};
 
 const LINES_MAX: usize = 40;
-/// Longer lines (minified pages, data URLs) are cut here.
+/// Longer lines (minified pages, data URLs) are shortened.
 const LINE_CHARS_MAX: usize = 400;
-/// Larger bodies are not parsed, only their beginning is shown.
+/// Larger bodies are not parsed; only their beginning is shown.
 const PARSE_BYTES_MAX: usize = 1 << 20;
 
-/// The body below a blank line, indented; nothing for an empty one.
+/// The body below a blank line, indented. Empty if the body is empty.
 pub(super) fn render(body: &[u8], headers: &[(String, String)], style: &Style) -> String {
     if body.is_empty() {
         return String::new();
@@ -38,7 +38,7 @@ pub(super) fn render(body: &[u8], headers: &[(String, String)], style: &Style) -
     out
 }
 
-/// The text to show; `None` when it is not text.
+/// The text to show; `None` if the body is binary.
 fn readable(body: &[u8], headers: &[(String, String)]) -> Option<String> {
     let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type")).map_or("", |(_, value)| value.as_str());
     let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
@@ -52,7 +52,7 @@ fn readable(body: &[u8], headers: &[(String, String)]) -> Option<String> {
     }
     let text = match std::str::from_utf8(body) {
         Ok(text) => text.to_owned(),
-        // A text in an older encoding is still worth reading; a picture is not.
+        // A text in an older encoding is still worth showing; a picture is not.
         Err(_) if kind.starts_with("text/") => String::from_utf8_lossy(body).into_owned(),
         Err(_) => return None,
     };

@@ -1,23 +1,23 @@
-//! One message of a WebSocket or a stream of events, shown whole.
+//! One message of a WebSocket or an event stream, shown completely.
 
 use super::{body, rule};
 use crate::terminal::{Paint, Style, tame};
 
-/// Everything that is shown of one message.
+/// The shown parts of one message.
 #[derive(Debug, Clone)]
 pub struct MessageView {
     pub scenario: String,
-    /// Name of what it came over.
+    /// Name of the WebSocket or stream.
     pub name: String,
-    /// By the script; otherwise it was received.
+    /// Sent by the script; otherwise received.
     pub sent: bool,
     pub body: Vec<u8>,
-    /// Kind and id, of an event.
+    /// Type and id of an event.
     pub event: Option<String>,
     pub id: Option<String>,
 }
 
-/// The message as text, ending in a blank line.
+/// The message for a terminal, ending in a blank line.
 pub fn message(view: &MessageView, style: &Style) -> String {
     let arrow = if view.sent { "→" } else { "←" };
     let mut head = match &view.event {

@@ -1,6 +1,6 @@
-//! One request and its response, shown whole: what `loadstone try` prints.
+//! One request and its response, shown completely: the output of `loadstone try`.
 //!
-//! Read [`ExchangeView`] first. What looks like a secret is masked before it is shown, see [`loadstone_secrets::exchange`].
+//! Read [`ExchangeView`] first. Values that look like secrets are masked, see [`loadstone_secrets::exchange`].
 
 mod body;
 mod message;
@@ -12,7 +12,7 @@ use loadstone_secrets::exchange as mask;
 
 use crate::terminal::{Paint, Style, hang, shorten, tame, width_of};
 
-/// Everything that is shown of one exchange. Times are nanoseconds.
+/// The shown parts of one exchange. Times are nanoseconds.
 #[derive(Debug, Clone)]
 pub struct ExchangeView {
     pub scenario: String,
@@ -22,16 +22,16 @@ pub struct ExchangeView {
     pub url: String,
     pub request_headers: Vec<(String, String)>,
     pub request_body: Vec<u8>,
-    /// `None` when there was none.
+    /// `None` if there was no response.
     pub response: Option<ResponseView>,
     pub outcome: Outcome,
-    /// What went wrong; empty otherwise.
+    /// The error; empty otherwise.
     pub problem: String,
-    /// What the response was expected to be like.
+    /// The expectations of the response, and whether they hold.
     pub expectations: Vec<ExpectationView>,
     pub response_ns: u64,
     pub phases: Phases,
-    /// A connection was opened for it.
+    /// Whether a connection was opened for the request.
     pub connected: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct ResponseView {
     pub bytes_received: u64,
 }
 
-/// The exchange as text, ending in a blank line.
+/// The exchange for a terminal, ending in a blank line.
 pub fn exchange(view: &ExchangeView, style: &Style) -> String {
     let mut out = format!("{}\n", rule(&format!("{} › {}", view.scenario, view.name), style));
     let url = mask::url(&view.url);
@@ -72,7 +72,7 @@ pub fn exchange(view: &ExchangeView, style: &Style) -> String {
 }
 
 fn responded(view: &ExchangeView, response: &ResponseView, style: &Style, out: &mut String) {
-    // Protocols without a status have the outcome alone.
+    // Protocols without a status have only the outcome.
     let (good, status) = match response.status {
         0 if view.outcome.is_failure() => (false, "failed".to_owned()),
         0 => (true, view.outcome.label().to_owned()),
@@ -119,7 +119,7 @@ fn headers(headers: &[(String, String)], style: &Style, out: &mut String) {
     }
 }
 
-/// Phases that happened, in their order; a kept-alive connection says so.
+/// The phases that occurred, in order. A reused connection is noted.
 fn phases(view: &ExchangeView, style: &Style) -> String {
     let p = &view.phases;
     let all = [

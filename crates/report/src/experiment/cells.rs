@@ -1,4 +1,4 @@
-//! What every form of an experiment writes alike.
+//! Formats the parts of an experiment that all renderers share.
 
 use loadstone_analysis::{
     ComparedMetric, ComparisonVerdict, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast, ProofState, RowVerdict,
@@ -12,8 +12,8 @@ pub(super) fn word(verdict: ComparisonVerdict) -> (&'static str, &'static str, P
         ComparisonVerdict::Better => ("✓", "BETTER", Paint::Good),
         ComparisonVerdict::Same => ("=", "NO CHANGE", Paint::Bold),
         ComparisonVerdict::Worse => ("✗", "WORSE", Paint::Bad),
-        ComparisonVerdict::Mixed => ("!", "MIXED", Paint::Doubt),
-        ComparisonVerdict::CannotTell | ComparisonVerdict::NotComparable => ("?", "UNDECIDED", Paint::Doubt),
+        ComparisonVerdict::Mixed => ("!", "MIXED", Paint::Warning),
+        ComparisonVerdict::CannotTell | ComparisonVerdict::NotComparable => ("?", "UNDECIDED", Paint::Warning),
     }
 }
 
@@ -21,7 +21,7 @@ pub(super) fn proof(state: ProofState) -> (&'static str, Paint) {
     match state {
         ProofState::Proved => ("PROVED", Paint::Good),
         ProofState::Refuted => ("REFUTED", Paint::Bad),
-        ProofState::Undecided => ("UNDECIDED", Paint::Doubt),
+        ProofState::Undecided => ("UNDECIDED", Paint::Warning),
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn number(metric: ComparedMetric, value: f64) -> String {
     }
 }
 
-/// `×0.34`, of shares `+1.2 points`.
+/// The change: `×0.34`, or `+1.2 points` for shares.
 pub(super) fn change(row: &ExperimentRow) -> String {
     row.change.map_or_else(|| loadstone_units::NONE.to_owned(), |change| end(row, change))
 }
@@ -52,7 +52,7 @@ pub(super) fn interval(row: &ExperimentRow) -> String {
 fn end(row: &ExperimentRow, change: f64) -> String {
     if row.metric.is_difference() {
         let points = 100.0 * change;
-        // A share of none is not a change of minus nothing.
+        // A change between two shares of 0 has no minus sign.
         let points = if points.abs() < 0.005 { 0.0 } else { points };
         format!("{points:+.2} points").replace('-', "−").replace("+0.00", "0.00")
     } else if change < 10.0 {
@@ -90,7 +90,7 @@ pub(super) fn title(subject: &ExperimentSubject) -> String {
     }
 }
 
-/// Those that decide come first. Failures are shown where there are any.
+/// Rows that decide are first. Failures are shown if there are any.
 pub(super) fn shown(contrast: &KnobContrast) -> Vec<(&ExperimentSubject, Vec<&ExperimentRow>)> {
     let worth = |row: &&ExperimentRow| {
         row.change.is_some() && (row.metric != ComparedMetric::Failures || row.from != Some(0.0) || row.to != Some(0.0))
@@ -102,20 +102,20 @@ pub(super) fn shown(contrast: &KnobContrast) -> Vec<(&ExperimentSubject, Vec<&Ex
     shown
 }
 
-/// How it was done, and why it ended.
+/// The procedure, and why it ended.
 pub(super) fn how(experiment: &Experiment) -> String {
     let rounds = loadstone_units::counted(experiment.rounds as u64, "round");
     let why = match &experiment.stop {
         ExperimentStop::Running => "still running".to_owned(),
         ExperimentStop::Decided => "decided".to_owned(),
-        ExperimentStop::Limit => "the most that was allowed (--rounds)".to_owned(),
-        ExperimentStop::Spoilt => "given up, as too many measurements were INVALID".to_owned(),
+        ExperimentStop::Limit => "reached the limit (--rounds)".to_owned(),
+        ExperimentStop::Spoilt => "stopped, because too many measurements were INVALID".to_owned(),
         ExperimentStop::Interrupted => "interrupted".to_owned(),
-        ExperimentStop::Failed(problem) => format!("broke off: {problem}"),
+        ExperimentStop::Failed(problem) => format!("failed: {problem}"),
     };
-    format!("{rounds} with blocks of {} s, the first {} s of each left out; {why}", experiment.block_seconds, experiment.warm_up_seconds)
+    format!("{rounds} with blocks of {} s, without the first {} s of each; {why}", experiment.block_seconds, experiment.warm_up_seconds)
 }
 
-/// What the numbers promise.
-pub(super) const PROMISE: &str = "Rows marked • decide. Intervals are of 95 % and hold however often they are looked at; of the rows \
-                                  called different, at most 5 % are expected to be so by chance.";
+/// The statistical guarantee of all rows together.
+pub(super) const PROMISE: &str = "Rows marked • decide. The 95 % intervals remain valid when they are checked repeatedly. Of the rows called \
+                                  different, at most 5 % are expected to differ by chance.";

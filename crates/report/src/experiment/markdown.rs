@@ -1,4 +1,4 @@
-//! The experiment as Markdown: what came of it in the open, the rows folded away.
+//! The experiment as Markdown: the results are visible, the rows are folded.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ macro_rules! line {
     ($out:expr, $($text:tt)*) => { let _ = writeln!($out, $($text)*); };
 }
 
-/// GitHub-flavoured, ending in a line break.
+/// The experiment, GitHub-flavoured, ending in a line break.
 pub fn markdown(experiment: &Experiment) -> String {
     let mut out = String::new();
     line!(out, "### Experiment: {} ({})\n", text(&experiment.knob), text(&experiment.values.join(", ")));
@@ -36,7 +36,7 @@ pub fn markdown(experiment: &Experiment) -> String {
         line!(out, "- ⚠️ {}", text(remark));
     }
     line!(out, "\n{}.\n", text(&cells::how(experiment)));
-    line!(out, "<details><summary>Everything that was measured</summary>\n");
+    line!(out, "<details><summary>All measured numbers</summary>\n");
     experiment.contrasts.iter().for_each(|contrast| table(experiment, contrast, &mut out));
     line!(out, "{}\n\n</details>", cells::PROMISE);
     out

@@ -1,6 +1,6 @@
-//! An experiment for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
+//! An experiment for people and machines. Read [`terminal()`]; `cells` formats the parts that all renderers share.
 //!
-//! Deliberately absent: anything concluded. What a row means stands in `loadstone_analysis::Experiment`.
+//! Deliberately absent: conclusions. `loadstone_analysis::Experiment` has them.
 
 mod cells;
 mod markdown;
@@ -13,12 +13,12 @@ pub use markdown::markdown;
 pub use terminal::terminal;
 pub use view::ExperimentView;
 
-/// The experiment as JSON, ending in a line break. Every field is in docs/experiment.md.
+/// The experiment as JSON, ending in a line break. docs/experiment.md describes every field.
 pub fn json(experiment: &Experiment) -> String {
     crate::json::pretty(experiment)
 }
 
-/// The experiment as a page: one file, which opens from disk.
+/// The experiment as a page: one file that opens from disk.
 pub fn html(experiment: &Experiment) -> String {
     crate::html::answer_page("experiment", &ExperimentView::of(experiment))
 }

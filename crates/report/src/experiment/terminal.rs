@@ -1,4 +1,4 @@
-//! The experiment on a terminal: what was turned, what came of it, then the rows.
+//! The experiment on a terminal: the changed setting, the results, then the rows.
 
 use loadstone_analysis::{Experiment, KnobContrast, RowVerdict};
 
@@ -9,12 +9,12 @@ use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
 const SUBJECTS_MAX: usize = 8;
 const HEADS: [(&str, u8); 6] = [("", 0), ("First", 2), ("Then", 0), ("Change", 0), ("95 % interval", 1), ("Verdict", 0)];
 
-/// The whole text, ending in a line break.
+/// The complete output, ending in a line break.
 pub fn terminal(experiment: &Experiment, style: &Style) -> String {
     let mut out = hang("Experiment  ", 12, &format!("{}: {}", experiment.knob, experiment.values.join(", ")), style.width);
     out.push_str(&hang("            ", 12, &cells::how(experiment), style.width));
     for remark in &experiment.remarks {
-        out.push_str(&hang(&style.paint(Paint::Doubt, "! "), 2, remark, style.width));
+        out.push_str(&hang(&style.paint(Paint::Warning, "! "), 2, remark, style.width));
     }
     for contrast in &experiment.contrasts {
         out.push('\n');
@@ -27,11 +27,11 @@ pub fn terminal(experiment: &Experiment, style: &Style) -> String {
         out.push_str(&hang(&style.paint(paint, &lead), lead.chars().count(), &format!("the finding \"{}\"", proof.claim), style.width));
         out.push_str(&hang("  ", 2, &proof.because, style.width));
     }
-    let told: Vec<&str> =
+    let costs: Vec<&str> =
         experiment.sensitivities.iter().map(|found| found.sentence.as_str()).filter(|sentence| !sentence.is_empty()).collect();
-    if !told.is_empty() {
-        out.push_str(&format!("\n{}\n", style.paint(Paint::Dim, "What each millisecond costs")));
-        told.iter().for_each(|sentence| out.push_str(&hang("- ", 2, sentence, style.width)));
+    if !costs.is_empty() {
+        out.push_str(&format!("\n{}\n", style.paint(Paint::Dim, "Cost of each added millisecond")));
+        costs.iter().for_each(|sentence| out.push_str(&hang("- ", 2, sentence, style.width)));
     }
     for contrast in &experiment.contrasts {
         out.push('\n');

@@ -1,4 +1,4 @@
-//! The experiment as a page draws it: every text written, every value in its place.
+//! The experiment as a page draws it: every string is formatted and every value has its position.
 
 use loadstone_analysis::{BlockNumber, ComparedMetric, Experiment, ExperimentRow, ExperimentStop, ExperimentSubject, KnobContrast};
 use serde::Serialize;
@@ -7,38 +7,40 @@ use super::cells;
 use crate::comparison::cells::paint as paint_of;
 use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 
-/// Ratios are drawn at least so far to either side.
+/// The axis of ratios extends at least this far to each side.
 const RATIO_WIDEST: f64 = 1.5;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ExperimentView {
     pub test: String,
     pub knob: String,
     pub values: Vec<String>,
-    /// The first contrast's verdict, and its sentence.
+    /// The verdict of the first contrast, and its sentence.
     pub word: String,
     pub tone: Tone,
     pub headline: String,
-    /// How it was done, and why it ended.
+    /// The procedure, and why it ended.
     pub how: String,
     pub remarks: Vec<String>,
-    /// What became of the finding whose experiment it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The result for the finding that the experiment tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofView>,
     pub contrasts: Vec<ContrastView>,
-    /// Of the ratios, which are drawn in logarithms.
+    /// Ticks for the ratios, on a logarithmic axis.
     pub ratios: Vec<AxisTick>,
-    /// Within this nobody cares.
+    /// The range of changes that do not matter.
     pub same: Interval,
-    /// What each millisecond costs.
+    /// The cost of each added millisecond.
     pub sensitivities: Vec<String>,
     pub blocks: Vec<BlockView>,
-    /// Each number that decides, block by block.
+    /// Each deciding number, block by block.
     pub courses: Vec<CourseView>,
     pub promise: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ProofView {
     pub word: String,
     pub tone: Tone,
@@ -46,8 +48,9 @@ pub struct ProofView {
     pub because: String,
 }
 
-/// One value against the first.
+/// One value compared with the first value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ContrastView {
     pub title: String,
     pub word: String,
@@ -57,12 +60,14 @@ pub struct ContrastView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ExperimentSubjectView {
     pub title: String,
     pub rows: Vec<ExperimentRowView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ExperimentRowView {
     pub metric: String,
     pub decides: bool,
@@ -73,14 +78,15 @@ pub struct ExperimentRowView {
     pub verdict: String,
     pub tone: Tone,
     pub why: String,
-    /// Of a ratio with an interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The interval of a ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bar: Option<Interval>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct BlockView {
-    /// Place among the values.
+    /// Index into `values`.
     pub value: usize,
     /// From 1.
     pub round: usize,
@@ -91,6 +97,7 @@ pub struct BlockView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CourseView {
     pub title: String,
     pub ticks: Vec<AxisTick>,
@@ -98,8 +105,9 @@ pub struct CourseView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CoursePoint {
-    /// Place among the blocks.
+    /// Index into `blocks`.
     pub block: usize,
     pub y: f64,
     pub text: String,
@@ -200,7 +208,7 @@ fn blocks(experiment: &Experiment) -> Vec<BlockView> {
     experiment.blocks.iter().enumerate().map(block).collect()
 }
 
-/// Each number of the first block that has any; all blocks measured the same.
+/// Each number of the first block that has any. All blocks measure the same numbers.
 fn courses(experiment: &Experiment) -> Vec<CourseView> {
     let numbers = experiment.blocks.first().map_or(&[] as &[_], |block| block.numbers.as_slice());
     numbers.iter().enumerate().map(|(which, number)| course(experiment, which, number)).collect()

@@ -1,22 +1,23 @@
-//! What a page that has one view needs to draw the next: a view of an hour is close to a megabyte, and a second adds little to it.
+//! The difference between two views of a page. A view of an hour is close to a megabyte, and a second adds little to it.
 
 use serde::Serialize;
 
 use crate::view::{ChartColumn, Panel, ReportView, RequestCharts, Timeline};
 
-/// The view as it is now, without the steps of its timeline that the reader has already.
+/// The present view, without the steps of its timeline that the reader already has.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Delta {
-    /// Leading steps of the view before that still hold.
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
+pub(crate) struct Delta {
+    /// Number of leading steps of the previous view that are unchanged.
     kept: usize,
     /// The same for the charts of each request.
     kept_charts: Vec<usize>,
-    /// Everything that varies over time begins at step `kept`.
+    /// All data over time begins at step `kept`.
     view: ReportView,
 }
 
 impl Delta {
-    /// From one view to a later one; `None` when they differ in more than steps at the end (coarser steps, another column).
+    /// The difference from one view to a later one. `None` if more than the last steps differ (coarser steps, another column).
     pub(super) fn between(before: &ReportView, now: &ReportView) -> Option<Self> {
         let (old, new) = (&before.timeline, &now.timeline);
         if old.step_seconds != new.step_seconds || old.heat.edges != new.heat.edges || !same_shape(old, new) {
@@ -43,7 +44,7 @@ impl Delta {
     }
 }
 
-/// Leading steps that are the same in all charts of a request; 0 where the charts differ in more than steps at the end.
+/// Number of leading steps that are the same in all charts of a request; 0 if more than the last steps differ.
 fn common_steps(old: &RequestCharts, new: &RequestCharts) -> usize {
     let is_same = columns_of(&old.panels).map(|column| &column.id).eq(columns_of(&new.panels).map(|column| &column.id));
     if old.step_seconds != new.step_seconds || !is_same {
@@ -65,7 +66,7 @@ fn columns_of(panels: &[Panel]) -> impl Iterator<Item = &ChartColumn> {
     panels.iter().flat_map(|panel| &panel.columns)
 }
 
-/// The same columns in the same order, so that they can be joined by their places.
+/// Whether both have the same columns in the same order, so that they can be joined by position.
 fn same_shape(old: &Timeline, new: &Timeline) -> bool {
     let observers = |timeline: &Timeline| timeline.bands.iter().map(|band| band.panels.len()).collect::<Vec<_>>();
     let sizes = |timeline: &Timeline| panels(timeline).map(|panel| panel.columns.len()).collect::<Vec<_>>();
@@ -74,7 +75,7 @@ fn same_shape(old: &Timeline, new: &Timeline) -> bool {
         && columns(old).map(|column| &column.id).eq(columns(new).map(|column| &column.id))
 }
 
-/// Leading elements that are equal.
+/// Number of leading elements that are equal.
 fn common<T: PartialEq>(old: &[T], new: &[T]) -> usize {
     old.iter().zip(new).take_while(|(old, new)| old == new).count()
 }

@@ -1,8 +1,8 @@
-//! The page of a run in progress: served on loopback, fed by server-sent events, steered through a guarded endpoint.
+//! The page of a run in progress: served on loopback, updated by server-sent events, controlled through a guarded endpoint.
 //!
-//! Read [`LiveServer`] first. It has a thread and a runtime of its own, apart from those that make the load, and knows nothing of the
-//! engine: views come in, [`LiveCommand`]s go out on a bounded queue to whoever owns the run. Only the newest view is kept, so a slow
-//! or stopped browser costs nothing and sees the whole state again when it comes back.
+//! Read [`LiveServer`] first. It has its own thread and runtime, separate from the load generation, and does not know the engine. It receives views,
+//! and sends [`LiveCommand`]s to the owner of the run on a bounded queue. It stores only the newest view. A slow or stopped browser costs nothing and
+//! receives the whole state when it reconnects.
 
 mod delta;
 mod routes;
@@ -18,25 +18,25 @@ use tokio::sync::{oneshot, watch};
 
 use crate::access::{Loopback, Token};
 use crate::view::{ReportView, RunState};
-use delta::Delta;
+pub(crate) use delta::Delta;
 use routes::LiveState;
 
-/// Commands that may wait for the run's owner; more are refused.
+/// Maximum number of commands that wait for the run's owner; more are refused.
 const COMMANDS_MAX: usize = 16;
-/// What one page gets each second at most, on average. Bytes. A run with thousands of request names is then drawn less often.
+/// Average bytes per second for one page. A run with thousands of request names is drawn less often.
 const BYTES_PER_SECOND_MAX: usize = 256 << 10;
-/// Time that open pages have to take the last view when the server is closed.
+/// How long open pages may take to receive the last view when the server closes.
 const LAST_VIEW_WAIT: Duration = Duration::from_secs(2);
 
-/// What someone at the page asks of the run.
+/// A command from a reader of the page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LiveCommand {
     /// Start no more work until [`LiveCommand::Resume`].
     Pause,
     Resume,
-    /// End the load as Ctrl-C would.
+    /// End the load as Ctrl-C does.
     Stop,
-    /// Multiply the load asked for, from 0 to [`LiveCommand::SCALE_MAX`].
+    /// Multiply the planned load, from 0 to [`LiveCommand::SCALE_MAX`].
     Scale(f64),
 }
 
@@ -44,11 +44,12 @@ impl LiveCommand {
     pub const SCALE_MAX: f64 = 100.0;
 }
 
-/// How the run stands after what was asked of it.
+/// The state of the run after the commands so far.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct Steering {
     pub paused: bool,
-    /// What the planned load is multiplied by while it is not paused.
+    /// Factor of the planned load while the run is not paused.
     pub scale: f64,
 }
 
@@ -58,7 +59,7 @@ impl Default for Steering {
     }
 }
 
-/// Why there is no live page. The run can go on without it.
+/// Why there is no live page. The run continues without it.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     #[error("the live page cannot listen on {address}: {source}; choose another port, or leave the port out to get a free one")]
@@ -67,38 +68,38 @@ pub enum LiveError {
     Start(#[from] std::io::Error),
 }
 
-/// A view on its way to the pages.
+/// A view on the way to the pages.
 #[derive(Debug, Clone)]
 struct ViewFrame {
     number: u64,
     view: Arc<ReportView>,
-    /// For a page that has the frame before this one.
+    /// For a page that has the previous frame.
     delta: Option<Arc<str>>,
     steering: Steering,
     last: bool,
 }
 
-/// The page of one run. Dropping it ends the server at once; [`LiveServer::finish`] lets open pages have the last view.
+/// The page of one run. Dropping it ends the server at once. [`LiveServer::finish`] first sends the last view to open pages.
 #[derive(Debug)]
 pub struct LiveServer {
     address: SocketAddr,
     token: Token,
     frames: watch::Sender<Option<ViewFrame>>,
     commands: Receiver<LiveCommand>,
-    /// Seconds to let pass, to stay within the bytes per second.
+    /// Seconds to skip, to stay within [`BYTES_PER_SECOND_MAX`].
     pause: Cell<usize>,
     shutdown: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl LiveServer {
-    /// The loopback address with a port of the system's choice: the default, since anyone who can reach the page can watch.
+    /// The loopback address with a port that the system chooses. It is the default, because anyone who can reach the page can watch.
     pub const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-    /// Listens and serves from a thread of its own.
+    /// Listens and serves on its own thread.
     ///
     /// # Errors
-    /// [`LiveError::Listen`] when the address is taken or not ours, [`LiveError::Start`] when the system gives no thread.
+    /// [`LiveError::Listen`] when the address is in use or not local, [`LiveError::Start`] when the system cannot start a thread.
     pub fn start(address: SocketAddr) -> Result<Self, LiveError> {
         let listener = TcpListener::bind(address).map_err(|source| LiveError::Listen { address, source })?;
         listener.set_nonblocking(true)?;
@@ -115,12 +116,12 @@ impl LiveServer {
         Ok(Self { address, token, frames, commands, pause: Cell::new(0), shutdown: Some(shutdown), thread: Some(thread) })
     }
 
-    /// The page's address with the token that lets its reader steer the run. Without the token the page can only watch.
+    /// The page's address with the token that allows control of the run. Without the token the page can only watch.
     pub fn url(&self) -> String {
         format!("http://{}/?token={}", self.address, self.token.as_str())
     }
 
-    /// Asked once a second: is a view wanted? None need be made for nobody, nor where the last ones were too large for one a second.
+    /// Whether a view is wanted; called once a second. None is needed without a reader, or while the last views were too large for one a second.
     pub fn wants_view(&self) -> bool {
         let pause = self.pause.get();
         self.pause.set(pause.saturating_sub(1));
@@ -142,7 +143,7 @@ impl LiveServer {
         self.commands.try_recv().ok()
     }
 
-    /// Gives open pages the finished view and closes the server; waits at most two seconds for slow ones.
+    /// Sends the finished view to open pages and closes the server. Waits at most two seconds for slow pages.
     pub fn finish(mut self, view: ReportView) {
         self.publish(view, Steering::default());
         self.close();

@@ -1,4 +1,4 @@
-//! The routes of a live page: `/` the page, `/events` its views, `/control` its commands. Read [`serve`].
+//! The routes of a live page: `/` is the page, `/events` its views, `/control` its commands. Read [`serve`].
 
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use super::{CommandSender, LAST_VIEW_WAIT, LiveCommand, Steering, ViewFrame};
 use crate::access::{Loopback, Token, guard};
 use crate::html::{LiveSource, live_html};
 
-/// Pages that may watch at once.
+/// Maximum number of pages that watch at the same time.
 const PAGES_MAX: usize = 32;
 /// A command is a line of JSON.
 const CONTROL_BYTES_MAX: usize = 4096;
@@ -31,9 +31,9 @@ pub(super) struct LiveState {
     pub(super) loopback: Loopback,
 }
 
-/// Serves until `closed` fires (or its sender is gone); open pages then have a moment to take the last view.
+/// Serves until `closed` fires or its sender is dropped. Open pages then have a short time to receive the last view.
 pub(super) async fn serve(listener: TcpListener, shared: LiveState, closed: oneshot::Receiver<()>) {
-    // Registering with the runtime fails only when the process is out of descriptors; the run goes on without its page then.
+    // Registering with the runtime fails only when the process has no descriptors left. The run then continues without its page.
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let frames = shared.frames.clone();
     let router = Router::new()
@@ -50,12 +50,12 @@ pub(super) async fn serve(listener: TcpListener, shared: LiveState, closed: ones
     }
 }
 
-/// Completes once the server may go: it was closed, and every page has taken a last view or had its time.
+/// Completes when the server may end: it was closed, and every page has received the last view or exceeded its time.
 async fn last_view(closed: oneshot::Receiver<()>, frames: watch::Sender<Option<ViewFrame>>) {
     let _ = closed.await;
     if frames.borrow().as_ref().is_some_and(|frame| frame.last) {
         let _ = tokio::time::timeout(LAST_VIEW_WAIT, frames.closed()).await;
-        // The streams have ended; their last bytes are still on the way to the sockets.
+        // The streams have ended, but their last bytes have not reached the sockets yet.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }
@@ -66,7 +66,7 @@ struct LivePageQuery {
     token: String,
 }
 
-/// Whoever opens the address without the token gets a page that can watch and not steer.
+/// A reader without the token gets a page that can watch and not control.
 async fn page(State(shared): State<LiveState>, Query(query): Query<LivePageQuery>) -> Html<String> {
     let token = if shared.token.matches(&query.token) { shared.token.as_str() } else { "" };
     Html(live_html(&LiveSource { feed: "live", events: "/events", control: "/control", token, home: None }))
@@ -79,7 +79,7 @@ async fn events(State(shared): State<LiveState>) -> Response {
     Sse::new(views(shared.frames.subscribe())).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// What one page has been sent.
+/// The state of one page's stream.
 struct PageStream {
     frames: watch::Receiver<Option<ViewFrame>>,
     frame: Option<u64>,
@@ -87,7 +87,7 @@ struct PageStream {
     over: bool,
 }
 
-/// The present view at once, then what changes of it whenever there is a new one; ends after the last.
+/// Sends the present view at once, then each change. Ends after the last view.
 fn views(frames: watch::Receiver<Option<ViewFrame>>) -> impl Stream<Item = Result<Event, Infallible>> {
     let start = PageStream { frames, frame: None, steering: None, over: false };
     stream::unfold(start, |mut sent| async move {

@@ -1,4 +1,4 @@
-//! Which columns the table of times has: the usual ones, or those that the user names.
+//! The columns of the table of times: the default ones, or those that the user names.
 
 use std::str::FromStr;
 
@@ -12,14 +12,14 @@ pub(crate) enum TimeColumn {
     Failed,
     Mean,
     Min,
-    /// One of [`LISTED`].
+    /// The percentile with this index in [`LISTED`].
     Percentile(f64),
     /// The 95 % interval of p99.
     Interval,
     Max,
 }
 
-/// Columns in their order, each with the rank of what gives way (`ColumnHead`).
+/// Columns in order, each with its priority (`ColumnHead`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeColumns(Vec<(TimeColumn, u8)>);
 
@@ -28,7 +28,7 @@ pub struct TimeColumns(Vec<(TimeColumn, u8)>);
 #[error("there is no column \"{0}\"{near}; name some of: {names}", near = loadstone_units::did_you_mean(.0, &NAMES), names = NAMES.join(", "))]
 pub struct UnknownColumn(String);
 
-/// As people name them, and as they stand at the head.
+/// The name for the user, and the title in the table.
 const COLUMNS: [(TimeColumn, &str, &str); 14] = [
     (TimeColumn::Count, "count", "Count"),
     (TimeColumn::Rate, "rate", "Rate"),
@@ -66,7 +66,7 @@ impl TimeColumns {
         self.0.iter().copied()
     }
 
-    /// A percentile that is shown has too few samples behind it.
+    /// Whether a shown percentile has too few samples.
     pub(crate) fn has_thin(&self, times: &TimeStats) -> bool {
         self.iter().any(|(column, _)| matches!(column, TimeColumn::Percentile(q) if times.at(q).is_none()))
     }
@@ -92,7 +92,7 @@ impl Default for TimeColumns {
     }
 }
 
-/// Names with commas between them: `count,failed,p50,p99.9,max`. None of them gives way.
+/// Comma-separated names: `count,failed,p50,p99.9,max`. All of them are always shown.
 impl FromStr for TimeColumns {
     type Err = UnknownColumn;
 

@@ -1,4 +1,4 @@
-//! The flows of a run: a table, and what must be said of each in words.
+//! The flows of a run: a table, and notes on each flow.
 
 use loadstone_analysis::{FlowRow, Summary, TimeStats};
 
@@ -6,7 +6,7 @@ use super::style::{Paint, Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
 
-/// Title and rank of what gives way, see [`ColumnHead`].
+/// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 10] = [
     ("Flows", 0),
     ("Started", 2),
@@ -20,7 +20,7 @@ const HEADS: [(&str, u8); 10] = [
     ("Backlog max", 4),
 ];
 
-/// The table and a line or two per flow; empty without flows.
+/// The table and the notes of each flow; empty without flows.
 pub(crate) fn flows(summary: &Summary, style: &Style) -> String {
     if summary.flows.is_empty() {
         return String::new();
@@ -54,13 +54,13 @@ fn cells(flow: &FlowRow) -> Vec<TextCell> {
     let bad = |count: u64, paint: Paint| TextCell { text: loadstone_units::count(count), paint: (count > 0).then_some(paint) };
     let mut cells: Vec<TextCell> =
         vec![flow.name.clone().into(), loadstone_units::count(flow.started).into(), loadstone_units::count(flow.finished).into()];
-    cells.extend([bad(flow.timed_out, Paint::Bad), bad(flow.open, Paint::Doubt)]);
+    cells.extend([bad(flow.timed_out, Paint::Bad), bad(flow.open, Paint::Warning)]);
     cells.extend(times(&flow.time));
     cells.push(loadstone_units::count(flow.backlog_max).into());
     cells
 }
 
-/// p50, p95, p99 and maximum; `≥ 3 s` where a percentile lies among journeys that did not finish.
+/// p50, p95, p99 and maximum; `≥ 3 s` if a percentile lies among journeys that did not finish.
 fn times(times: &TimeStats) -> Vec<TextCell> {
     let at = |quantile| TextCell::from(words::percentile(times, quantile));
     vec![at(0.5), at(0.95), at(0.99), loadstone_units::seconds_or_none(times.max).into()]

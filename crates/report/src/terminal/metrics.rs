@@ -1,4 +1,4 @@
-//! Metrics of the test's own: a table with the columns that any of them has.
+//! Custom metrics: a table with the columns that at least one of them has.
 
 use loadstone_analysis::{MetricRow, Summary};
 use loadstone_plan::MetricKind;
@@ -7,7 +7,7 @@ use super::style::Style;
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
 
-/// Title and rank of what gives way, see [`ColumnHead`].
+/// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 12] = [
     ("Metrics", 0),
     ("Count", 0),
@@ -22,7 +22,7 @@ const HEADS: [(&str, u8); 12] = [
     ("Min", 6),
     ("Max", 5),
 ];
-/// Rows that are shown; the report has them all.
+/// Upper bound on the shown rows; the report has all rows.
 const ROWS_MAX: usize = 40;
 
 /// The table; empty without metrics.
@@ -41,7 +41,7 @@ pub(crate) fn metrics(summary: &Summary, style: &Style) -> String {
     out
 }
 
-/// One for each head; empty where the kind has none.
+/// One cell for each column; empty if the kind of metric has no such value.
 fn cells(row: &MetricRow) -> Vec<String> {
     let value = |value: Option<f64>| value.map_or_else(String::new, loadstone_units::number);
     let at = |quantile| match row.kind {

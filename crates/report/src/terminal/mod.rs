@@ -1,6 +1,6 @@
-//! What a person sees while a run goes on and when it ends. Read [`Style`] first, then [`summary()`] and [`Progress`].
+//! The terminal output during a run and at its end. Read [`Style`] first, then [`summary()`] and [`Progress`].
 //!
-//! Deliberately absent: standard output. Everything here returns text or writes to what it is handed.
+//! Deliberately absent: standard output. Everything here returns strings or writes to the writer that it receives.
 
 mod columns;
 mod flows;

@@ -1,6 +1,6 @@
-//! What is known of a run in progress, as a block of a few lines or as one line. Read [`Progress`].
+//! The state of a run in progress, as a block of a few lines or as one line. Read [`Progress`].
 //!
-//! Deliberately absent: where and how often it is drawn, which is `screen`.
+//! Deliberately absent: where and how often it is drawn, which is the task of `screen`.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use super::style::{Paint, Style, cut, shorten, width_of};
 use crate::timeline::digest::percentile;
 use crate::timeline::step::{TimelineFlow, TimelineStep};
 
-/// Seconds that the moving numbers are taken over.
+/// Length of the window for the moving numbers. Seconds.
 const WINDOW: usize = 5;
 
-/// The state of a run as its progress shows it. Fed once a second; knows no clock.
+/// The state of a run in progress. The caller updates it once a second; it does not read a clock.
 #[derive(Debug)]
 pub struct Progress {
     name: String,
@@ -27,21 +27,21 @@ pub struct Progress {
     requests: u64,
     failed: u64,
     grade: Option<Grade>,
-    /// The worst validity check in short.
-    doubt: String,
+    /// The worst validity check, in short.
+    worst_check: String,
     thresholds: Vec<ThresholdProgress>,
 }
 
-/// One threshold in the middle of a run.
+/// One threshold during a run.
 #[derive(Debug)]
 struct ThresholdProgress {
-    stands: ThresholdStanding,
+    standing: ThresholdStanding,
     label: String,
-    /// `p99 was 38.2 ms`; empty before anything was measured.
+    /// `p99 was 38.2 ms`; empty before the first measurement.
     value: String,
 }
 
-/// How a threshold stands, the worst first.
+/// The state of a threshold, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ThresholdStanding {
     Failed,
@@ -61,7 +61,7 @@ impl Progress {
             requests: 0,
             failed: 0,
             grade: None,
-            doubt: String::new(),
+            worst_check: String::new(),
             thresholds: Vec::new(),
         }
     }
@@ -84,16 +84,17 @@ impl Progress {
         }
     }
 
-    /// What can be said so far of validity and thresholds.
+    /// Updates validity and thresholds with the seconds so far.
     pub fn judge(&mut self, validity: &Validity, thresholds: &[ThresholdResult]) {
         self.grade = Some(validity.grade);
         let worst = validity.checks.iter().find(|check| check.grade == Some(validity.grade) && validity.grade > Grade::Valid);
-        self.doubt = worst.map_or_else(String::new, |check| format!("{}: {}", check.title, check.evidence));
+        self.worst_check = worst.map_or_else(String::new, |check| format!("{}: {}", check.title, check.evidence));
         self.thresholds = thresholds.iter().map(ThresholdProgress::of).collect();
-        self.thresholds.sort_by_key(|threshold| threshold.stands);
+        self.thresholds.sort_by_key(|threshold| threshold.standing);
     }
 
-    /// A block of at most seven lines and one for each of the first few thresholds, none wider than the terminal. `elapsed` is the time on the run's clock.
+    /// A block of at most seven lines, plus one for each of the first few thresholds. No line is wider than the terminal. `elapsed` is the time on
+    /// the run's clock.
     pub fn block(&self, elapsed: Nanos, style: &Style) -> Vec<String> {
         let window = self.window();
         let mut lines = vec![self.bar(elapsed, style)];
@@ -106,7 +107,7 @@ impl Progress {
         if let Some(grade) = self.grade {
             let (sign, word, paint) = grade_sign(grade);
             let head = cut(&format!("{sign} {word} so far"), style.width.saturating_sub(LABEL));
-            let rest = if self.doubt.is_empty() { String::new() } else { format!(" · {}", self.doubt) };
+            let rest = if self.worst_check.is_empty() { String::new() } else { format!(" · {}", self.worst_check) };
             let rest = cut(&rest, style.width.saturating_sub(LABEL + width_of(&head)));
             lines.push(format!("{}{}{rest}", label("validity", style), style.paint(paint, &head)));
         }
@@ -117,14 +118,14 @@ impl Progress {
         lines
     }
 
-    /// Everything on one line, without control codes; may be longer than a terminal is wide.
+    /// The state on one line, without control codes. It may be longer than the terminal is wide.
     pub fn line(&self, elapsed: Nanos) -> String {
         let window = self.window();
         let mut parts = vec![self.clock(elapsed), self.rates(&window), self.users(), percentiles(&window.response), self.failures()];
         parts.extend(self.flows(&window));
         parts.extend(self.grade.map(|grade| grade_sign(grade).1.to_owned()));
-        for (stands, word) in [(ThresholdStanding::Failed, "failed"), (ThresholdStanding::Failing, "failing so far")] {
-            let count = self.thresholds.iter().filter(|threshold| threshold.stands == stands).count();
+        for (standing, word) in [(ThresholdStanding::Failed, "failed"), (ThresholdStanding::Failing, "failing so far")] {
+            let count = self.thresholds.iter().filter(|threshold| threshold.standing == standing).count();
             if count > 0 {
                 parts.push(format!("{} {word}", loadstone_units::counted(count as u64, "threshold")));
             }
@@ -164,7 +165,7 @@ impl Progress {
     fn rates(&self, window: &TimelineStep) -> String {
         let rate = |count: u64| window.rate(count).map_or_else(|| loadstone_units::NONE.to_owned(), loadstone_units::rate);
         let requests = format!("{} requests", rate(window.requests()));
-        // Of a sequence, the part that runs now may be closed load.
+        // A later part of a sequence may be closed load.
         let is_closed = !self.recent.is_empty() && window.arrivals_due + window.arrivals_started == 0;
         if is_closed || !self.open.contains(&true) {
             return requests;
@@ -175,7 +176,7 @@ impl Progress {
     fn users(&self) -> String {
         let users = self.recent.back().map(|step| step.users).unwrap_or_default();
         let mut text = loadstone_units::counted(users.active, "user");
-        // With open load beside it, the active users are not only those that the closed profile asks for.
+        // With parallel open load, the active users include more than those that the closed profile plans.
         if !self.open.contains(&true) && users.asked != users.active {
             text.push_str(&format!(" of {} asked", loadstone_units::count(users.asked)));
         }
@@ -185,7 +186,7 @@ impl Progress {
         text
     }
 
-    /// `Time to send: 312 open, oldest 12.3 s, finishing 15.0/s`; levels are those of the last second.
+    /// `Time to send: 312 open, oldest 12.3 s, finishing 15.0/s`. Levels are those of the last second.
     fn flows(&self, window: &TimelineStep) -> Vec<String> {
         let last = self.recent.back();
         let flow = |flow: &TimelineFlow| {
@@ -204,11 +205,11 @@ impl Progress {
     }
 
     fn threshold_line(&self, style: &Style) -> String {
-        let count = |wanted: ThresholdStanding| self.thresholds.iter().filter(|threshold| threshold.stands == wanted).count();
+        let count = |wanted: ThresholdStanding| self.thresholds.iter().filter(|threshold| threshold.standing == wanted).count();
         let parts = [ThresholdStanding::Holding, ThresholdStanding::Unmeasured, ThresholdStanding::Failing, ThresholdStanding::Failed].map(
-            |stands| {
-                let (sign, word, paint) = stands.sign();
-                (sign, word, paint, count(stands))
+            |standing| {
+                let (sign, word, paint) = standing.sign();
+                (sign, word, paint, count(standing))
             },
         );
         let mut line = label("thresholds", style);
@@ -223,23 +224,23 @@ impl Progress {
     }
 }
 
-/// Thresholds that have a line of their own: those that stand worst.
+/// Number of thresholds with their own line, the worst first.
 const THRESHOLDS_MAX: usize = 4;
 
 impl ThresholdProgress {
     fn of(result: &ThresholdResult) -> Self {
-        let stands = match result.state {
+        let standing = match result.state {
             ThresholdState::Failed | ThresholdState::NoData => ThresholdStanding::Failed,
             _ if result.failing => ThresholdStanding::Failing,
             _ if result.measured.is_some() => ThresholdStanding::Holding,
             _ => ThresholdStanding::Unmeasured,
         };
         let value = if result.measured.is_some() { result.detail.split(';').next().unwrap_or_default() } else { "" };
-        Self { stands, label: result.threshold.label.clone(), value: value.to_owned() }
+        Self { standing, label: result.threshold.label.clone(), value: value.to_owned() }
     }
 
     fn line(&self, style: &Style) -> String {
-        let (sign, _, paint) = self.stands.sign();
+        let (sign, _, paint) = self.standing.sign();
         let indent = " ".repeat(LABEL);
         let value = if self.value.is_empty() { String::new() } else { format!(" · {}", self.value) };
         let text = cut(&format!(" {}{value}", self.label), style.width.saturating_sub(LABEL + 1));
@@ -251,7 +252,7 @@ impl ThresholdStanding {
     fn sign(self) -> (&'static str, &'static str, Paint) {
         match self {
             ThresholdStanding::Failed => ("✗", "failed", Paint::Bad),
-            ThresholdStanding::Failing => ("!", "failing so far", Paint::Doubt),
+            ThresholdStanding::Failing => ("!", "failing so far", Paint::Warning),
             ThresholdStanding::Holding => ("✓", "holding", Paint::Good),
             ThresholdStanding::Unmeasured => ("…", "open", Paint::Dim),
         }
@@ -269,7 +270,7 @@ fn labelled(name: &str, text: &str, style: &Style) -> String {
     format!("{}{}", label(name, style), cut(text, style.width.saturating_sub(LABEL)))
 }
 
-/// The percentiles that have a value beyond them to be expected.
+/// Percentiles with at least one expected value beyond them.
 fn percentiles(times: &Histogram) -> String {
     let at = |quantile| loadstone_units::seconds_or_none(percentile(times, quantile));
     format!("p50 {} · p95 {} · p99 {}", at(0.5), at(0.95), at(0.99))

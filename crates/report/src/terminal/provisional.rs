@@ -1,11 +1,11 @@
-//! Findings that come while the run goes on, as lines between those of its progress.
+//! Findings during the run, as lines between those of its progress.
 
 use loadstone_analysis::Provisional;
 
 use super::progress::clock;
 use super::summary::claim;
 
-/// A line when the first finding is another than before, and one when the one before is found no longer.
+/// One line if the first finding is new, and one if the previous first finding was withdrawn.
 pub fn provisional_lines(found: &Provisional, before: Option<&Provisional>) -> Vec<String> {
     let at = clock((found.seconds * 1e9) as u64);
     let gone = found.withdrawn_first(before).map(|gone| format!("finding withdrawn at {at}: {}", gone.claim));
@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_finding_is_told_when_it_comes_and_when_it_goes() {
+    fn the_first_finding_is_reported_when_it_appears_and_when_it_is_withdrawn() {
         let none = found(10.0, &[]);
         assert_eq!(provisional_lines(&none, None), Vec::<String>::new());
         let first = found(65.0, &["\"Buy\" went from 2 ms to 4 ms", "\"List\" went from 1 ms to 3 ms"]).after(&none);
@@ -38,9 +38,9 @@ mod tests {
         let same = found(70.0, &["\"Buy\" went from 2 ms to 5 ms"]).after(&first);
         assert_eq!(provisional_lines(&same, Some(&first)), Vec::<String>::new(), "another number is no news");
         let other = found(75.0, &["\"List\" went from 1 ms to 3 ms"]).after(&same);
-        let told = provisional_lines(&other, Some(&same));
-        assert_eq!(told[0], "finding withdrawn at 1:15: \"Buy\" went from 2 ms to 5 ms");
-        assert_eq!(told[1..], ["finding at 1:15, provisional: \"List\" went from 1 ms to 3 ms (high confidence)"]);
+        let lines = provisional_lines(&other, Some(&same));
+        assert_eq!(lines[0], "finding withdrawn at 1:15: \"Buy\" went from 2 ms to 5 ms");
+        assert_eq!(lines[1..], ["finding at 1:15, provisional: \"List\" went from 1 ms to 3 ms (high confidence)"]);
         assert_eq!(provisional_lines(&found(80.0, &[]).after(&other), Some(&other)).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The table of resources at the end of a run: what a verdict rests on. Shown where a limit was found, or where it cannot be told.
+//! The table of resources at the end of a run: the basis of a verdict. Shown if a limit was found, or cannot be determined.
 
 use loadstone_analysis::{ResourceRow, Summary};
 
@@ -6,10 +6,10 @@ use super::style::{Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
 
-/// Title and rank of what gives way, see [`ColumnHead`].
+/// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 6] = [("Resources", 0), ("Limit", 2), ("Low load", 1), ("High load", 0), ("Waiting", 0), ("Errors/s", 3)];
 
-/// The table; empty where no resource of the system was observed, and where nothing limits it.
+/// The table; empty if no resource of the system was observed, and if nothing limits it.
 pub(crate) fn resources(summary: &Summary, style: &Style) -> String {
     if !words::shows_resources(summary) {
         return String::new();

@@ -1,4 +1,4 @@
-//! Where the progress is drawn: a block redrawn in place on a terminal, a line now and then elsewhere.
+//! Draws the progress: a block that is redrawn in place on a terminal, a line per interval elsewhere.
 
 use std::io::{self, Write};
 
@@ -8,14 +8,14 @@ use loadstone_metrics::Nanos;
 use super::progress::Progress;
 use super::style::Style;
 
-/// How the progress is shown, and how often. Nanoseconds.
+/// How the progress is drawn, and how often. Nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressMode {
-    /// A block that is redrawn in place, at most this often.
+    /// A block that is redrawn in place, at most once per this time.
     Block { every_ns: u64 },
-    /// Plain lines, one per interval; no control codes.
+    /// One plain line per interval, without control codes.
     Lines { every_ns: u64 },
-    /// Nothing but messages.
+    /// Messages only.
     Quiet,
 }
 
@@ -23,7 +23,7 @@ impl ProgressMode {
     pub const BLOCK: ProgressMode = ProgressMode::Block { every_ns: 500_000_000 };
     pub const LINES: ProgressMode = ProgressMode::Lines { every_ns: 5_000_000_000 };
 
-    /// A block on a terminal; lines in a pipe and where the environment says `CI` (set, and neither empty nor `false`).
+    /// A block on a terminal; lines in a pipe and if the variable `CI` is set (and neither empty nor `false`).
     pub fn detect(is_terminal: bool) -> Self {
         let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -31,34 +31,34 @@ impl ProgressMode {
     }
 }
 
-/// Draws a [`Progress`] to a stream. Takes the time from its caller.
+/// Draws a [`Progress`] to a stream. The caller supplies the time.
 #[derive(Debug)]
 pub struct Screen<W> {
     out: W,
     pace: ProgressMode,
     style: Style,
-    /// Lines of the block that stand on the terminal now.
+    /// Number of lines of the block that the terminal shows at present.
     lines: u16,
     drawn_at: Option<Nanos>,
-    /// Asks for the present width of the window; `None` keeps the style's.
+    /// Reads the present width of the window; `None` uses the width of the style.
     columns: fn() -> Option<usize>,
 }
 
 impl<W: Write> Screen<W> {
-    /// Draws as wide as the style says.
+    /// Draws with the width of the style.
     pub fn new(out: W, pace: ProgressMode, style: Style) -> Self {
         Self { out, pace, style, lines: 0, drawn_at: None, columns: || None }
     }
 
-    /// For a stream that is the terminal itself: follows its width.
+    /// For a stream that is the terminal itself: uses the present width of the window.
     pub fn on_terminal(out: W, pace: ProgressMode, style: Style) -> Self {
         Self { columns: terminal_columns, ..Self::new(out, pace, style) }
     }
 
-    /// Draws, if it is time to. Call it as often as convenient.
+    /// Draws if the interval has passed. May be called at any rate.
     ///
     /// # Errors
-    /// What the stream reports; a run should go on without its progress then.
+    /// Errors of the stream. The run should then continue without its progress.
     pub fn draw(&mut self, progress: &Progress, now: Nanos) -> io::Result<()> {
         let every_ns = match self.pace {
             ProgressMode::Block { every_ns } | ProgressMode::Lines { every_ns } => every_ns,
@@ -67,7 +67,7 @@ impl<W: Write> Screen<W> {
         if self.drawn_at.is_some_and(|at| now < at.saturating_add(every_ns)) {
             return Ok(());
         }
-        // The first plain line comes after a full interval, when there is something to tell.
+        // The first plain line comes after a full interval, when there is something to report.
         let first_line = self.drawn_at.is_none() && matches!(self.pace, ProgressMode::Lines { .. });
         if first_line && now < every_ns {
             return Ok(());
@@ -91,7 +91,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Prints a line that stays (a script's `console.log`, a warning). The block moves below it.
+    /// Prints a permanent line (a script's `console.log`, a warning). The block moves below it.
     ///
     /// # Errors
     /// What the stream reports.
@@ -104,7 +104,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Removes the block, for the summary to take its place.
+    /// Removes the block before the summary is printed.
     ///
     /// # Errors
     /// What the stream reports.
@@ -121,7 +121,7 @@ impl<W: Write> Screen<W> {
         Ok(())
     }
 
-    /// Follows the window: a line wider than the terminal would wrap and break the redrawing.
+    /// Uses the present width: a line wider than the terminal would wrap and break the redrawing.
     fn resize(&mut self) {
         if let Some(columns) = (self.columns)() {
             self.style.width = columns.max(20);

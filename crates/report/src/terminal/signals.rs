@@ -1,14 +1,14 @@
-//! The table of the system's own signals at the end of a run: the few that findings rest on or that moved.
+//! The table of the system's signals at the end of a run: those that support a finding, and those that changed.
 
 use loadstone_analysis::Summary;
 
 use super::style::Style;
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 
-/// Title and rank of what gives way, see [`ColumnHead`].
+/// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 5] = [("Signals", 0), ("Mean", 0), ("Min", 2), ("Max", 0), ("Max at", 1)];
 
-/// The table; empty where there are no such signals.
+/// The table; empty if there are no such signals.
 pub(crate) fn signals(summary: &Summary, style: &Style) -> String {
     if summary.signals.is_empty() {
         return String::new();

@@ -1,17 +1,17 @@
-//! The table of spans at the end of a run whose traces were observed: where, in the systems that it passes, the time of each request goes.
+//! The table of spans at the end of a run with traces: which services and calls take the time of each request.
 
 use loadstone_analysis::{RequestSpans, SpanRow, Summary};
 
 use super::style::Style;
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 
-/// Title and rank of what gives way, see [`ColumnHead`].
+/// Title and priority, see [`ColumnHead`].
 const HEADS: [(&str, u8); 8] =
     [("Spans", 0), ("Calls", 0), ("Each", 0), ("p95", 4), ("Before it", 3), ("Of the time", 0), ("Low load", 2), ("High load", 1)];
-/// Requests and spans of each that are shown; the page has all.
+/// Upper bounds on the shown requests and spans of each; the page has all.
 const REQUESTS_MAX: usize = 4;
 const SPANS_MAX: usize = 8;
-/// Part of the time from which a span is worth a line.
+/// A span with a smaller share of the time is not shown.
 const SHARE_MIN: f64 = 0.01;
 
 /// The table; empty without traces.
@@ -37,7 +37,7 @@ fn rows(request: &RequestSpans, columns: usize) -> Vec<Row> {
         loadstone_units::counted(request.traces, "trace"),
         loadstone_units::seconds(request.seconds)
     );
-    // What is shown of a tree keeps what stands above it.
+    // The ancestors of each shown span are shown, too.
     let mut shown = vec![false; request.spans.len()];
     let mut by_share: Vec<usize> = (0..request.spans.len()).filter(|place| share(&request.spans[*place]) >= SHARE_MIN).collect();
     by_share.sort_by(|a, b| share(&request.spans[*b]).total_cmp(&share(&request.spans[*a])));

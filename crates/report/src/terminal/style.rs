@@ -1,4 +1,4 @@
-//! Colour and width: what a terminal (or a pipe) can show. Colour is never the only carrier of a meaning.
+//! Colour and width: what a terminal or a pipe can show. Colour is never the only carrier of a meaning.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -12,7 +12,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// What is known of where the text goes.
+/// The properties of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
@@ -20,10 +20,10 @@ pub struct Style {
     pub width: usize,
 }
 
-/// Width when there is no terminal to ask: wide enough for every column, narrow enough for a CI log.
+/// Width without a terminal: wide enough for every column, narrow enough for a CI log.
 const WIDTH_OF_A_PIPE: usize = 110;
 const WIDTH_MIN: usize = 40;
-/// Wider lines are hard to read across.
+/// Wider lines are hard to read.
 const WIDTH_MAX: usize = 140;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Paint {
     Bold,
     Dim,
     Good,
-    Doubt,
+    Warning,
     Bad,
 }
 
@@ -72,7 +72,7 @@ impl Style {
             Paint::Bold => "1",
             Paint::Dim => "2",
             Paint::Good => "32",
-            Paint::Doubt => "33",
+            Paint::Warning => "33",
             Paint::Bad => "31",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
@@ -84,12 +84,12 @@ pub(crate) fn width_of(text: &str) -> usize {
     text.width()
 }
 
-/// Text from outside (names, messages, bodies) on one line and without control characters, so that it cannot move the cursor.
+/// Foreign text (names, messages, bodies) on one line and without control characters, so that it cannot move the cursor.
 pub(crate) fn tame(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// At most `columns` wide; the middle gives way, since names differ most at their ends.
+/// Shortens to at most `columns` by removing the middle, because names differ most at their ends.
 pub(crate) fn shorten(text: &str, columns: usize) -> String {
     let text = tame(text);
     if width_of(&text) <= columns {
@@ -104,7 +104,7 @@ pub(crate) fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// At most `columns` wide; the end gives way.
+/// Shortens to at most `columns` by removing the end.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let text = tame(text);
     if width_of(&text) <= columns || columns == 0 {
@@ -123,7 +123,7 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
         .collect()
 }
 
-/// The words of a text. What stands between backticks is one, so that it can be copied, unless it is wider than a line.
+/// The words of a text. The content between backticks is one word, so that it can be copied, unless it is wider than a line.
 fn words(text: &str, columns: usize) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -139,7 +139,7 @@ fn words(text: &str, columns: usize) -> Vec<&str> {
     words
 }
 
-/// Breaks at spaces; a word longer than a line is broken where the line ends.
+/// Breaks at spaces. A word longer than a line is broken at the end of the line.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(10);
     let mut lines = Vec::new();
@@ -170,13 +170,14 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// What follows a verdict's word, without the same word once more: `CANNOT TELL  the runs are too short`.
+/// The headline without the verdict's word at its start, which precedes it: `CANNOT TELL  the runs are too short`.
 pub(crate) fn beyond<'t>(word: &str, headline: &'t str) -> &'t str {
-    let (said, rest) = headline.split_once(": ").unwrap_or(("", headline));
-    if said.eq_ignore_ascii_case(word) { rest } else { headline }
+    let (start, rest) = headline.split_once(": ").unwrap_or(("", headline));
+    if start.eq_ignore_ascii_case(word) { rest } else { headline }
 }
 
-/// Wrapped text: the first line behind `lead`, the others below its first word. `lead` may hold colour codes, `lead_columns` is its width.
+/// Wrapped text: the first line follows `lead`, later lines are indented below its first word. `lead` may contain colour codes; `lead_columns` is its
+/// width.
 pub(crate) fn hang(lead: &str, lead_columns: usize, text: &str, width: usize) -> String {
     let mut out = String::new();
     for (index, line) in wrap(text, width.saturating_sub(lead_columns)).iter().enumerate() {
@@ -197,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_word_is_not_said_twice() {
+    fn a_word_is_not_repeated() {
         assert_eq!(beyond("CANNOT TELL", "cannot tell: the runs are too short"), "the runs are too short");
         assert_eq!(beyond("WORSE", "p95 is longer: see below"), "p95 is longer: see below");
     }

@@ -1,4 +1,4 @@
-//! The summary at the end of a run, made to be read in ten seconds: can it be trusted, did it pass, why, and the numbers.
+//! The summary at the end of a run, readable in ten seconds: whether the measurement is valid, whether the run passed, why, and the numbers.
 
 use loadstone_analysis::{Confidence, Finding, FindingProof, Findings, Grade, Summary, ThresholdResult, ThresholdState, ValidityCheck};
 
@@ -9,15 +9,15 @@ use crate::failure_sample;
 use crate::view::RunState;
 use crate::words;
 
-/// What the summary says beside the numbers.
+/// The content of the summary in addition to the numbers.
 #[derive(Debug, Clone)]
 pub struct Closing<'a> {
     pub state: RunState,
     /// Why it ended early; empty otherwise.
     pub state_detail: &'a str,
-    /// What was written and where, in this order: `("Report", "runs/…/report.html")`.
+    /// The written files in order: `("Report", "runs/…/report.html")`.
     pub places: &'a [(&'a str, String)],
-    /// Of the table of times, in the terminal.
+    /// Columns of the table of times, in the terminal.
     pub columns: TimeColumns,
 }
 
@@ -25,7 +25,7 @@ const ERRORS_MAX: usize = 8;
 const CHECKS_MAX: usize = 12;
 const FINDINGS_MAX: usize = 5;
 
-/// The whole summary, ending in a line break.
+/// The complete summary, ending in a line break.
 pub fn summary(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
     let mut parts = vec![
         headline(summary, closing, style),
@@ -52,7 +52,7 @@ fn headline(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
     let (ended, paint) = match closing.state {
         RunState::Running => (format!("running for {after}"), Paint::Dim),
         RunState::Completed => (format!("ran for {after}"), Paint::Dim),
-        RunState::Interrupted => (format!("interrupted after {after}"), Paint::Doubt),
+        RunState::Interrupted => (format!("interrupted after {after}"), Paint::Warning),
         RunState::Aborted => (format!("aborted after {after}"), Paint::Bad),
         RunState::Failed => (format!("failed after {after}"), Paint::Bad),
         RunState::Killed => (format!("killed after {after}"), Paint::Bad),
@@ -65,11 +65,11 @@ fn headline(summary: &Summary, closing: &Closing<'_>, style: &Style) -> String {
     out
 }
 
-/// The sign and the colour of a grade; the word stands beside them.
+/// The sign and the colour of a grade; its word follows the sign.
 pub(crate) fn grade_sign(grade: Grade) -> (&'static str, &'static str, Paint) {
     match grade {
         Grade::Valid => ("✓", "VALID", Paint::Good),
-        Grade::Suspect => ("!", "SUSPECT", Paint::Doubt),
+        Grade::Suspect => ("!", "SUSPECT", Paint::Warning),
         Grade::Invalid => ("✗", "INVALID", Paint::Bad),
     }
 }
@@ -83,7 +83,7 @@ fn validity(summary: &Summary, style: &Style) -> String {
     let checked =
         if validity.grade == Grade::Valid { format!(" ({})", loadstone_units::counted(judged as u64, "check")) } else { String::new() };
     let mut out = hang(&style.paint(paint, &lead), width_of(&lead), &format!("{meaning}{checked}"), style.width);
-    // A check that warns without a grade says so by its advice.
+    // A check without a grade may still have advice.
     let speaks = |check: &&ValidityCheck| check.grade.is_some_and(|grade| grade > Grade::Valid || !check.advice.is_empty());
     let mut reasons: Vec<_> = validity.checks.iter().filter(speaks).collect();
     reasons.sort_by_key(|check| std::cmp::Reverse(check.grade));
@@ -104,7 +104,7 @@ fn threshold_sign(state: ThresholdState) -> (&'static str, Paint) {
     match state {
         ThresholdState::Passed => ("✓", Paint::Good),
         ThresholdState::Failed => ("✗", Paint::Bad),
-        ThresholdState::Undecided => ("?", Paint::Doubt),
+        ThresholdState::Undecided => ("?", Paint::Warning),
         ThresholdState::NoData => ("✗", Paint::Bad),
         ThresholdState::Pending => ("·", Paint::Dim),
     }
@@ -119,7 +119,7 @@ fn thresholds(results: &[ThresholdResult], style: &Style) -> String {
     let undecided = results.iter().any(|result| result.state == ThresholdState::Undecided);
     let (word, paint) = match (passed == results.len(), undecided && !failed) {
         (true, _) => ("passed", Paint::Good),
-        (false, true) => ("undecided", Paint::Doubt),
+        (false, true) => ("undecided", Paint::Warning),
         (false, false) => ("failed", Paint::Bad),
     };
     let mut out = format!("Thresholds {} · {passed} of {} met\n", style.paint(paint, word), results.len());
@@ -151,8 +151,8 @@ fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> Stri
             out.push_str(&hang("     · ", 7, &evidence.text, style.width));
         }
         for proof in proofs.iter().filter(|proof| proof.is_about(finding)) {
-            let said = format!("{} by turning \"{}\": {}", proof.state.word(), proof.knob, proof.because);
-            out.push_str(&hang("     = ", 7, &said, style.width));
+            let line = format!("{} by changing \"{}\": {}", proof.state.word(), proof.knob, proof.because);
+            out.push_str(&hang("     = ", 7, &line, style.width));
         }
         if !finding.next.is_empty() {
             out.push_str(&hang("     → ", 7, &finding.next, style.width));
@@ -168,7 +168,7 @@ fn findings(findings: &Findings, proofs: &[FindingProof], style: &Style) -> Stri
     out
 }
 
-/// What a finding says, and how surely.
+/// The claim of a finding, with its confidence.
 pub(crate) fn claim(finding: &Finding) -> String {
     let confidence = match finding.confidence {
         Confidence::Low => "low",
@@ -215,7 +215,7 @@ fn errors(summary: &Summary, style: &Style) -> String {
         let trace = row.trace.map(|id| format!(", trace {id}")).unwrap_or_default();
         let first = format!(" (first at {}{trace})", loadstone_units::seconds(row.first_at_seconds));
         let text = format!("{}: {}: {}", row.key.name, row.outcome.label(), row.message);
-        // Three lines of a message tell what it is; the report has the rest.
+        // Three lines of a message suffice; the report has the rest.
         let columns = style.width.saturating_sub(width_of(&lead));
         let text = cut(&text, (columns * 3 - columns / 2).saturating_sub(first.len()));
         out.push_str(&hang(&lead, width_of(&lead), &(text + &first), style.width));
@@ -257,12 +257,12 @@ fn totals(summary: &Summary, style: &Style) -> String {
     parts.push(loadstone_units::counted(t.connections_opened, "connection"));
     parts.push(format!("{} sent", loadstone_units::bytes(t.bytes_sent)));
     parts.push(format!("{} received", loadstone_units::bytes(t.bytes_received)));
-    // A figure and its words stay on one line.
+    // A number and its unit remain on one line.
     let glued: Vec<String> = parts.iter().map(|part| part.replace(' ', "\u{a0}")).collect();
     hang("Totals  ", 8, &glued.join("\u{a0}· "), style.width).replace('\u{a0}', " ")
 }
 
 fn places(closing: &Closing<'_>, style: &Style) -> String {
-    // Paths are not wrapped: they are there to be clicked or copied.
+    // Paths are not wrapped, so that they can be clicked or copied.
     closing.places.iter().map(|(what, place)| format!("{}  {}\n", style.paint(Paint::Bold, what), tame(place))).collect()
 }

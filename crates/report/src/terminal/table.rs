@@ -1,9 +1,9 @@
-//! Tables that fit: the first column shortens in the middle, and columns that matter less go before it becomes unreadable.
+//! Tables that fit the width: columns of low priority are left out, then the first column is shortened in the middle.
 
 use super::style::{Paint, Style, shorten, width_of};
 
-/// A column's head. `keep` orders what gives way when there is no room: 0 never does, the highest number goes first. One that may give way is not shown
-/// where nothing stands in it.
+/// A column's head. `keep` is the order in which columns are left out when there is no room: the highest number first, 0 never. A column with another
+/// number than 0 is also left out if all its cells are empty.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnHead {
     pub(crate) title: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct TextTable {
 }
 
 const GAP: usize = 2;
-/// The first column is not squeezed below this while another column can go instead. Columns.
+/// The first column is not narrower than this while another column can be left out. Columns.
 const NAME_MIN: usize = 24;
 
 impl TextTable {
@@ -77,7 +77,7 @@ impl TextTable {
         cells.all(|cell| cell.text.is_empty())
     }
 
-    /// Which columns are shown, and how wide the first one is.
+    /// Which columns are shown, and the width of the first one.
     fn fit(&self, natural: &[usize], width: usize) -> (Vec<bool>, usize) {
         let wanted = natural[0].min(NAME_MIN);
         let mut shown: Vec<bool> = (0..self.heads.len()).map(|index| self.heads[index].keep == 0 || !self.is_empty(index)).collect();

@@ -1,4 +1,4 @@
-//! Requests, groups and iterations in one table, so that their columns stand below each other; flows in one of their own.
+//! Requests, groups and iterations in one table, so that their columns align.
 
 use loadstone_analysis::{Percentile, RequestRow, Summary, TimeStats};
 
@@ -7,22 +7,22 @@ use super::style::{Paint, Style, hang};
 use super::table::{ColumnHead, Row, TextCell, TextTable};
 use crate::words;
 
-/// Rows of each kind that are shown; the report has them all.
+/// Upper bound on the rows of each kind; the report has all rows.
 const ROWS_MAX: usize = 20;
-/// Doubtful percentiles that are put into words.
-const DOUBTS_MAX: usize = 4;
+/// Number of uncertain percentiles with a note.
+const NOTES_MAX: usize = 4;
 
-/// The table and its footnotes.
+/// The table and its notes.
 pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> String {
     if summary.requests.is_empty() && summary.scenarios.is_empty() {
-        return "No requests were made.\n".to_owned();
+        return "No requests were sent.\n".to_owned();
     }
     let mut heads = vec![ColumnHead { title: "Requests", keep: 0, left: true }];
     heads.extend(columns.iter().map(|(column, keep)| ColumnHead { title: column.title(), keep, left: false }));
     let mut table = TextTable { heads, rows: Vec::new() };
     let mut left_out = Vec::new();
     let mut thin = false;
-    // Iterations are worth their rows only where they say more than the requests do.
+    // Iterations are shown only if they add information to that of the requests.
     let several = summary.scenarios.len() > 1 || summary.requests.len() != 1 || summary.scenarios.iter().any(|row| row.failed > 0);
     let scenarios: &[RequestRow] = if several { &summary.scenarios } else { &[] };
     for (title, rows) in [("Requests", summary.requests.as_slice()), ("Groups", &summary.groups), ("Iterations", scenarios)] {
@@ -44,7 +44,7 @@ pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> 
     if thin {
         out.push_str(&format!("{}\n", style.paint(Paint::Dim, "— too few samples for this percentile")));
     }
-    for text in doubts(summary) {
+    for text in notes(summary) {
         out.push_str(&hang("~ ", 2, &text, style.width));
     }
     if !left_out.is_empty() {
@@ -53,18 +53,18 @@ pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> 
     out
 }
 
-/// The largest of the doubts in words.
-fn doubts(summary: &Summary) -> Vec<String> {
-    let mut doubts = words::doubts(summary);
-    let more = doubts.len().saturating_sub(DOUBTS_MAX);
-    doubts.truncate(DOUBTS_MAX);
+/// Notes on the most uncertain numbers.
+fn notes(summary: &Summary) -> Vec<String> {
+    let mut notes = words::doubts(summary);
+    let more = notes.len().saturating_sub(NOTES_MAX);
+    notes.truncate(NOTES_MAX);
     if more > 0 {
-        doubts.push(format!("so may a part of {} more", loadstone_units::counted(more as u64, "number")));
+        notes.push(format!("{} may be affected", loadstone_units::counted(more as u64, "more value")));
     }
-    doubts
+    notes
 }
 
-/// Requests come under their scenario's name where there are several scenarios.
+/// With several scenarios, requests are listed under the name of their scenario.
 fn requests(shown: &[&RequestRow], columns: &TimeColumns, table: &mut TextTable) {
     let mut scenarios: Vec<&str> = Vec::new();
     for row in shown {
@@ -89,7 +89,7 @@ fn others(title: &'static str, shown: &[&RequestRow], columns: &TimeColumns, tab
     }
 }
 
-/// The rows to show, in their order: those that failed and those with the most samples.
+/// The rows to show, in order: those that failed and those with the most samples.
 fn busiest(rows: &[RequestRow]) -> Vec<&RequestRow> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|index| std::cmp::Reverse((rows[*index].failed > 0, rows[*index].count)));
@@ -102,12 +102,12 @@ fn cells(row: &RequestRow, indented: bool, columns: &TimeColumns) -> Vec<TextCel
     let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
     let indent = if indented { "  " } else { "" };
     let failed = TextCell { text: words::failed(row), paint: (row.failed > 0).then_some(Paint::Bad) };
-    let rate = TextCell { text: words::rate(row), paint: row.rate_doubt.map(|_| Paint::Doubt) };
+    let rate = TextCell { text: words::rate(row), paint: row.rate_doubt.map(|_| Paint::Warning) };
     let name = format!("{indent}{group}{}", row.key.name);
     line(name, columns, [loadstone_units::count(row.count).into(), rate, failed], &row.response)
 }
 
-/// All requests together: their percentiles are read from all their times, and are no means of the rows'.
+/// All requests together. Their percentiles come from all times; they are not means of the rows.
 fn all_requests(summary: &Summary, columns: &TimeColumns) -> Vec<TextCell> {
     let totals = &summary.totals;
     let failed =
@@ -116,7 +116,7 @@ fn all_requests(summary: &Summary, columns: &TimeColumns) -> Vec<TextCell> {
     line("All requests".to_owned(), columns, counts, &summary.response)
 }
 
-/// A name, and the numbers that the columns ask for. `counts`: count, rate and failures.
+/// A name, and the numbers of the chosen columns. `counts`: count, rate and failures.
 fn line(name: String, columns: &TimeColumns, counts: [TextCell; 3], times: &TimeStats) -> Vec<TextCell> {
     let cell = |column: TimeColumn| match column {
         TimeColumn::Count => counts[0].clone(),
@@ -129,21 +129,21 @@ fn line(name: String, columns: &TimeColumns, counts: [TextCell; 3], times: &Time
             let p99 = times.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
             p99.map_or_else(String::new, interval).into()
         }
-        TimeColumn::Max => TextCell { text: words::longest(times), paint: times.max_doubt.map(|_| Paint::Doubt) },
+        TimeColumn::Max => TextCell { text: words::longest(times), paint: times.max_doubt.map(|_| Paint::Warning) },
     };
     std::iter::once(name.into()).chain(columns.iter().map(|(column, _)| cell(column))).collect()
 }
 
 fn time(value: Option<f64>, doubt: Option<f64>) -> TextCell {
     let text = value.map_or_else(|| loadstone_units::NONE.to_owned(), |value| words::marked(value, doubt));
-    TextCell { text, paint: doubt.map(|_| Paint::Doubt) }
+    TextCell { text, paint: doubt.map(|_| Paint::Warning) }
 }
 
 fn doubt_of(times: &TimeStats, quantile: f64) -> Option<f64> {
     times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.doubt
 }
 
-/// `37.1–40.0 ms`, or with both units where they differ; `≥ 37.1 ms` where the run is too short for an upper end.
+/// `37.1–40.0 ms`, or with both units if they differ. `≥ 37.1 ms` if the run is too short for an upper end.
 pub(crate) fn interval(percentile: &Percentile) -> String {
     let (low, high) = match (percentile.low.map(loadstone_units::seconds), percentile.high.map(loadstone_units::seconds)) {
         (Some(low), Some(high)) => (low, high),

@@ -1,14 +1,14 @@
-//! The shared time axis: a bounded number of steps that grow coarser as a run grows longer.
+//! The shared time axis: a bounded number of steps, which become longer as a run grows longer.
 
 use loadstone_metrics::Snapshot;
 
 use super::step::TimelineStep;
 
-/// Most steps of a timeline. A page is some 1,200 pixels wide; more points than that cost bytes and show nothing.
+/// Maximum number of steps of a timeline. A page is about 1,200 pixels wide; more points cost bytes and show nothing.
 pub(crate) const STEPS_MAX: usize = 1200;
 
-/// Steps of equal length from second 0 on. Each is one second long until there would be more than [`STEPS_MAX`]; then neighbours
-/// are merged in pairs, so that memory stays bounded and a live page and a finished report of the same run agree.
+/// Steps of equal length from second 0 on. Each is one second long until there would be more than [`STEPS_MAX`]; then neighbours are merged in pairs.
+/// Memory remains bounded, and the live page and the finished report of the same run agree.
 #[derive(Debug)]
 pub(crate) struct Axis {
     step_seconds: u32,
@@ -17,18 +17,18 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// `open` says of each leaf of the load whether it is open.
+    /// `open` contains, for each scenario run of the load, whether its load is open.
     pub(crate) fn new(open: Vec<bool>) -> Self {
         Self { step_seconds: 1, steps: Vec::new(), open }
     }
 
-    /// Of seconds without a gap, however many. Its first step is the first of them.
+    /// From any number of seconds without a gap. The first step is the first of them.
     pub(crate) fn of_seconds(open: Vec<bool>, steps: Vec<TimelineStep>) -> Self {
         Self { step_seconds: 1, steps, open }
     }
 
     pub(crate) fn push(&mut self, slice: &Snapshot) {
-        // A slice of several seconds would leave gaps in steps that are shorter.
+        // A slice of several seconds would leave gaps between shorter steps.
         while (slice.slice / self.step_seconds) as usize >= STEPS_MAX || self.step_seconds < slice.seconds() {
             self.coarsen();
         }
@@ -65,12 +65,12 @@ impl Axis {
         &self.open
     }
 
-    /// Does any leaf make open load?
+    /// Whether any scenario run has open load.
     pub(crate) fn any_open(&self) -> bool {
         self.open.contains(&true)
     }
 
-    /// Does any leaf make closed load?
+    /// Whether any scenario run has closed load.
     pub(crate) fn any_closed(&self) -> bool {
         self.open.contains(&false)
     }

@@ -1,12 +1,12 @@
-//! The signals of the observers, brought onto the same axis as the load.
+//! The signals of the observers, aligned to the same axis as the load.
 
 use loadstone_metrics::{Signal, SignalKind, SignalPoint};
 
 use super::axis::{Axis, STEPS_MAX};
-use super::{column, says_something};
+use super::{column, has_values};
 use crate::view::{Band, ChartColumn, Panel};
 
-/// Readings of one signal within a step, to more digits than a chart shows: there may be a thousand signals of 1,200 steps each.
+/// Readings of one signal within a step. The precision exceeds that of a chart; there may be a thousand signals of 1,200 steps each.
 #[derive(Debug, Clone, Copy, Default)]
 struct SignalStep {
     mean: f32,
@@ -34,20 +34,20 @@ impl SignalStep {
         self.count = count;
     }
 
-    /// `None`: there was no reading.
+    /// `None` if there was no reading.
     fn some(&self, value: impl Fn(&Self) -> f32) -> Option<f64> {
         (self.count > 0).then(|| f64::from(value(self)))
     }
 }
 
-/// One signal over the whole run, as coarse as it must be.
+/// One signal over the whole run, in steps that are as long as necessary.
 #[derive(Debug)]
 struct Track {
     signal: Signal,
     step_seconds: u32,
     steps_max: usize,
     cells: Vec<SignalStep>,
-    /// The reading before, for counters.
+    /// The previous reading, for counters.
     previous: Option<SignalPoint>,
 }
 
@@ -84,7 +84,7 @@ impl Track {
         let mut cells = vec![SignalStep::default(); steps];
         let factor = (step_seconds / self.step_seconds).max(1) as usize;
         for (index, cell) in self.cells.iter().enumerate() {
-            // A signal may be read a moment after the last slice ended.
+            // The time of a reading may be just after the end of the last slice.
             if let Some(target) = cells.get_mut((index / factor).min(steps.saturating_sub(1))) {
                 target.merge(*cell);
             }
@@ -92,7 +92,7 @@ impl Track {
         cells
     }
 
-    /// The value line and, where a step merges readings that differ, the lowest and highest of them.
+    /// The line of values. If a step merges different readings, also the lines of the lowest and the highest of them.
     fn columns(&self, axis: &Axis) -> Vec<ChartColumn> {
         let cells = self.at_step(axis.step_seconds(), axis.steps().len());
         let id = format!("signal/{}", self.signal.name);
@@ -113,7 +113,7 @@ impl Track {
         self.signal.name.split_once('{').map_or(self.signal.name.as_str(), |(metric, _)| metric)
     }
 
-    /// The label of `observer/metric{label}`, when it has one.
+    /// The label of `observer/metric{label}`, if it has one.
     fn labels(&self) -> Option<&str> {
         self.signal.name.split_once('{').map(|(_, label)| label.strip_suffix('}').unwrap_or(label))
     }
@@ -145,19 +145,19 @@ impl Default for Tracks {
     }
 }
 
-/// Signals that are drawn; a source that invents names without end must not grow the page without end.
+/// Upper bound on the drawn signals. A source that creates new names without end must not grow the page without end.
 const SIGNALS_MAX: usize = 1000;
 
-/// Labelled series of one metric that a panel draws, largest first.
+/// Upper bound on the labelled series of one metric in a panel, the largest first.
 const LABELS_MAX: usize = 20;
 
 impl Tracks {
-    /// So many seconds, each a step.
+    /// Tracks for this many seconds, with one step for each.
     pub(crate) fn of_seconds(seconds: usize) -> Self {
         Self { tracks: Vec::new(), steps_max: seconds }
     }
 
-    /// Adds a reading. Those of signals past the bound are left out, and `false` is returned.
+    /// Adds a reading. Returns `false` if the signal exceeds the bound and is left out.
     pub(crate) fn push(&mut self, signal: &Signal, point: &SignalPoint) -> bool {
         let index = match self.tracks.iter().position(|track| track.signal.name == signal.name) {
             Some(index) => index,
@@ -172,7 +172,7 @@ impl Tracks {
         true
     }
 
-    /// One band per observer, one panel per metric, in the order in which they were first seen.
+    /// One band per observer, one panel per metric, in order of first appearance.
     pub(crate) fn bands(&self, axis: &Axis) -> Vec<Band> {
         let mut bands: Vec<Band> = Vec::new();
         for track in &self.tracks {
@@ -205,12 +205,12 @@ impl Tracks {
     }
 }
 
-/// Keeps the labelled lines that a reader can tell apart: those with the largest sums, in their order of appearance.
+/// Keeps as many labelled lines as a reader can distinguish: those with the largest sums, in order of appearance.
 fn keep_largest(panel: &mut Panel) {
     if !panel.stacked {
         return;
     }
-    panel.columns.retain(says_something);
+    panel.columns.retain(has_values);
     if panel.columns.len() <= LABELS_MAX {
         return;
     }

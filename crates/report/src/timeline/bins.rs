@@ -4,15 +4,15 @@ use loadstone_metrics::Histogram;
 
 use crate::view::HeatMap;
 
-/// Bins of the heat map: ten per factor of ten, each a quarter higher than the one before.
+/// Bins of the heat map: ten per factor of ten, each about a quarter higher than the previous one.
 pub(crate) const HEAT_PER_DECADE: i32 = 10;
 /// Bins of the distribution.
 const DISTRIBUTION_PER_DECADE: i32 = 25;
 /// Shorter times than this share the lowest bin. Seconds.
 const FLOOR: f64 = 1e-6;
 
-/// `(bin, count)` of the non-empty bins, ascending. Bin *b* reaches from 10^(*b*/`per_decade`) seconds to where the next one begins.
-/// A bucket of the histogram goes whole into the bin of its midpoint.
+/// `(bin, count)` of the non-empty bins, ascending. Bin *b* reaches from 10^(*b*/`per_decade`) seconds to the start of the next one. A whole bucket
+/// of the histogram goes into the bin of its midpoint.
 pub(crate) fn counts(times: &Histogram, per_decade: i32) -> Vec<(i32, u64)> {
     let mut filled: Vec<(i32, u64)> = Vec::new();
     for (low, high, count) in times.bars() {
@@ -28,7 +28,7 @@ pub(crate) fn counts(times: &Histogram, per_decade: i32) -> Vec<(i32, u64)> {
 
 fn bin_of(ns: u64, per_decade: i32) -> i32 {
     let exponent = (ns as f64 / 1e9).max(FLOOR).log10() * f64::from(per_decade);
-    // A hair upwards, so that a value on an edge lies above it whatever the logarithm's last digit.
+    // Slightly larger, so that a value on an edge is above it despite rounding of the logarithm.
     (exponent + 1e-9).floor() as i32
 }
 
@@ -41,7 +41,7 @@ fn range(counts: &[(i32, u64)]) -> Option<(i32, i32)> {
     Some((counts.first()?.0, counts.last()?.0))
 }
 
-/// The heat map of steps whose counts were made with [`HEAT_PER_DECADE`].
+/// The heat map of steps whose counts use [`HEAT_PER_DECADE`].
 pub(crate) fn heat_map<'a>(steps: impl Iterator<Item = &'a [(i32, u64)]> + Clone) -> HeatMap {
     let reach = |(a, b): (i32, i32), (c, d): (i32, i32)| (a.min(c), b.max(d));
     let Some((first, last)) = steps.clone().filter_map(range).reduce(reach) else {
@@ -87,7 +87,7 @@ mod tests {
             prop_assert_eq!(bars.iter().map(|bar| bar.2).sum::<u64>(), values.len() as u64);
             prop_assert!(bars.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
             let largest = *values.iter().max().unwrap() as f64 / 1e9;
-            // A value is read back as the midpoint of its bucket, which may lie below it by the histogram's error.
+            // A value is read back as the midpoint of its bucket, which may be lower by the error of the histogram.
             prop_assert!(bars.last().unwrap().1 >= largest * (1.0 - Histogram::RELATIVE_ERROR) * 0.9999);
         }
     }

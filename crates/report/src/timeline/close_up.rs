@@ -1,4 +1,4 @@
-//! A long run second by second, where its seconds were kept: what a page shows that is zoomed in.
+//! A long run second by second, as far as its seconds were stored: the data of a page that is zoomed in.
 
 use loadstone_analysis::Summary;
 use loadstone_metrics::{SignalPoint, Snapshot};
@@ -10,24 +10,24 @@ use super::step::TimelineStep;
 use super::{panels, shorten};
 use crate::view::CloseUp;
 
-/// Seconds at each end of the run that can be looked at. The page has to hold them.
+/// Number of seconds at each end of the run with full resolution. The page has to contain them.
 const SECONDS_MAX: usize = 3600;
 
-/// A second that is in the run as it was measured, or in outline.
+/// A second as it was measured, or its outline.
 #[derive(Clone, Copy)]
 enum CloseSecond<'a> {
     Measured(&'a Snapshot),
     Kept(&'a KeptSecond),
 }
 
-/// Seconds without a gap, and their readings among others.
+/// Seconds without a gap, and their readings.
 struct CloseSeconds<'a> {
     seconds: Vec<CloseSecond<'a>>,
     signals: &'a [SignalSeries],
 }
 
-/// The beginning of a run and its end, or all of it if that is little more. `open` says of each leaf whether it is open. Of the signals, those that the
-/// summary shows.
+/// The beginning and the end of a run, or the whole run if it is not much longer. `open` contains, for each scenario run, whether its load is open.
+/// Includes the signals that the summary shows.
 pub(crate) fn of(run: &Run, summary: &Summary, open: &[bool]) -> Vec<CloseUp> {
     let shown: Vec<&str> = summary.signals.iter().map(|row| row.name.as_str()).collect();
     ends(stretches(run)).iter().map(|stretch| stretch.close_up(&shown, open)).collect()

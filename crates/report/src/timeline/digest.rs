@@ -1,5 +1,5 @@
-//! What is read out of a step's histograms, kept until the step changes: a page that is redrawn every second reads a long run's
-//! histograms once, not once a second. Read [`StepDigest`]; [`super::step`] fills it.
+//! Values from a step's histograms, cached until the step changes. A page that is redrawn every second reads the histograms of a long run once, not
+//! once a second. Read [`StepDigest`]; [`super::step`] fills it.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl TimeDigest {
     }
 }
 
-/// Percentile in seconds. It is left out where not even one value can be expected beyond it.
+/// Percentile in seconds. `None` if not even one value is expected beyond it.
 pub(crate) fn percentile(times: &Histogram, quantile: f64) -> Option<f64> {
     let beyond = times.count() as f64 * (1.0 - quantile);
     if beyond < 1.0 - 1e-9 {

@@ -1,14 +1,14 @@
-//! How coarse a line of percentiles must be drawn. Where a second holds too few samples for a percentile (a slow system, a low rate), the line would
-//! be fragments; neighbouring steps are then taken together, and their common value is drawn over all of them.
+//! The step length for a line of percentiles. If a second has too few samples for a percentile (a slow system, a low rate), the line would consist of
+//! fragments. Neighbouring steps are then merged, and their common value is drawn over all of them.
 
 use loadstone_metrics::Histogram;
 
-/// Most steps that are taken together, as a power of two.
+/// Maximum number of merged steps, as a power of two.
 const DOUBLINGS_MAX: u32 = 6;
-/// Share of the groups with any sample that must have a value.
+/// Minimum share of the non-empty groups that have a value.
 const FILLED_MIN: f64 = 0.9;
 
-/// A value per step. `read` gives that of a histogram; `None`: it holds too few samples.
+/// A value per step. `read` returns the value of a histogram, or `None` if it has too few samples.
 pub(crate) fn values(
     steps: &[&Histogram],
     quantile: f64,
@@ -22,13 +22,13 @@ pub(crate) fn values(
             [one] => read(one, quantile),
             many => read(&merged(many), quantile),
         };
-        // A step without a sample stays a gap: nothing ended then.
+        // A step without a sample remains a gap: nothing ended then.
         drawn.extend(together.iter().map(|step| value.filter(|_| !step.is_empty())));
     }
     drawn.into_iter()
 }
 
-/// Whether groups of this size have samples enough: one is to be expected beyond the quantile.
+/// Whether groups of this size have enough samples: at least one is expected beyond the quantile.
 fn is_filled(steps: &[&Histogram], group: usize, quantile: f64) -> bool {
     let counts = steps.chunks(group).map(|together| together.iter().map(|step| step.count()).sum::<u64>()).filter(|count| *count > 0);
     let (mut filled, mut all) = (0, 0);
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(drawn(&[5; 6], 0.9), [true; 6]);
         assert_eq!(drawn(&[5, 5, 5, 0, 0, 0, 0, 0, 5, 5], 0.9)[3..8], [false; 5]);
         assert_eq!(drawn(&[200; 3], 0.99), [true; 3]);
-        // Never enough for a p99: fragments would be no better than nothing.
+        // Never enough for a p99: fragments would be no better than an empty line.
         assert_eq!(drawn(&[1; 8], 0.99), [false; 8]);
     }
 }

@@ -1,7 +1,7 @@
-//! Everything that varies over time, brought onto one axis. Read [`axis::Axis`] first, then [`panels`].
+//! All data over time, aligned to one axis. Read [`axis::Axis`] first, then [`panels`].
 //!
-//! The ids of the columns are a contract: findings name them as their evidence and the page highlights them. They are
-//! listed in docs/timeline.md, and a test holds that list against what is built here.
+//! The ids of the columns are a contract: findings name them as their evidence and the page highlights them. docs/timeline.md lists them, and a test
+//! compares that list with the columns that this module builds.
 
 pub(crate) mod axis;
 pub(crate) mod bands;
@@ -28,7 +28,7 @@ fn rounded(value: f64, significant: i32) -> f64 {
         return value;
     }
     let digits = significant - 1 - value.abs().log10().floor() as i32;
-    // Scaling by a whole power of ten on the side where it is exact keeps the shortest text form short.
+    // Scaling by a whole power of ten on the side where it is exact yields the shortest text form.
     if digits >= 0 {
         let scale = 10f64.powi(digits);
         if scale.is_finite() { (value * scale).round() / scale } else { value }
@@ -44,13 +44,13 @@ pub(crate) fn column(id: impl Into<String>, label: impl Into<String>, values: im
     ChartColumn { id: id.into(), label: label.into(), values }
 }
 
-/// Three significant digits: a chart of some 200 pixels shows no more, and there are thousands of these values.
+/// Three significant digits: a chart about 200 pixels wide shows no more, and there are thousands of these values.
 pub(crate) fn shorten(column: &mut ChartColumn) {
     column.values.iter_mut().flatten().for_each(|value| *value = rounded(*value, 3));
 }
 
-/// Does the column have anything but zeros and gaps?
-pub(crate) fn says_something(column: &ChartColumn) -> bool {
+/// Whether the column has any value other than 0.
+pub(crate) fn has_values(column: &ChartColumn) -> bool {
     column.values.iter().any(|value| value.is_some_and(|v| v != 0.0))
 }
 

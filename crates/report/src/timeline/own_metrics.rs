@@ -1,13 +1,13 @@
-//! Metrics of the test's own as lines of charts: a band like that of an observer, a panel for each metric.
+//! Custom metrics as lines of charts: a band like that of an observer, a panel for each metric.
 
 use loadstone_metrics::{MetricSlice, MetricValue, Signal, SignalKind, SignalPoint, Snapshot};
 
 use crate::view::Band;
 
-/// The band's name, where observers have theirs.
+/// Name of the band, in place of an observer's name.
 const BAND: &str = "metrics";
 
-/// What is drawn of one second. Parts by tags have one line each.
+/// The lines for one second. Each part by tags has one line.
 pub(crate) fn lines(slice: &Snapshot) -> Vec<(Signal, SignalPoint)> {
     let seconds = f64::from(slice.seconds());
     let mut lines = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn lines(slice: &Snapshot) -> Vec<(Signal, SignalPoint)> {
 }
 
 fn signal(metric: &MetricSlice, figure: &str, unit: &str) -> Signal {
-    // Braces set the label off.
+    // Braces delimit the label.
     let plain = |text: &str| text.replace('{', "(").replace('}', ")");
     let figure = if figure == "sum" { "per second" } else { figure };
     let label = if metric.tags.is_empty() { figure.to_owned() } else { format!("{figure}, {}", metric.tags) };
@@ -43,7 +43,7 @@ fn signal(metric: &MetricSlice, figure: &str, unit: &str) -> Signal {
     }
 }
 
-/// Percentiles and parts are no layers of a whole.
+/// Percentiles and parts are not layers of a whole.
 pub(crate) fn side_by_side(mut bands: Vec<Band>) -> Vec<Band> {
     bands.iter_mut().flat_map(|band| &mut band.panels).for_each(|panel| panel.stacked = false);
     bands

@@ -1,4 +1,4 @@
-//! The charts of what Loadstone itself measured: steps in, panels out.
+//! The charts of Loadstone's own measurements: builds panels from steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -8,16 +8,16 @@ use loadstone_metrics::{Histogram, Outcome};
 use super::axis::Axis;
 use super::digest::{PERCENTILES, StepDigest, TimeDigest, percentile};
 use super::step::{FailedAs, TimelineFlow, TimelineStep, WorkerTime};
-use super::{column, grid, says_something};
+use super::{column, grid, has_values};
 use crate::view::{ChartColumn, Panel};
 
-/// Workers that get a line of their own; of more, only the mean and the busiest are shown.
+/// Maximum number of workers with their own line. With more workers, only the mean and the busiest are shown.
 const WORKER_LINES_MAX: usize = 16;
 
-/// Lines of failures, each one request with one outcome; the rest is one line.
+/// Maximum number of failure lines, each for one request and one outcome. One line shows the rest.
 const FAILURE_LINES_MAX: usize = 7;
 
-/// All panels, top to bottom. A panel with nothing to say is left out.
+/// All panels, top to bottom. A panel without values is left out.
 pub(crate) fn build(axis: &Axis) -> Vec<Panel> {
     let mut panels = vec![rate(axis), response(axis), users(axis), in_flight(axis), failures(axis), phases(axis), bytes(axis)];
     panels.extend(flows(axis));
@@ -57,7 +57,7 @@ fn rate(axis: &Axis) -> Panel {
     panel("rate", "Rate", "/s", columns)
 }
 
-/// p50, p90, p95, p99 and max of the distribution that `times` picks; `read` gives what the steps keep of it.
+/// p50, p90, p95, p99 and max of the distribution that `times` selects. `read` returns its values that the steps have cached.
 fn percentiles<'a>(
     axis: &'a Axis,
     prefix: &str,
@@ -128,7 +128,7 @@ fn failures(axis: &Axis) -> Panel {
     stacked("failures", "Failures", "/s", columns)
 }
 
-/// The outcome as it stands in every JSON: `ports_exhausted`.
+/// The outcome as in every JSON file: `ports_exhausted`.
 pub(crate) fn outcome_id(outcome: Outcome) -> String {
     serde_json::to_value(outcome).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
@@ -142,7 +142,7 @@ const PHASES: [(&str, &str); 6] = [
     ("body", "body"),
 ];
 
-/// Seconds per request, so that the stack adds up to the mean response time: a phase that half of the requests had counts half.
+/// Seconds per request, so that the stack adds up to the mean response time. A phase that only half of the requests had counts half.
 fn phases(axis: &Axis) -> Panel {
     let per_request = |step: &TimelineStep, ns: u128| (!step.response.is_empty()).then(|| ns as f64 / 1e9 / step.response.count() as f64);
     let mut columns = vec![over(axis, "phases/lag", "schedule lag", |step| per_request(step, step.lag.sum()))];
@@ -152,7 +152,7 @@ fn phases(axis: &Axis) -> Panel {
     let known = |step: &TimelineStep| step.lag.sum() + step.phase_ns.iter().sum::<u128>();
     columns
         .push(over(axis, "phases/other", "sending and other", |step| per_request(step, step.response.sum().saturating_sub(known(step)))));
-    columns.retain(says_something);
+    columns.retain(has_values);
     stacked("phases", "Mean time per request, by phase", "s", columns)
 }
 
@@ -164,7 +164,7 @@ fn bytes(axis: &Axis) -> Panel {
     panel("bytes", "Bytes", "bytes/s", columns)
 }
 
-/// Of each flow: its times, what is open, what comes and goes, how long the oldest has been open, and how many are overtaken.
+/// For each flow: its times, the open journeys, the rates, the age of the oldest journey, and the share that was overtaken.
 fn flows(axis: &Axis) -> Vec<Panel> {
     let names: BTreeSet<&Arc<str>> = axis.steps().iter().flat_map(|step| step.flows.iter().map(|flow| &flow.name)).collect();
     names.into_iter().flat_map(|name| flow(axis, name)).collect()
@@ -212,7 +212,7 @@ fn flow(axis: &Axis, name: &Arc<str>) -> Vec<Panel> {
     ]
 }
 
-/// Empty where the step has none.
+/// Empty if the step has none.
 fn flow_times<'a>(step: &'a TimelineStep, name: &str) -> &'a Histogram {
     static NONE: LazyLock<Histogram> = LazyLock::new(Histogram::new);
     step.flows.iter().find(|flow| *flow.name == *name).map_or(&NONE, |flow| &flow.time)
@@ -249,7 +249,7 @@ fn generator(axis: &Axis) -> Panel {
         ("generator/throttled", "throttled by the cgroup", |step: &TimelineStep| step.throttled_ns),
     ] {
         columns.push(over(axis, id, label, |step| step.share(ns(step))));
-        if columns.last().is_some_and(|column| !says_something(column)) {
+        if columns.last().is_some_and(|column| !has_values(column)) {
             columns.pop();
         }
     }

@@ -1,7 +1,7 @@
-//! The charts of one request, for a reader who picks it in the table.
+//! The charts of one request, for a reader who selects it in the table.
 //!
-//! Coarser than the charts of the whole run, as there may be many requests: at most [`POINTS_MAX`] steps, and only the requests that ended most
-//! often. Their steps are whole multiples of the timeline's.
+//! They are coarser than the charts of the whole run, because there may be many requests: at most [`POINTS_MAX`] steps, and only for the most
+//! frequent requests. Their steps are whole multiples of the timeline's step.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -13,9 +13,9 @@ use super::panels::outcome_id;
 use super::{column, grid};
 use crate::view::{ChartColumn, Panel, RequestCharts};
 
-/// Most steps of a request's charts.
+/// Maximum number of steps of a request's charts.
 const POINTS_MAX: usize = 150;
-/// Most requests with charts of their own.
+/// Maximum number of requests with charts.
 const REQUESTS_MAX: usize = 60;
 /// Buckets of each step: over a range of 1 to 30, a value is read within 3.1 %, mostly half of that.
 const BUCKETS_MAX: usize = 200;
@@ -26,7 +26,7 @@ struct RequestStep {
     failures: Vec<(Outcome, u64)>,
 }
 
-/// What the charts of each request are made of. Steps double as the run grows, like those of the timeline.
+/// The data for the charts of each request. The step length doubles as the run grows, like that of the timeline.
 #[derive(Debug, Default)]
 pub(crate) struct RequestLines {
     step_seconds: u32,
@@ -47,7 +47,7 @@ impl RequestLines {
         let index = (slice.slice / self.step_seconds) as usize;
         if self.covered_ns.len() <= index {
             self.covered_ns.resize(index + 1, 0);
-            // What is complete is only kept: dense histograms of all requests would take a hundred megabytes.
+            // Complete steps are packed: dense histograms of all requests would take a hundred megabytes.
             self.series.values_mut().filter_map(|line| line.last_mut()).for_each(RequestStep::pack);
         }
         self.covered_ns[index] += slice.end.saturating_sub(slice.start);
@@ -78,7 +78,7 @@ impl RequestLines {
         }
     }
 
-    /// Charts by the request's place among `keys`, which come with how often each ended; empty for those with too few.
+    /// Charts in the order of `keys`, each of which comes with its number of requests. Empty for requests that are too rare.
     pub(crate) fn charts(&self, keys: &[(&SeriesKey, u64)]) -> Vec<RequestCharts> {
         let mut most: Vec<u64> = keys.iter().map(|(_, count)| *count).collect();
         most.sort_by_key(|count| Reverse(*count));
@@ -134,7 +134,7 @@ impl RequestStep {
         }
     }
 
-    /// That ended, also those that could not be sent, which have no response time.
+    /// Number of ended requests, including those that could not be sent and have no response time.
     fn requests(&self) -> u64 {
         let unsent = self.failures.iter().filter(|(outcome, _)| outcome.is_unsent());
         self.response.count() + unsent.map(|(_, count)| count).sum::<u64>()

@@ -1,4 +1,4 @@
-//! What the time of each request is made of, over time: one more chart of a request whose traces were observed.
+//! The parts of the time of each request over time: one more chart for a request with traces.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use loadstone_run_directory::RunTraces;
 use super::column;
 use crate::view::{Panel, RequestCharts};
 
-/// Parts that are told apart; the rest is one.
+/// Maximum number of separate parts; the rest is one part.
 const PARTS_MAX: usize = 7;
 
-/// A part of the time of a request: what a span does itself, or what lies right before it.
+/// A part of the time of a request: the own time of a span, or the time right before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
     Own(u32),
@@ -67,7 +67,7 @@ pub(crate) fn add(charts: &mut RequestCharts, key: &SeriesKey, traces: &RunTrace
 fn steps(traces: &RunTraces, request: usize, step_seconds: f64) -> Vec<SpanStep> {
     let mut below = vec![false; traces.paths.len()];
     below[request] = true;
-    // Paths are numbered after their parents.
+    // Paths have higher numbers than their parents.
     for (place, path) in traces.paths.iter().enumerate() {
         below[place] |= path.parent.is_some_and(|parent| below[parent as usize]);
     }
@@ -85,7 +85,7 @@ fn steps(traces: &RunTraces, request: usize, step_seconds: f64) -> Vec<SpanStep>
             *step.parts.entry(Part::Own(span.path)).or_default() += span.critical_ns;
             *step.parts.entry(Part::Before(span.path)).or_default() += span.lead_ns;
         }
-        // What lies before a call is its caller's time.
+        // The time before a call is part of the caller's time.
         for span in slice.spans.iter().filter(|span| below[span.path as usize]) {
             if let Some(parent) = traces.paths[span.path as usize].parent
                 && let Some(own) = step.parts.get_mut(&Part::Own(parent))

@@ -1,6 +1,6 @@
-//! The small lines in the table of requests: mean response time over the run.
+//! The spark lines in the table of requests: mean response time over the run.
 //!
-//! The mean, not a percentile, because it merges from a sum and a count: a line per request costs 60 numbers, not 60 histograms.
+//! The mean, not a percentile, because it merges from a sum and a count. A line per request costs 60 numbers, not 60 histograms.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
 
 use super::round;
 
-/// Most points of a spark line.
+/// Maximum number of points of a spark line.
 const POINTS_MAX: usize = 60;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,7 +17,7 @@ struct SparkPoint {
     count: u64,
 }
 
-/// Mean response time per step, by request series. Steps double as the run grows, like those of the timeline.
+/// Mean response time per step, by request series. The step length doubles as the run grows, like that of the timeline.
 #[derive(Debug)]
 pub(crate) struct Sparks {
     step_seconds: u32,
@@ -60,7 +60,7 @@ impl Sparks {
         }
     }
 
-    /// The line of one request in seconds, gaps where none ended; empty for an unknown request.
+    /// The line of one request in seconds, with gaps where none ended. Empty for an unknown request.
     pub(crate) fn line(&self, key: &SeriesKey) -> Vec<Option<f64>> {
         let Some(line) = self.series.get(key) else { return Vec::new() };
         let mean = |point: Option<&SparkPoint>| {

@@ -1,4 +1,4 @@
-//! What one step of the time axis holds: the measurements of one or several seconds, merged.
+//! One step of the time axis: the measurements of one or several seconds, merged.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use loadstone_run_directory::{KeptFailure, KeptSecond};
 use super::bins;
 use super::digest::{StepDigest, TimeDigest};
 
-/// Lowest and highest value of the seconds that a step was merged from.
+/// Lowest and highest value of the merged seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ValueRange {
     pub(crate) low: f64,
@@ -32,7 +32,7 @@ pub(crate) struct WorkerTime {
     pub(crate) run_queue_ns: u64,
 }
 
-/// The users of a step; levels are the highest among its seconds.
+/// The users of a step. Levels are the highest of its seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct UserLevels {
     pub(crate) active: u64,
@@ -40,7 +40,7 @@ pub(crate) struct UserLevels {
     pub(crate) waiting: u64,
 }
 
-/// One flow within a step; levels are the highest among its seconds.
+/// One flow within a step. Levels are the highest of its seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimelineFlow {
     pub(crate) name: Arc<str>,
@@ -81,30 +81,30 @@ impl TimelineFlow {
     }
 }
 
-/// A request that failed, and how.
+/// A failed request, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FailedAs {
     pub(crate) outcome: Outcome,
     pub(crate) request: Arc<str>,
 }
 
-/// Kinds of failure that a step keeps apart.
+/// Maximum number of separate kinds of failure in a step.
 const FAILURE_KINDS_MAX: usize = 40;
 const OTHER_REQUESTS: &str = "other requests";
 
-/// The measurements of one step. Merging is what makes a coarser step of two finer ones.
+/// The measurements of one step. Two steps merge into a longer one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimelineStep {
-    /// Time that the merged slices cover; zero when nothing was measured. Nanoseconds.
+    /// Time that the merged slices cover; zero if nothing was measured. Nanoseconds.
     pub(crate) covered_ns: u64,
     pub(crate) response: Histogram,
     pub(crate) lag: Histogram,
     pub(crate) timer_lag: Histogram,
     pub(crate) read_lag: Histogram,
     pub(crate) stall_ns_max: u64,
-    /// Ascending; at most [`FAILURE_KINDS_MAX`], and then by outcome alone.
+    /// Ascending; at most [`FAILURE_KINDS_MAX`], and further ones by outcome alone.
     pub(crate) failures: Vec<(FailedAs, u64)>,
-    /// Requests per second, second by second.
+    /// Range of the requests per second.
     pub(crate) request_rate: Option<ValueRange>,
     pub(crate) arrivals_due: u64,
     pub(crate) arrivals_started: u64,
@@ -124,19 +124,19 @@ pub(crate) struct TimelineStep {
     digest: OnceCell<StepDigest>,
 }
 
-/// Slices shorter than this (the cut-off end of a run) have too little time for a rate to mean anything. Nanoseconds.
+/// Shorter slices (the cut-off end of a run) cover too little time for a meaningful rate. Nanoseconds.
 const RATE_NS_MIN: u64 = 250_000_000;
 
 /// Buckets of a step of several seconds: over a range of 1 to 30, a value is read within 1.6 %, mostly half of that.
 const BUCKETS_MAX: usize = 400;
-/// The same of the generator's own lags, within 3.1 %.
+/// The same for the generator's lags, within 3.1 %.
 const LAG_BUCKETS_MAX: usize = 200;
 
-/// Workers past this number are not kept apart: the lines could not be told from each other.
+/// Workers above this number share one entry: their lines would be indistinguishable.
 const WORKERS_MAX: usize = 256;
 
 impl TimelineStep {
-    /// The step of a single slice. `open` says of each leaf whether its load is open.
+    /// The step of a single slice. `open` contains, for each scenario run, whether its load is open.
     pub(crate) fn of(slice: &Snapshot, open: &[bool]) -> Self {
         let mut step = TimelineStep { covered_ns: slice.end.saturating_sub(slice.start), ..TimelineStep::default() };
         step.take_series(slice);
@@ -156,7 +156,7 @@ impl TimelineStep {
         step
     }
 
-    /// The step of a second in outline.
+    /// The step of a second's outline.
     pub(crate) fn of_kept(second: &KeptSecond, open: &[bool]) -> Self {
         let mut step = Self::of(&second.slice, open);
         for KeptFailure { request, outcome, count } in &second.failures {
@@ -205,12 +205,12 @@ impl TimelineStep {
         }
     }
 
-    /// Makes it as small as it goes, once nothing more is expected.
+    /// Reduces its memory, once it is complete.
     pub(crate) fn pack(&mut self) {
         self.pack_as(|times| times.to_packed(), |lags| lags.to_packed());
     }
 
-    /// The same for a step of several seconds. The longer a run, the more values a step has; its memory does not grow with them.
+    /// The same for a step of several seconds. A longer run has more values per step; its memory does not grow with them.
     pub(crate) fn pack_within_bounds(&mut self) {
         self.pack_as(|times| times.to_packed_within(BUCKETS_MAX), |lags| lags.to_packed_within(LAG_BUCKETS_MAX));
     }
@@ -263,7 +263,7 @@ impl TimelineStep {
         }
     }
 
-    /// `count` per second; `None` when the step covers too little time to say.
+    /// `count` per second; `None` if the step covers too little time.
     pub(crate) fn rate(&self, count: u64) -> Option<f64> {
         (self.covered_ns >= RATE_NS_MIN).then(|| count as f64 / (self.covered_ns as f64 / 1e9))
     }
@@ -288,7 +288,7 @@ impl TimelineStep {
         })
     }
 
-    /// That ended, also those that could not be sent, which have no response time.
+    /// Number of ended requests, including those that could not be sent and have no response time.
     pub(crate) fn requests(&self) -> u64 {
         let unsent = self.failures.iter().filter(|(kind, _)| kind.outcome.is_unsent());
         self.response.count() + unsent.map(|(_, count)| count).sum::<u64>()

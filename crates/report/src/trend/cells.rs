@@ -1,15 +1,15 @@
-//! What every form of a trend writes alike.
+//! Formats the parts of a trend that all renderers share.
 
 use loadstone_analysis::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
 
-/// Steps of one run.
+/// The steps of one run.
 pub(super) struct RunSteps<'a> {
     pub(super) before: &'a TrendRun,
     pub(super) run: &'a TrendRun,
     pub(super) steps: Vec<(&'a TrendSeries, &'a TrendStep)>,
 }
 
-/// The newest first.
+/// The newest run is first.
 pub(super) fn by_run(trend: &RunTrend) -> Vec<RunSteps<'_>> {
     let mut found: Vec<(usize, RunSteps<'_>)> = Vec::new();
     for (series, step) in trend.steps() {
@@ -68,10 +68,10 @@ pub(super) fn noise(series: &TrendSeries) -> String {
     series.noise.map_or_else(|| loadstone_units::NONE.to_owned(), |noise| format!("± {}", loadstone_units::share(noise)))
 }
 
-/// What the steps together promise.
+/// The statistical guarantee of all steps together.
 pub(super) fn promise(trend: &RunTrend) -> String {
     format!(
-        "{} in {}; a test that never changed shows any step at all in at most {} of such histories.",
+        "{} in {}. If the test never changed, at most {} of such histories show any step.",
         loadstone_units::counted(trend.series.len() as u64, "number"),
         loadstone_units::counted(trend.runs.len() as u64, "run"),
         loadstone_units::share(trend.false_chance)

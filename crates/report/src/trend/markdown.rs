@@ -1,4 +1,4 @@
-//! The trend for a job's page: what changed in the open, every number folded away.
+//! The trend for a job's page: the changes are visible, all numbers are folded.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub fn markdown(trend: &RunTrend) -> String {
             line!(out, "  - {} {}", if step.is_worse() { "🔺" } else { "🔽" }, text(&cells::step(series, step)));
         }
     }
-    line!(out, "\n<details><summary>Every number</summary>\n\n| | Now | Single runs | Steps |\n|---|--:|--:|--:|");
+    line!(out, "\n<details><summary>All numbers</summary>\n\n| | Now | Single runs | Steps |\n|---|--:|--:|--:|");
     for series in &trend.series {
         line!(out, "| {} | {} | {} | {} |", text(&series.title()), cells::level(series), cells::noise(series), series.steps.len());
     }

@@ -1,6 +1,6 @@
-//! A test over its runs, for people and machines. Read [`terminal()`]; `cells` has what every form writes alike.
+//! A test over its runs, for people and machines. Read [`terminal()`]; `cells` formats the parts that all renderers share.
 //!
-//! Deliberately absent: anything concluded. What a step means stands in `loadstone_analysis::RunTrend`.
+//! Deliberately absent: conclusions. `loadstone_analysis::RunTrend` has them.
 
 mod cells;
 mod markdown;
@@ -13,12 +13,12 @@ pub use markdown::markdown;
 pub use terminal::terminal;
 pub use view::TrendView;
 
-/// The trend as JSON, ending in a line break. Every field is in docs/trend.md.
+/// The trend as JSON, ending in a line break. docs/trend.md describes every field.
 pub fn json(trend: &RunTrend) -> String {
     crate::json::pretty(trend)
 }
 
-/// The trend as a page: one file, which opens from disk.
+/// The trend as a page: one file that opens from disk.
 pub fn html(trend: &RunTrend) -> String {
     crate::html::answer_page("trend", &TrendView::of(trend))
 }

@@ -1,4 +1,4 @@
-//! The trend on a terminal: what changed and with which run, then every number with its level and its noise.
+//! The trend on a terminal: the changes and the run of each, then every number with its level and its noise.
 
 use loadstone_analysis::RunTrend;
 
@@ -8,7 +8,7 @@ use crate::terminal::{ColumnHead, Paint, Row, Style, TextCell, TextTable, hang};
 const RUNS_MAX: usize = 10;
 const STEPS_MAX: usize = 6;
 
-/// The whole text, ending in a line break.
+/// The complete output, ending in a line break.
 pub fn terminal(trend: &RunTrend, style: &Style) -> String {
     let mut out =
         hang(&style.paint(Paint::Bold, &format!("{}  ", trend.test)), trend.test.chars().count() + 2, &trend.headline, style.width);

@@ -1,4 +1,4 @@
-//! The trend as a page draws it: every text written, every value in its place.
+//! The trend as a page draws it: every string is formatted and every value has its position.
 
 use loadstone_analysis::{RunTrend, TrendMetric, TrendRun, TrendSeries, TrendStep};
 use serde::Serialize;
@@ -7,23 +7,25 @@ use super::cells;
 use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendView {
     pub test: String,
     pub headline: String,
-    /// What the steps together promise.
+    /// The statistical guarantee of all steps together.
     pub promise: String,
-    /// The newest first.
+    /// The newest run is first.
     pub changes: Vec<TrendChangeView>,
-    /// The oldest first.
+    /// The oldest run is first.
     pub runs: Vec<TrendRunView>,
-    /// Those with a step come first.
+    /// Series with a step are first.
     pub series: Vec<TrendSeriesView>,
 }
 
 /// All steps of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendChangeView {
-    /// Ids of the two sides.
+    /// Ids of the two runs.
     pub before: String,
     pub run: String,
     pub place: String,
@@ -31,12 +33,14 @@ pub struct TrendChangeView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendLine {
     pub text: String,
     pub tone: Tone,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendRunView {
     pub id: String,
     /// Share of the width.
@@ -44,6 +48,7 @@ pub struct TrendRunView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendSeriesView {
     pub title: String,
     pub level: String,
@@ -55,15 +60,17 @@ pub struct TrendSeriesView {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendPoint {
-    /// Place in the runs.
+    /// Index into `runs`.
     pub run: usize,
     pub y: f64,
     pub text: String,
 }
 
-/// What the number was between two steps, and by how much single runs differ from that.
+/// The value between two steps, and how much single runs differ from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendLevel {
     /// Shares of the width.
     pub from: f64,
@@ -73,6 +80,7 @@ pub struct TrendLevel {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct TrendStepView {
     pub x: f64,
     pub text: String,
@@ -158,7 +166,7 @@ struct LevelSpan {
     high: f64,
 }
 
-/// From one step to the next.
+/// The parts of the history from one step to the next.
 fn levels(of: &TrendSeries, runs: usize) -> Vec<LevelSpan> {
     let Some(last) = of.level else { return Vec::new() };
     let noise = of.noise.unwrap_or(0.0);

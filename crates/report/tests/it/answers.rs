@@ -1,4 +1,4 @@
-//! What pages of a trend, a capacity and an experiment draw: places on axes, and the same words as elsewhere.
+//! The pages of a trend, a capacity and an experiment: positions on axes, and the same words as in other outputs.
 
 use loadstone_analysis::{
     BlockNumber, BlockRecord, Capacity, CapacityInterval, CapacityProbe, CapacityVerdict, ComparedMetric, ComparisonVerdict, Experiment,
@@ -57,7 +57,7 @@ fn a_trend_has_its_levels_between_its_steps() {
     let series = &view.series[0];
     assert_eq!(series.points.iter().map(|point| point.run).collect::<Vec<_>>(), [0, 2, 3], "one run did not measure it");
     assert!(series.points[0].y < series.points[1].y && series.points[1].text.starts_with("run-2, commit 39dbcdc: 50.0 ms"), "{series:?}");
-    // From the edge to the step, and on to the other edge.
+    // From the edge to the step, and from there to the other edge.
     assert_eq!(series.levels.iter().map(|level| (level.from, level.to)).collect::<Vec<_>>(), [(0.0, 0.5), (0.5, 1.0)]);
     for level in &series.levels {
         assert!(level.band.low < level.band.at && level.band.at < level.band.high, "{level:?}");
@@ -92,7 +92,7 @@ fn probe(load: f64, lean: ProbeLean, (measured, low, high): (f64, Option<f64>, O
     CapacityProbe { load, seconds: 60.0, cost_seconds: 65.0, run, lean, findings: Vec::new(), next_limit: None, reading }
 }
 
-/// 200 per second at most; two resources with a ceiling and one without.
+/// A highest throughput of 200 per second; two resources with a ceiling and one without.
 fn ramp_estimate() -> RampEstimate {
     let at = |value: f64| CapacityInterval { value, low: 0.97 * value, high: 1.03 * value };
     let ceiling = |resource: &str, what: &str, value: f64| ResourceCeiling {
@@ -121,28 +121,28 @@ fn ramp_estimate() -> RampEstimate {
         unknown_ceilings: vec![UnknownCeiling {
             resource: "shop/pool".to_owned(),
             what: "the 8 members of the pool \"db\"".to_owned(),
-            why: "it was read in 3 of 40 stretches".to_owned(),
+            why: "it was read in 3 of 40 segments".to_owned(),
         }],
         what_if: Some(WhatIf {
             without: Some("the 2 cores of \"shop\"".to_owned()),
             resource: Some("host/disk".to_owned()),
             throughput_max: Some(at(300.0)),
             sure: 1.0,
-            remark: "without the 2 cores of \"shop\" at most about 300/s".to_owned(),
+            remark: "without the 2 cores of \"shop\": at most about 300/s".to_owned(),
         }),
     }
 }
 
 #[test]
-fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
+fn a_ramp_shows_each_ceiling_the_next_limit_and_the_unknown() {
     let estimate = ramp_estimate();
     let text = loadstone_report::capacity::ramp(&estimate, &fixtures::summary(), &Style::plain(110));
     let lines: Vec<&str> = text.lines().collect();
     for line in [
         "full first   the 2 cores of \"shop\" at about 200/s (194/s to 206/s)",
         "next         the disk sda at about 300/s (291/s to 309/s)",
-        "what if      without the 2 cores of \"shop\" at most about 300/s",
-        "not known    the 8 members of the pool \"db\": it was read in 3 of 40 stretches",
+        "what if      without the 2 cores of \"shop\": at most about 300/s",
+        "unknown      the 8 members of the pool \"db\": it was read in 3 of 40 segments",
     ] {
         assert!(lines.contains(&line), "{line} in {text}");
     }
@@ -151,10 +151,10 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
 
     let markdown = loadstone_report::capacity::ramp_markdown(&estimate, &fixtures::summary());
     for line in [
-        "- seen: 212/s, held for a fifth of the load",
-        "- what if: without the 2 cores of \"shop\" at most about 300/s",
+        "- sustained: 212/s, for a fifth of the load",
+        "- what if: without the 2 cores of \"shop\": at most about 300/s",
         "| the disk sda | 300/s (291/s to 309/s) |",
-        "| the 8 members of the pool \"db\" | not known: it was read in 3 of 40 stretches |",
+        "| the 8 members of the pool \"db\" | unknown: it was read in 3 of 40 segments |",
     ] {
         assert!(markdown.lines().any(|of| of == line), "{line} in {markdown}");
     }
@@ -170,16 +170,17 @@ fn a_ramp_tells_each_ceiling_what_comes_next_and_what_is_not_known() {
     assert!(resources.rows[0].bar.low < bars[0] && bars[0] < resources.seen && resources.seen < bars[1], "{bars:?} {}", resources.seen);
     assert!(loadstone_report::capacity::ramp_html(&estimate, &fixtures::summary()).contains(r#"{"feed":"ramp","answer":{"test":"#));
 
-    let untold = RampEstimate {
+    let unidentified = RampEstimate {
         throughput_max: None,
         law: None,
-        remark: "not identified: the load did not vary by twice or more".to_owned(),
+        remark: "not identified: the load varied by less than a factor of two".to_owned(),
+        unknown_because: Some("the load varied by less than a factor of two".to_owned()),
         ceilings: Vec::new(),
         unknown_ceilings: Vec::new(),
         ..estimate
     };
-    let view = RampView::of(&untold, &fixtures::summary());
-    assert_eq!((view.word.as_str(), view.headline.as_str()), ("Not identified", "the load did not vary by twice or more"));
+    let view = RampView::of(&unidentified, &fixtures::summary());
+    assert_eq!((view.word.as_str(), view.headline.as_str()), ("Not identified", "the load varied by less than a factor of two"));
     assert!(view.ceiling.is_none() && view.curve.is_empty() && view.resources.is_none() && view.stretches.len() == 40);
 }
 
@@ -191,7 +192,7 @@ fn a_capacity_has_its_probes_in_their_order_and_the_bound_between_them() {
         unit: LoadUnit::Arrivals,
         objectives: vec!["p99 < 300ms".to_owned()],
         verdict: CapacityVerdict::Found,
-        headline: "it takes 113/s".to_owned(),
+        headline: "the capacity is 113/s".to_owned(),
         capacity: Some(CapacityInterval { value: 113.0, low: 111.0, high: 117.0 }),
         highest_held: Some(110.0),
         lowest_failed: Some(120.0),

@@ -92,7 +92,7 @@ fn comparison() -> RunComparison {
             baseline: "0123456789ab".to_owned(),
             candidate: "ba9876543210".to_owned(),
             forbids: false,
-            meaning: "the test was edited between the two: equal names may mean different requests".to_owned(),
+            meaning: "the test script changed between the runs: equal names may mean different requests".to_owned(),
         }],
         subjects: vec![
             subject(SubjectKind::Request, "List", list),

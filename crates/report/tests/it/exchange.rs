@@ -35,7 +35,7 @@ fn view() -> ExchangeView {
 }
 
 #[test]
-fn an_exchange_is_shown_whole_and_without_its_secrets() {
+fn an_exchange_is_shown_completely_and_without_its_secrets() {
     let text = exchange(&view(), &Style::plain(80));
     for secret in ["pw1", "k1", "t1", "s1", "s2", "p1"] {
         assert!(!text.contains(secret), "{secret} is shown in\n{text}");
@@ -54,7 +54,7 @@ fn every_expectation_is_shown_with_what_was_found() {
     };
     let text = exchange(&view, &Style::plain(80));
     assert!(text.contains("  ✓ expected status 200, found 200\n  ✗ expected $.valid: false, found true\n"), "{text}");
-    assert!(!text.contains(&view.problem), "said once\n{text}");
+    assert!(!text.contains(&view.problem), "shown once\n{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A small shop's run, made by hand: every number can be worked out from this page.
+//! A run of a small shop, written by hand: every number follows from this file.
 
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ pub(crate) fn info() -> RunInfo {
     }
 }
 
-/// A second with 100 arrivals of which each makes one request of `10 + i mod 10` ms (of which 2 ms connect and the rest wait), one of
-/// which fails with a status every second; two workers busy 30 % and 50 %.
+/// A second with 100 arrivals. Each sends one request of `10 + i mod 10` ms, of which 2 ms are the connect and the rest the wait. One of them fails
+/// with a status every second. Two workers are busy 30 % and 50 %.
 pub(crate) fn slice(number: u32) -> Snapshot {
     let start = u64::from(number) * SECOND;
     let mut requests = SeriesSlice::new(key(SeriesKind::Request, "Buy a ticket", "Create ticket"));
@@ -176,7 +176,7 @@ pub(crate) fn signal(name: &str, observer: &str, kind: SignalKind, unit: &str, p
     }
 }
 
-/// Percentiles from a histogram; those with fewer than ten samples beyond them are withheld.
+/// Percentiles from a histogram. Those with fewer than ten samples beyond them are left out.
 pub(crate) fn times(histogram: &Histogram) -> TimeStats {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let percentile = |quantile: f64| {
@@ -389,7 +389,7 @@ pub(crate) fn flow() -> FlowRow {
     }
 }
 
-/// What was observed of each resource.
+/// The use of each resource.
 fn resources() -> Vec<ResourceRow> {
     let resource = |kind, name: &str, unit: &str, limit, low, high| ResourceRow {
         kind,
@@ -520,7 +520,7 @@ pub(crate) fn empty_summary() -> Summary {
     summary
 }
 
-/// A metric of the test's own with all that any kind has.
+/// A custom metric with all fields that any kind has.
 pub(crate) fn metric_row() -> MetricRow {
     let percentiles = times(&even(500, 1, 9)).percentiles;
     MetricRow {

@@ -1,4 +1,4 @@
-//! The live page, spoken to over real sockets.
+//! The live page over real sockets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -62,17 +62,17 @@ impl Client {
     }
 }
 
-/// What a page holds: the last view, joined from what came, as the page's own code does it (web/src/feed/live.ts).
+/// The state of a page: the last view, joined from the events like in the page's code (web/src/feed/live.ts).
 struct Events {
     reader: BufReader<TcpStream>,
     view: Value,
     steering: Value,
-    /// Of the last event.
+    /// Bytes of the last event.
     bytes: usize,
 }
 
 impl Events {
-    /// Steps of the timeline and state of the next view; `None` when the stream has ended.
+    /// Steps of the timeline and state of the next view; `None` if the stream has ended.
     fn next(&mut self) -> Option<(usize, String)> {
         let mut event = String::new();
         let mut line = String::new();
@@ -156,8 +156,8 @@ fn pages_get_the_present_view_and_then_each_new_one() {
     assert_eq!(first.steering, json!({ "paused": true, "scale": 2.0 }));
     drop(first);
     let mut again = client.watch();
-    assert_eq!(again.next(), running(4), "a page that comes back sees the whole state at once");
-    assert_eq!(again.steering, json!({ "paused": true, "scale": 2.0 }), "also that the run is paused");
+    assert_eq!(again.next(), running(4), "a page that reconnects gets the whole state at once");
+    assert_eq!(again.steering, json!({ "paused": true, "scale": 2.0 }), "including that the run is paused");
     let waiting = std::thread::spawn(move || {
         let last = again.next();
         (last, again.next())
@@ -168,7 +168,7 @@ fn pages_get_the_present_view_and_then_each_new_one() {
 }
 
 #[test]
-fn seconds_of_a_long_run_go_over_the_wire_as_what_they_add() {
+fn a_second_of_a_long_run_is_sent_as_its_difference() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let mut events = Client::of(&server).watch();
     let mut builder = ViewBuilder::new(&fixtures::info(), &fixtures::plan());
@@ -177,20 +177,20 @@ fn seconds_of_a_long_run_go_over_the_wire_as_what_they_add() {
     server.publish(view(&builder), Steering::default());
     assert_eq!(events.next(), running(1150));
     let whole = events.bytes;
-    // The steps become two seconds long on the way, which no page can make up by itself.
+    // The steps become two seconds long in between, which a page cannot compute by itself.
     for number in 1150..1220 {
         builder.push(&fixtures::slice(number));
         let now = view(&builder);
         let expected = serde_json::to_value(&now).unwrap();
         server.publish(now, Steering::default());
         events.next();
-        assert!(events.view == expected, "second {number}: the page holds another view than the run");
+        assert!(events.view == expected, "second {number}: the page has another view than the run");
         assert!(number == 1200 || events.bytes * 10 < whole, "second {number}: {} bytes, a whole view has {whole}", events.bytes);
     }
 }
 
 #[test]
-fn a_page_that_does_not_read_holds_nobody_up() {
+fn a_page_that_does_not_read_delays_nothing() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let client = Client::of(&server);
     let stuck = client.watch();
@@ -204,7 +204,7 @@ fn a_page_that_does_not_read_holds_nobody_up() {
 }
 
 #[test]
-fn only_the_token_steers() {
+fn only_the_token_allows_control() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let client = Client::of(&server);
     for (json, status) in [
@@ -231,7 +231,7 @@ fn only_the_token_steers() {
 }
 
 #[test]
-fn commands_that_nobody_takes_are_refused_not_piled_up() {
+fn commands_without_a_receiver_are_refused_and_do_not_accumulate() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let client = Client::of(&server);
     let answers: Vec<u16> = (0..20).map(|_| client.control(r#"{"token":"TOKEN","action":"pause"}"#).0).collect();
@@ -241,7 +241,7 @@ fn commands_that_nobody_takes_are_refused_not_piled_up() {
 }
 
 #[test]
-fn the_page_holds_the_token_only_for_who_brings_it() {
+fn the_page_contains_the_token_only_if_the_request_does() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let client = Client::of(&server);
     let (status, page) = client.ask("GET", &format!("/?token={}", client.token), &client.address, "");
@@ -252,7 +252,7 @@ fn the_page_holds_the_token_only_for_who_brings_it() {
 }
 
 #[test]
-fn a_foreign_name_for_this_machine_is_turned_away() {
+fn a_foreign_name_for_this_machine_is_rejected() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let client = Client::of(&server);
     for path in ["/", "/events"] {
@@ -265,7 +265,7 @@ fn a_foreign_name_for_this_machine_is_turned_away() {
 }
 
 #[test]
-fn a_taken_port_is_told_with_what_to_do() {
+fn a_port_in_use_is_an_error_with_a_remedy() {
     let server = LiveServer::start(LiveServer::LOOPBACK).unwrap();
     let address = Client::of(&server).address.parse().unwrap();
     let problem = LiveServer::start(address).unwrap_err().to_string();
@@ -273,7 +273,7 @@ fn a_taken_port_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_run_is_drawn_from_its_live_judgement() {
+fn the_live_view_shows_the_live_validity_and_numbers() {
     let (info, plan) = (fixtures::info(), fixtures::plan());
     let mut judgement = loadstone_analysis::LiveAnalysis::new(&plan, &info.host);
     let mut builder = ViewBuilder::new(&info, &plan);

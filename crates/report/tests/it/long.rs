@@ -1,16 +1,16 @@
-//! Two hours on virtual time, from the recorder to the page: what was concluded while seconds were seconds is what is read back of minutes.
+//! Two hours on virtual time, from the recorder to the page. The conclusions of the live run in seconds equal those read back from minutes.
 
 use loadstone_analysis::{LiveAnalysis, Summary};
 use loadstone_metrics::{SeriesKind, Snapshot};
 use loadstone_report::{CloseUp, ReportView, ViewBuilder};
 use loadstone_run_directory::{Reader, RunEnd, Writer};
 
-#[path = "../../examples/days/made.rs"]
-mod made;
+#[path = "../../examples/days/synthetic.rs"]
+mod synthetic;
 
 const SECONDS: u32 = 7_260;
 
-/// What no folding may touch.
+/// The numbers that folding must not change.
 fn numbers(summary: &Summary) -> Vec<String> {
     let rows = summary.requests.iter().chain(&summary.groups).chain(&summary.scenarios);
     let times = |row: &loadstone_analysis::RequestRow| {
@@ -23,7 +23,7 @@ fn numbers(summary: &Summary) -> Vec<String> {
     rows.map(times).chain(errors).chain(flows).collect()
 }
 
-/// What was recorded of a second before it was written.
+/// The content of a second before it was written.
 struct Second {
     requests: f64,
     failed: f64,
@@ -47,14 +47,14 @@ fn of<'a>(close_up: &'a CloseUp, id: &str) -> &'a [Option<f64>] {
 }
 
 #[test]
-fn folding_touches_no_number_of_the_whole() {
+fn folding_changes_no_total() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = made::plan(f64::from(SECONDS) / 3600.0, 1);
-    let mut writer = Writer::create(folder.path(), made::info(), &plan).unwrap();
+    let plan = synthetic::plan(f64::from(SECONDS) / 3600.0, 1);
+    let mut writer = Writer::create(folder.path(), synthetic::info(), &plan).unwrap();
     let mut live = LiveAnalysis::new(&plan, &writer.info().host);
     let mut view = ViewBuilder::new(writer.info(), &plan);
     let info = writer.info().clone();
-    let mut run = made::MadeRun::new(1, made::FlowLoad { backlog: 5_000, within_s: 600, per_second: 5 });
+    let mut run = synthetic::SyntheticRun::new(1, synthetic::FlowLoad { backlog: 5_000, within_s: 600, per_second: 5 });
     let mut seconds = Vec::new();
     for second in 0..SECONDS {
         let (readings, snapshot) = run.second(second);

@@ -1,4 +1,4 @@
-//! Renderers on hand-made runs and summaries.
+//! Renderers with hand-written runs and summaries.
 
 mod answers;
 mod comparison;

@@ -1,4 +1,4 @@
-//! What machines read: JUnit, Markdown, summary.json, lists of runs.
+//! Outputs for machines: JUnit, Markdown, summary.json, lists of runs.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn junit_of_a_good_run_has_no_failing_case() {
 }
 
 #[test]
-fn junit_tells_errors_of_the_measurement_from_failures_of_the_system() {
+fn junit_distinguishes_errors_of_the_measurement_from_failures_of_the_system() {
     let mut summary = fixtures::failed_summary();
     summary.verdict.validity = fixtures::validity(Grade::Invalid);
     summary.verdict.thresholds[1].detail = "p99 was <59.4> ms & \u{1} \"more\" ]]>".to_owned();
@@ -42,7 +42,7 @@ fn markdown_of_a_failed_run() {
 }
 
 #[test]
-fn markdown_shows_text_from_outside_as_it_is() {
+fn markdown_shows_foreign_text_unchanged() {
     let mut summary = fixtures::failed_summary();
     summary.errors[0].message = "a|b\n# heading <img src=x> @someone [link](http://x) `code`".to_owned();
     let text = markdown(&summary, &closing(&[]));
@@ -52,17 +52,17 @@ fn markdown_shows_text_from_outside_as_it_is() {
 }
 
 #[test]
-fn what_was_sent_again_is_said_wherever_failures_are() {
+fn retried_requests_are_shown_next_to_failures() {
     let style = Style::plain(120);
-    let said = |summary: &Summary| {
+    let shown = |summary: &Summary| {
         let texts =
             [markdown(summary, &closing(&[])), junit(summary, RunState::Completed, ""), terminal::summary(summary, &closing(&[]), &style)];
-        texts.map(|text| text.contains("1,234 sent again after an idle close"))
+        texts.map(|text| text.contains("1,234 retried after an idle close"))
     };
     let mut summary = fixtures::summary();
-    assert_eq!(said(&summary), [false; 3]);
+    assert_eq!(shown(&summary), [false; 3]);
     summary.totals.retried = 1_234;
-    assert_eq!(said(&summary), [true; 3]);
+    assert_eq!(shown(&summary), [true; 3]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
     ] {
         let mut fields: BTreeSet<String> = at(pointer).as_object().unwrap().keys().cloned().collect();
         if fields.contains("kind") && fields.contains("scenario") {
-            // Left out where it is empty.
+            // Left out if it is empty.
             fields.insert("group".to_owned());
         }
         assert_eq!(documented(SUMMARY_JSON, heading), fields, "{heading}");

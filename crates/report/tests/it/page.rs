@@ -1,4 +1,4 @@
-//! The HTML report: one file, with its data inside.
+//! The HTML report: one file that contains its data.
 
 use loadstone_report::{ReportView, html};
 
@@ -42,7 +42,7 @@ fn an_hour_with_fifty_requests_stays_under_five_megabytes() {
 }
 
 #[test]
-fn a_seed_beyond_what_javascript_can_hold_is_text() {
+fn a_seed_that_exceeds_javascript_numbers_is_a_string() {
     let mut run = fixtures::run(1);
     let seed = |run: &loadstone_run_directory::Run| {
         serde_json::to_value(ReportView::build(run, &fixtures::summary())).unwrap()["test"]["seed"].clone()

@@ -46,7 +46,7 @@ fn the_block_at_80_columns() {
 }
 
 #[test]
-fn nothing_is_asked_of_open_load_while_closed_load_runs() {
+fn the_planned_rate_is_absent_while_only_closed_load_runs() {
     let mut progress = Progress::new(&fixtures::plan());
     for number in 0..6 {
         let mut slice = fixtures::slice(number);
@@ -89,7 +89,7 @@ fn a_pipe_gets_a_plain_line_every_five_seconds() {
     insta::assert_snapshot!(text);
 }
 
-/// Replays the few control sequences that the block uses on a screen of lines; fails on any other.
+/// Replays the few control sequences that the block uses on a screen of lines. Fails on any other sequence.
 fn terminal(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8(bytes.to_vec()).expect("text");
     let mut lines: Vec<String> = vec![String::new()];

@@ -1,4 +1,4 @@
-//! What traces say, as the terminal and the page show it.
+//! Traces in the terminal and on the page.
 
 use loadstone_analysis::{RequestSpans, SpanRow};
 use loadstone_metrics::TraceId;
@@ -39,9 +39,9 @@ pub(crate) fn request(low_ms: Option<f64>) -> RequestSpans {
 }
 
 fn shown(low_ms: Option<f64>, width: usize) -> String {
-    let told = loadstone_analysis::Summary { spans: vec![request(low_ms)], ..fixtures::summary() };
+    let shown = loadstone_analysis::Summary { spans: vec![request(low_ms)], ..fixtures::summary() };
     let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
-    let text = summary(&told, &closing, &Style::plain(width));
+    let text = summary(&shown, &closing, &Style::plain(width));
     assert_fits(&text, width);
     text
 }
@@ -53,7 +53,7 @@ fn the_terminal_shows_where_the_time_goes() {
     let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[1], "List products · 4,100 traces of 10.0 ms each");
     assert_eq!(words[2], ["shop:", "GET", "/list", "1", "12.0", "ms", "20.0", "ms", "0", "s", "20.0", "%", "1.00", "ms", "4.00", "ms"]);
-    // It has no time of its own, but something below it has; "idle" has neither.
+    // It has no own time, but a descendant has; "idle" has neither.
     assert!(lines[3].starts_with("  shop: GET "), "{text}");
     assert_eq!(words[4][..4], ["prices:", "SELECT", "item", "41"]);
     assert!(lines[4].starts_with("    prices") && lines[4].contains("80.0 %"), "{text}");
@@ -108,7 +108,7 @@ fn the_page_has_the_parts_of_a_requests_time_by_second() {
     let panel = charts.panels.iter().find(|panel| panel.id == "spans").unwrap();
     let columns: Vec<(&str, &[Option<f64>])> =
         panel.columns.iter().map(|column| (column.label.as_str(), column.values.as_slice())).collect();
-    // The largest first; in the second without traces there is nothing.
+    // The largest is first; the second without traces has no value.
     assert_eq!(
         columns,
         [

@@ -1,4 +1,4 @@
-//! The terminal summary as people see it.
+//! The terminal summary.
 
 use loadstone_analysis::{Grade, MissingKnowledge, Remark, RemarkKind, RuleId, Subject};
 use loadstone_metrics::SeriesKind;
@@ -18,7 +18,7 @@ fn plain(summary_of: &loadstone_analysis::Summary, width: usize) -> String {
     text
 }
 
-/// No line is wider than the terminal; paths excepted, which must stay in one piece.
+/// No line is wider than the terminal, except paths, which must not be broken.
 pub(crate) fn assert_fits(text: &str, width: usize) {
     for line in text.lines().filter(|line| !line.starts_with("Report")) {
         assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "wider than {width}: {line}");
@@ -36,7 +36,7 @@ fn valid_and_passed_at_120_columns() {
 }
 
 #[test]
-fn the_columns_are_those_that_were_asked_for() {
+fn the_columns_are_the_requested_ones() {
     let columns: TimeColumns = "count, p99.9,Max".parse().unwrap();
     let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns };
     let text = summary(&fixtures::summary(), &closing, &Style::plain(60));
@@ -49,7 +49,7 @@ fn the_columns_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn metrics_of_the_test_have_the_columns_that_any_of_them_has() {
+fn custom_metrics_have_the_columns_that_any_of_them_has() {
     let mut summary = fixtures::summary();
     assert!(!plain(&summary, 80).contains("Metrics"));
     let none = loadstone_analysis::MetricRow {
@@ -98,7 +98,7 @@ fn narrow_terminals_keep_what_matters() {
 }
 
 #[test]
-fn times_that_the_generator_may_have_added_to_are_marked_and_put_into_words() {
+fn times_that_the_generator_may_have_increased_are_marked_and_explained() {
     let mut summary = fixtures::summary();
     assert!(!plain(&summary, 200).contains('~'));
     let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
@@ -109,7 +109,7 @@ fn times_that_the_generator_may_have_added_to_are_marked_and_put_into_words() {
     assert!(text.contains("~41.0 ms"), "{text}");
     let note = format!("~ p99 of \"{name}\" was 41.0 ms, of which up to 9.00 ms may be the load generator's");
     assert!(text.contains(&note), "{text}");
-    // A scenario is often called like its only request.
+    // A scenario often has the same name as its only request.
     let p99 = summary.scenarios[0].response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
     (p99.value, p99.doubt) = (Some(0.041), Some(0.01));
     let (name, text) = (summary.scenarios[0].key.name.to_string(), plain(&summary, 200));
@@ -117,7 +117,7 @@ fn times_that_the_generator_may_have_added_to_are_marked_and_put_into_words() {
 }
 
 #[test]
-fn no_headline_of_a_valid_run_passes_over_the_numbers_in_doubt() {
+fn the_headline_of_a_valid_run_names_uncertain_numbers() {
     let mut summary = fixtures::summary();
     assert!(plain(&summary, 200).contains("VALID · the measurement can be trusted (1 check)"));
     let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
@@ -126,12 +126,12 @@ fn no_headline_of_a_valid_run_passes_over_the_numbers_in_doubt() {
     row.failed_doubt = Some(row.failed.max(1));
     row.failed = row.failed.max(1);
     let name = row.key.name.to_string();
-    let clause = format!("the measurement can be trusted; in doubt: failures of \"{name}\", p99 of \"{name}\"");
+    let clause = format!("the measurement can be trusted; uncertain: failures of \"{name}\", p99 of \"{name}\"");
     let text = plain(&summary, 200);
     assert!(text.contains(&format!("VALID · {clause} (1 check)")), "{text}");
     let closing = Closing { state: RunState::Completed, state_detail: "", places: &[], columns: TimeColumns::default() };
     let markdown = loadstone_report::markdown(&summary, &closing);
-    assert!(markdown.contains("can be trusted; in doubt: failures of "), "{markdown}");
+    assert!(markdown.contains("can be trusted; uncertain: failures of "), "{markdown}");
     for row in &mut summary.requests {
         row.rate_doubt = Some(row.rate);
     }
@@ -175,7 +175,7 @@ fn failures_findings_and_errors() {
 }
 
 #[test]
-fn colour_adds_codes_and_takes_no_words() {
+fn colour_adds_codes_and_removes_no_words() {
     let summary = fixtures::failed_summary();
     let plain = render(&summary, RunState::Completed, "", &Style::plain(80));
     let coloured = render(&summary, RunState::Completed, "", &Style { color: true, width: 80 });
@@ -242,7 +242,7 @@ fn of_many_requests_the_failing_and_the_busiest_are_shown() {
 }
 
 #[test]
-fn text_from_outside_cannot_move_the_cursor() {
+fn foreign_text_cannot_move_the_cursor() {
     let mut summary = fixtures::failed_summary();
     summary.errors[0].message = "evil \x1b[2J\r\n\x07 message".to_owned();
     summary.requests[0].key.name = fixtures::arc("a\nb\x1b[31m");
@@ -252,7 +252,7 @@ fn text_from_outside_cannot_move_the_cursor() {
 }
 
 #[test]
-fn what_else_was_seen_is_told_beside_findings() {
+fn the_remark_is_shown_next_to_findings() {
     let mut of = fixtures::summary();
     let finding = loadstone_analysis::Finding::new(
         RuleId::new("failures"),
@@ -270,7 +270,7 @@ fn what_else_was_seen_is_told_beside_findings() {
     assert!(markdown.contains("\nAlso: The memory of \"shop\" grew all along.\n"), "{markdown}");
 }
 
-/// The line of script that would decide can be copied from the terminal and is in what the page gets.
+/// The script line that would decide can be copied from the terminal, and the page contains it.
 #[test]
 fn the_load_that_would_decide_is_one_line() {
     let line = ".run(arrivals.ramp(3, 50).for(\"2m\").then(arrivals(50).for(\"1m\")))";
@@ -281,6 +281,6 @@ fn the_load_that_would_decide_is_one_line() {
     let text = plain(&of, 80);
     assert!(text.lines().any(|shown| shown.contains(line)), "{text}");
     let view = serde_json::to_value(loadstone_report::ReportView::build(&fixtures::run(10), &of)).unwrap();
-    let told = view["summary"]["verdict"]["findings"]["remark"].as_str().unwrap();
-    assert!(told.contains(line), "{told}");
+    let remark = view["summary"]["verdict"]["findings"]["remark"].as_str().unwrap();
+    assert!(remark.contains(line), "{remark}");
 }

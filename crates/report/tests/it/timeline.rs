@@ -1,4 +1,4 @@
-//! The view of a run against numbers worked out by hand.
+//! The view of a run compared with hand-computed numbers.
 
 use loadstone_analysis::SignalRow;
 use loadstone_metrics::SignalKind;
@@ -83,7 +83,7 @@ fn close_column<'a>(close_up: &'a CloseUp, id: &str) -> &'a [Option<f64>] {
 }
 
 #[test]
-fn a_long_run_can_be_looked_at_second_by_second() {
+fn a_long_run_can_be_examined_second_by_second() {
     let mut run = fixtures::run(3600);
     run.slices[1801].series[0].response.record(3 * SECOND);
     run.slices.remove(2000);
@@ -140,7 +140,7 @@ fn a_day_stays_small() {
 }
 
 #[test]
-fn gathered_live_or_read_back_the_view_is_the_same() {
+fn the_view_is_the_same_collected_live_or_read_back() {
     let mut run = fixtures::run(1500);
     let readings: Vec<(u64, f64)> = (0..1500).map(|s| (s * 1000 + 300, s as f64)).collect();
     run.signals.push(fixtures::signal("process:8080/memory", "process:8080", SignalKind::Gauge, "bytes", &readings));
@@ -175,7 +175,7 @@ fn what_was_not_measured_is_a_gap() {
 }
 
 #[test]
-fn the_cut_off_last_moment_makes_no_rate() {
+fn the_cut_off_end_has_no_rate() {
     let mut run = fixtures::run(3);
     run.slices[2].end = run.slices[2].start + 10 * MS;
     run.end = Some(RunEnd::Aborted("p99 above 1 s".to_owned()));
@@ -212,7 +212,7 @@ fn signals_become_bands_on_the_same_axis() {
         fixtures::signal("postgres/sessions{wait=CPU}", "postgres", SignalKind::Gauge, "sessions", &[(0, 1.0)]),
     ];
     let view = ReportView::build(&run, &fixtures::summary());
-    // A counter is drawn as its growth per second; going back (a restart) is a gap.
+    // A counter is drawn as its growth per second. A decrease (a restart) is a gap.
     assert_eq!(column(&view, "signal/process:8080/cpu"), [None, Some(0.5), None, Some(1.0)]);
     assert_eq!(column(&view, "signal/process:8080/memory"), [Some(20.0), None, None, Some(20.0)]);
     assert_eq!(column(&view, "signal/process:8080/memory/max"), [Some(30.0), None, None, Some(20.0)]);
@@ -271,7 +271,7 @@ fn column_ids_are_unique_and_documented() {
 }
 
 #[test]
-fn metrics_of_the_test_are_a_band_with_lines_side_by_side() {
+fn custom_metrics_are_a_band_of_unstacked_lines() {
     let mut run = fixtures::run(4);
     for (second, slice) in run.slices.iter_mut().enumerate() {
         let counter = |tags: loadstone_metrics::Tags, sum: f64| loadstone_metrics::MetricSlice {
@@ -289,7 +289,7 @@ fn metrics_of_the_test_are_a_band_with_lines_side_by_side() {
     let band = &view.timeline.bands[0];
     assert_eq!((band.observer.as_str(), band.panels.len(), band.panels[0].title.as_str()), ("metrics", 1, "Orders {new}"));
     let panel = &band.panels[0];
-    assert!(!panel.stacked, "parts are no layers of the whole");
+    assert!(!panel.stacked, "parts are not layers of the whole");
     let lines: Vec<(&str, Option<f64>)> = panel.columns.iter().map(|column| (column.label.as_str(), column.values[2])).collect();
     assert_eq!(lines, [("per second", Some(12.0)), ("per second, country=DE", Some(3.0))]);
 }
@@ -317,7 +317,7 @@ mod properties {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Whatever slices there are (a damaged record may hold any number), nothing is lost and nothing grows past its bound.
+        /// A damaged record may contain any number. For any slices, nothing is lost and nothing exceeds its bound.
         #[test]
         fn no_sample_is_lost_and_no_column_is_longer_than_the_axis(
             numbers in proptest::collection::vec(prop_oneof![0u32..20, 0u32..5000, any::<u32>()], 1..40)

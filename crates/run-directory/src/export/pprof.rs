@@ -1,72 +1,15 @@
 //! CPU time by function as a pprof profile: gzipped protobuf, as `go tool pprof`, Pyroscope and speedscope read it.
-//!
-//! The messages are those of github.com/google/pprof, proto/profile.proto, as far as they are written.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use loadstone_wire_formats::pprof::{PprofFunction, PprofLine, PprofLocation, PprofProfile, PprofSample, PprofValueType};
 use prost::Message;
 
 use super::stacks::cpu_by_stack;
 use crate::SignalSeries;
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofProfile {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<PprofValueType>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<PprofSample>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<PprofLocation>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<PprofFunction>,
-    /// The first is empty; all other texts are places in it.
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-    #[prost(int64, tag = "10")]
-    duration_nanos: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofValueType {
-    #[prost(int64, tag = "1")]
-    kind: i64,
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofSample {
-    /// The innermost first.
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofLocation {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<PprofLine>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofLine {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct PprofFunction {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-}
 
 /// A sample for each stack in which a runtime's profiler saw the system compute, in nanoseconds; `None` where no runtime was observed. The outermost frame
 /// is the observer.
@@ -80,20 +23,20 @@ pub fn pprof(signals: &[SignalSeries]) -> io::Result<Option<Vec<u8>>> {
     }
     let mut texts = vec![String::new(), "cpu".to_owned(), "nanoseconds".to_owned()];
     let mut numbers = BTreeMap::<&str, u64>::new();
-    let mut sample = Vec::new();
+    let mut samples = Vec::new();
     for (stack, seconds) in &stacks {
-        let location_id = stack.iter().rev().map(|frame| number_of(frame, &mut numbers, &mut texts)).collect();
-        sample.push(PprofSample { location_id, value: vec![(seconds * 1e9).round() as i64] });
+        let locations = stack.iter().rev().map(|frame| number_of(frame, &mut numbers, &mut texts)).collect();
+        samples.push(PprofSample { locations, values: vec![(seconds * 1e9).round() as i64] });
     }
     let ids = || 1..=numbers.len() as u64;
     let read_at = || signals.iter().flat_map(|series| &series.points).map(|point| point.at);
     let profile = PprofProfile {
-        sample_type: vec![PprofValueType { kind: 1, unit: 2 }],
-        sample,
-        location: ids().map(|id| PprofLocation { id, line: vec![PprofLine { function_id: id }] }).collect(),
-        function: ids().map(|id| PprofFunction { id, name: id as i64 + FIRST_NAME - 1 }).collect(),
-        string_table: texts,
-        duration_nanos: read_at().max().unwrap_or(0).saturating_sub(read_at().min().unwrap_or(0)) as i64,
+        sample_types: vec![PprofValueType { kind: 1, unit: 2 }],
+        samples,
+        locations: ids().map(|id| PprofLocation { id, lines: vec![PprofLine { function: id }] }).collect(),
+        functions: ids().map(|id| PprofFunction { id, name: id as i64 + FIRST_NAME - 1, file: 0 }).collect(),
+        strings: texts,
+        duration_ns: read_at().max().unwrap_or(0).saturating_sub(read_at().min().unwrap_or(0)) as i64,
     };
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(&profile.encode_to_vec())?;
@@ -126,14 +69,14 @@ mod tests {
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
         let profile = PprofProfile::decode(&bytes[..]).unwrap();
-        assert_eq!(profile.string_table[0], "");
+        assert_eq!(profile.strings[0], "");
         let name = |id: &u64| {
-            let location = profile.location.iter().find(|location| location.id == *id).unwrap();
-            let function = profile.function.iter().find(|function| function.id == location.line[0].function_id).unwrap();
-            profile.string_table[function.name as usize].clone()
+            let location = profile.locations.iter().find(|location| location.id == *id).unwrap();
+            let function = profile.functions.iter().find(|function| function.id == location.lines[0].function).unwrap();
+            profile.strings[function.name as usize].clone()
         };
         let told: Vec<(Vec<String>, i64)> =
-            profile.sample.iter().map(|sample| (sample.location_id.iter().map(name).collect(), sample.value[0])).collect();
+            profile.samples.iter().map(|sample| (sample.locations.iter().map(name).collect(), sample.values[0])).collect();
         let stack = |frames: &[&str]| frames.iter().map(|frame| (*frame).to_owned()).collect::<Vec<_>>();
         assert_eq!(
             told,
@@ -142,7 +85,7 @@ mod tests {
                 (stack(&["parse a.mjs:7", "handle a.mjs:20", "node"]), 200_000_000),
             ]
         );
-        assert_eq!(profile.duration_nanos, 1_000_000_000);
+        assert_eq!(profile.duration_ns, 1_000_000_000);
         assert!(pprof(&[]).unwrap().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Where a file calls something that it imports from Loadstone.
+//! Finds where a file calls a function that it imports from Loadstone.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use oxc_span::{GetSpan, Span};
 use super::source::{SourceText, source_type};
 use crate::error::SourcePlace;
 
-/// The first call of `name`, or of a function that it has (`stub.http(…)` of `stub`), whatever the file calls it.
+/// The first call of `name`, or of one of its members (`stub.http(…)` of `stub`), under any local name.
 pub(super) fn place_of_call(source: &SourceText, name: &str) -> Option<SourcePlace> {
     let allocator = Allocator::default();
     let tree = Parser::new(&allocator, &source.text, source_type(Path::new(&*source.file))).parse().program;
@@ -34,7 +34,7 @@ pub(super) fn place_of_call(source: &SourceText, name: &str) -> Option<SourcePla
 
 struct CallsOf<'n> {
     name: &'n str,
-    /// What the file calls it, and what it calls the module as a whole.
+    /// The local name of the import, and the local name of the whole module.
     own: Vec<String>,
     whole: Vec<String>,
     found: Option<Span>,
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_found_whatever_the_file_calls_it() {
+    fn a_call_is_found_under_any_local_name() {
         assert_eq!(place("import { shared } from \"loadstone\";\n// shared(1)\nconst a = shared(\"n\", 0);", "shared").unwrap(), "3:11 6");
         assert_eq!(place("import { shared as s } from \"loadstone\";\nconst a = s(\"n\", 0);", "shared").unwrap(), "2:11 1");
         assert_eq!(place("import * as l from \"loadstone\";\nconst a = l.shared(\"n\", 0);", "shared").unwrap(), "2:11 8");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_has_the_name_is_not_it() {
+    fn other_functions_of_the_same_name_are_ignored() {
         assert_eq!(place("import { shared } from \"./mine\";\nshared();", "shared"), None);
         assert_eq!(place("import { shared } from \"loadstone\";\nother.shared(); shared.x;", "shared"), None);
     }

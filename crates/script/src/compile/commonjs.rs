@@ -1,8 +1,7 @@
-//! How CommonJS files and JSON take part in a graph of ES modules.
+//! CommonJS files and JSON in a graph of ES modules.
 //!
-//! A CommonJS file `X` becomes two modules: `X#cjs`, its body as a function expression that `require` evaluates when it is
-//! first asked for, and the facade `X`, an ES module that requires it and exports what it exports. ES modules that
-//! CommonJS code requires are imported by the facade beforehand.
+//! A CommonJS file `X` becomes two modules. `X#cjs` has its body as a function expression, which the first `require` evaluates. The facade
+//! `X` is an ES module that requires it and exports the same names. The facade also imports the ES modules that CommonJS code requires.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +10,13 @@ pub(super) fn body_id(id: &str) -> String {
     format!("{id}#cjs")
 }
 
-/// The body as a function expression. `process` and `global` are there because many packages look at them before they
-/// decide to be plain JavaScript; scripts and ES modules do not have them. Its first line holds the head alone, so positions shift by one line.
+/// The body as a function expression. It receives `process` and `global` because many packages test for them before they decide to run as
+/// plain JavaScript; scripts and ES modules do not have them. The first line holds only the head, so positions shift by one line.
 pub(super) fn body(code: &str) -> String {
     format!("(function (exports, require, module, __filename, __dirname, process, global) {{\n{code}\n}})")
 }
 
-/// The facade: `modules` are the ES modules and JSON files that the file or what it requires may ask for.
+/// The facade. `modules` are the ES modules and JSON files that the file, or a file that it requires, may request.
 pub(super) fn facade(id: &str, names: &BTreeSet<String>, modules: &BTreeSet<String>) -> String {
     let mut code = String::from("import { load, provide, pick } from \"loadstone:commonjs\";\n");
     for (index, module) in modules.iter().enumerate() {

@@ -1,14 +1,14 @@
 //! Options that never change, such as `{ name: "List", expect: { status: 200 } }` in `user.get("/products", { … })`.
 //!
-//! A literal makes its objects anew for every request, and its reader has to look into each of them. Where all of it is written out,
-//! one frozen object is made for the realm instead, which the reader knows again by its address (`realm::constants`):
+//! A literal creates its objects again for every request, and its reader must inspect each of them. If the whole literal is constant, the
+//! realm creates one frozen object instead, which the reader recognises by its address (`realm::constants`):
 //!
 //! ```js
 //! user.get("/products", user.get?.__loadstone ? $loadstone0 : { … })
 //! ```
 //!
-//! Only Loadstone's own functions carry the mark, and they neither change nor keep what they are given. Any other function gets the
-//! literal as it was written, so whoever wraps a user sees no difference.
+//! Only Loadstone's functions carry the mark, and they neither change nor store their arguments. Any other function receives the literal as
+//! written, so a wrapper around a user observes no difference.
 
 use oxc_allocator::{Allocator, GetAllocator, TakeIn};
 use oxc_ast::ast::{
@@ -23,11 +23,10 @@ use serde_json::{Map, Number, Value};
 /// Functions of the user object that take options after the URL.
 const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
 
-/// Replaces constant options in a module's tree. Returns the declarations that belong behind its code: users call only once all of it
-/// has run.
+/// Replaces constant options in a module's tree. Returns the declarations to append to its code: users call only after all of it has run.
 pub(super) fn hoist<'a>(tree: &mut Tree<'a>, text: &str, allocator: &'a Allocator) -> String {
     if text.contains("$loadstone") {
-        return String::new(); // Somebody's own names, which ours must not hide.
+        return String::new(); // The file uses these names itself.
     }
     let mut hoist = Hoist { builder: AstBuilder::new(allocator), values: Vec::new() };
     hoist.visit_program(tree);
@@ -65,7 +64,7 @@ impl<'a> VisitMut<'a> for Hoist<'a> {
     }
 }
 
-/// What an object literal always is; `None` where that is not written out.
+/// The fixed value of an object literal. `None` if any part of it can vary.
 fn constant_object(object: &ObjectExpression<'_>) -> Option<Value> {
     let mut values = Map::new();
     for property in &object.properties {
@@ -75,7 +74,7 @@ fn constant_object(object: &ObjectExpression<'_>) -> Option<Value> {
             PropertyKey::StringLiteral(name) if !name.lone_surrogates => name.value.as_str(),
             _ => return None,
         };
-        // `__proto__: …` sets the prototype, and a repeated name counts last.
+        // `__proto__: …` sets the prototype, and the last of several equal names wins.
         if property.kind != PropertyKind::Init || property.method || property.computed || name == "__proto__" || values.contains_key(name) {
             return None;
         }
@@ -104,7 +103,7 @@ fn constant_element(element: &ArrayExpressionElement<'_>) -> Option<Value> {
     element.as_expression().and_then(constant)
 }
 
-/// Whole numbers without a fraction: `200.0` would be no integer to QuickJS.
+/// Whole numbers without a fraction: QuickJS does not treat `200.0` as an integer.
 fn number(value: f64) -> Option<Value> {
     let whole = value.fract() == 0.0 && value.abs() < 9e15;
     if whole { Some(Value::from(value as i64)) } else { Number::from_f64(value).map(Value::Number) }
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change_or_be_seen_stays() {
+    fn literals_that_can_vary_are_unchanged() {
         for text in [
             "user.get('/', { name });",
             "user.get('/', { name: `a${1}` });",

@@ -1,4 +1,4 @@
-//! Walks from the test file through everything it imports.
+//! Walks from the test file through all its imports.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::{Component, Path, PathBuf};
@@ -9,12 +9,12 @@ use super::resolve::{ResolvedImport, Resolvers};
 use super::source::{Positions, SourceText};
 use super::transpile::{Import, Transpiled, transpile};
 use crate::error::ScriptError;
-use crate::known_verbs::{JudgedLater, KnownVerbs};
+use crate::known_verbs::{CheckedLater, KnownVerbs};
 
-/// Most files of one test, so that an import gone astray ends with a message.
+/// Maximum number of files in one test, so that a wrong import ends with a message.
 const FILES_MAX: usize = 5_000;
 
-/// Compiles the test file at `path` and all that it imports; `own` are Loadstone's own modules, by id, and `verbs` what users can do.
+/// Compiles the test file at `path` and all its imports. `own` are Loadstone's modules, by id. `verbs` are the functions of users.
 pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: KnownVerbs) -> Result<Program, ScriptError> {
     let entry = path.canonicalize().map_err(|error| unreadable(path, &error))?;
     let folder = entry.parent().unwrap_or(Path::new("/")).to_path_buf();
@@ -26,14 +26,14 @@ pub(crate) fn compile(path: &Path, own: &[(&'static str, String)], verbs: KnownV
         graph.add_file(id, &file)?;
     }
     graph.check_names()?;
-    let mut judged_later = JudgedLater::default();
-    graph.files.values_mut().for_each(|file| judged_later.extend(std::mem::take(&mut file.compiled.judged_later)));
-    Ok(Program { entry, modules: graph.finish(), judged_later, folder })
+    let mut checked_later = CheckedLater::default();
+    graph.files.values_mut().for_each(|file| checked_later.extend(std::mem::take(&mut file.compiled.checked_later)));
+    Ok(Program { entry, modules: graph.finish(), checked_later, folder })
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ScriptError {
     ScriptError::new(format!("cannot read {}: {error}", path.display()))
-        .help("give the path of a test file; `loadstone init` writes a first one")
+        .help("check the path of the test file; `loadstone init` creates an example")
 }
 
 /// A file of the graph with its imports resolved to ids.
@@ -53,7 +53,7 @@ struct Graph {
 }
 
 impl Graph {
-    /// The path for people, relative to the test's folder.
+    /// The path for messages, relative to the test's folder.
     fn id_of(&self, path: &Path) -> String {
         let mut base = self.folder.as_path();
         let mut up = String::new();
@@ -71,7 +71,7 @@ impl Graph {
         }
     }
 
-    /// Loadstone's own modules, written in TypeScript like the scenarios.
+    /// Loadstone's modules, written in TypeScript like the scenarios.
     fn add_own(&mut self, own: &[(&'static str, String)]) -> Result<(), ScriptError> {
         for (id, text) in own {
             let source = SourceText { file: (*id).into(), text: text.clone() };
@@ -99,7 +99,7 @@ impl Graph {
                     self.waiting.push_back((target.clone(), file));
                     target
                 }
-                // A `require` in a branch or a `try` may never run: it fails when it is reached.
+                // A `require` in a branch or a `try` may never run. It fails when it is reached.
                 Err(_) if import.by_require => continue,
                 Err(unresolved) => {
                     let at = source.place_of(import.offset, import.length);
@@ -117,7 +117,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Every name imported from an ES module must be exported by it.
+    /// Checks that an ES module exports every name imported from it.
     fn check_names(&self) -> Result<(), ScriptError> {
         for file in self.files.values() {
             for import in &file.compiled.imports {
@@ -143,7 +143,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Gathers what a module exports; false when that cannot be known (CommonJS is in play).
+    /// Collects the exports of a module. Returns false when they cannot be known (CommonJS is involved).
     fn exports<'g>(&'g self, id: &str, into: &mut BTreeSet<&'g str>, seen: &mut HashSet<String>) -> bool {
         let Some(file) = self.files.get(id) else { return false };
         if file.compiled.form == ModuleForm::CommonJs {
@@ -156,7 +156,7 @@ impl Graph {
         file.compiled.stars.iter().all(|star| file.imports.get(star).is_some_and(|target| self.exports(target, into, seen)))
     }
 
-    /// Names that other files take from a CommonJS one.
+    /// Names that other files import from a CommonJS file.
     fn names_wanted(&self, id: &str) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = self.files[id].compiled.exports.iter().cloned().collect();
         for file in self.files.values() {
@@ -169,7 +169,7 @@ impl Graph {
         names
     }
 
-    /// ES modules that a CommonJS file may require, itself or through the CommonJS files it requires.
+    /// ES modules that a CommonJS file may require, directly or through the CommonJS files that it requires.
     fn modules_required(&self, id: &str) -> BTreeSet<String> {
         let mut modules = BTreeSet::new();
         let mut seen = HashSet::from([id]);
@@ -242,7 +242,7 @@ fn json_file(source: &SourceText) -> Result<Transpiled, ScriptError> {
         exports: vec!["default".to_owned()],
         stars,
         loops: Vec::new(),
-        judged_later: JudgedLater::default(),
+        checked_later: CheckedLater::default(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Where a member stands that an object does not have: the word itself, not the start of the expression, which is all that QuickJS knows.
+//! Finds the place of a member that an object does not have. QuickJS knows only the start of the expression.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{BindingProperty, ComputedMemberExpression, Expression, StaticMemberExpression};
@@ -9,7 +9,7 @@ use oxc_span::{GetSpan, SourceType, Span};
 use super::source::SourceText;
 use crate::error::SourcePlace;
 
-/// The place of `name` in what is read at `known`: `known.name`, `known["name"]`, or `const { name } = known`.
+/// The place of `name` in an access at `known`: `known.name`, `known["name"]`, or `const { name } = known`.
 pub(super) fn place_of_member(source: &SourceText, source_type: SourceType, known: &SourcePlace, name: &str) -> Option<SourcePlace> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type).parse();
@@ -17,25 +17,25 @@ pub(super) fn place_of_member(source: &SourceText, source_type: SourceType, know
     let mut members = MembersNamed { name, found: Vec::new(), destructured: Vec::new() };
     members.visit_program(&parsed.program);
     let around = members.found.iter().filter(|(whole, _)| (whole.start..whole.end).contains(&at)).min_by_key(|(whole, _)| whole.size());
-    // QuickJS may name the statement's start, or the last place before it.
+    // QuickJS may report the start of the statement, or the last place before it.
     let behind = || {
         let in_line = members.found.iter().filter(|(_, word)| source.place_of(word.start as usize, 1).line == known.line);
         in_line.min_by_key(|(whole, _)| whole.start.abs_diff(at))
     };
-    // Of a destructuring it knows no place at all.
+    // For a destructuring it reports no place.
     let only = || match &members.destructured[..] {
         [only] => Some(only),
         _ => None,
     };
-    let word = around.or_else(behind).map(|(_, word)| word).or_else(only)?;
-    Some(source.place_of(word.start as usize, word.size() as usize))
+    let member = around.or_else(behind).map(|(_, member)| member).or_else(only)?;
+    Some(source.place_of(member.start as usize, member.size() as usize))
 }
 
 struct MembersNamed<'n> {
     name: &'n str,
-    /// The expression, and the word in it.
+    /// The expression, and the name in it.
     found: Vec<(Span, Span)>,
-    /// The words in `const { name } = …`.
+    /// The names in `const { name } = …`.
     destructured: Vec<Span>,
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use super::super::source::source_type;
     use super::*;
 
-    /// `LINE:COLUMN WIDTH` of `wrong`, where QuickJS names the place of `known`.
+    /// `LINE:COLUMN WIDTH` of `wrong`, where QuickJS reports the place of `known`.
     fn place(text: &str, known: &str) -> Option<String> {
         let source = SourceText { file: Arc::from("a.load.ts"), text: text.to_owned() };
         let known = source.place_of(text.find(known).unwrap(), 1);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_is_found_however_it_is_written() {
+    fn the_name_is_found_in_every_kind_of_access() {
         assert_eq!(place("const n = a.wrong(1);", "a.").unwrap(), "1:13 5");
         assert_eq!(place("b.wrong(); a.wrong();", "a.").unwrap(), "1:14 5");
         assert_eq!(place("a\n  .wrong();", "a").unwrap(), "2:4 5");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_written_there_has_no_place() {
+    fn an_absent_or_ambiguous_name_has_no_place() {
         assert_eq!(place("a[key]();\nb.wrong();", "a["), None);
         assert_eq!(place("b();\nconst { wrong } = a, { wrong: other } = c;", "b"), None);
     }

@@ -1,7 +1,7 @@
-//! Turns a test file and all it imports into JavaScript modules, ahead of any run.
+//! Compiles a test file and all its imports to JavaScript modules, ahead of any run.
 //!
-//! Read [`Program`] first: the immutable result that every realm loads. Deliberately absent: running anything, and any
-//! file access after [`compile`] has returned. All of oxc stays in this folder.
+//! Read [`Program`] first: the immutable result that every realm loads. Deliberately absent: running anything, and any file access after
+//! [`compile`] has returned. Only this folder uses oxc.
 
 mod call_place;
 mod commonjs;

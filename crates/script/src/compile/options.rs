@@ -1,4 +1,4 @@
-//! Options that a call was given, as they are written out in it.
+//! Options that are written as a literal in a call.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Argument, ArrayExpressionElement, CallExpression, Expression, ObjectExpression, ObjectPropertyKind};
@@ -9,7 +9,7 @@ use oxc_span::{GetSpan, SourceType, Span};
 use super::source::SourceText;
 use crate::error::SourcePlace;
 
-/// Names that are written out, where they stand, and their values.
+/// Names in literals, their places and their values.
 pub(super) fn properties<'o, 'a>(object: &'o ObjectExpression<'a>) -> impl Iterator<Item = (String, Span, &'o Expression<'a>)> {
     object.properties.iter().filter_map(|property| match property {
         ObjectPropertyKind::ObjectProperty(property) => {
@@ -19,8 +19,8 @@ pub(super) fn properties<'o, 'a>(object: &'o ObjectExpression<'a>) -> impl Itera
     })
 }
 
-/// Where an option stands that a call was given, if it is written out in the call. `known`: what QuickJS knows of the call's place, which
-/// is its line and roughly its column.
+/// The place of an option of a call, if the call has it as a literal. `known` is QuickJS's place of the call: its line and approximate
+/// column.
 pub(super) fn place_of_option(source: &SourceText, source_type: SourceType, known: &SourcePlace, option: &str) -> Option<SourcePlace> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type).parse();

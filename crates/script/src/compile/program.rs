@@ -1,4 +1,4 @@
-//! What compilation gives: JavaScript modules, and the way back to the source.
+//! The result of compilation: JavaScript modules, and the mapping back to the source.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,9 +10,9 @@ use super::members::place_of_member;
 use super::options::place_of_option;
 use super::source::{Positions, SourceText, source_type};
 use crate::error::SourcePlace;
-use crate::known_verbs::JudgedLater;
+use crate::known_verbs::CheckedLater;
 
-/// What a module is to the loader.
+/// The form in which the loader receives a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModuleForm {
     /// An ES module (TypeScript, JavaScript or JSON as compiled).
@@ -26,22 +26,22 @@ pub(crate) enum ModuleForm {
 pub(crate) struct CompiledModule {
     pub(crate) form: ModuleForm,
     pub(crate) code: String,
-    /// Specifier as written → id of the module it means.
+    /// Specifier as written → id of the module it refers to.
     pub(crate) imports: HashMap<String, String>,
     pub(crate) positions: Positions,
-    /// `None` for what Loadstone adds itself.
+    /// `None` for Loadstone's modules.
     pub(crate) source: Option<SourceText>,
     /// Byte ranges of the loops, in the source.
     pub(super) loops: Vec<(u32, u32)>,
 }
 
-/// A test file and everything it imports, compiled. Shared by all realms of all workers.
+/// A test file and all its imports, compiled. Shared by all realms of all workers.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) entry: String,
     pub(crate) modules: HashMap<String, CompiledModule>,
-    pub(crate) judged_later: JudgedLater,
-    /// Folder of the test file: what relative data files are found from.
+    pub(crate) checked_later: CheckedLater,
+    /// Folder of the test file. Paths of data files are relative to it.
     pub(crate) folder: std::path::PathBuf,
 }
 
@@ -60,12 +60,12 @@ impl Program {
         digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Id of the module that `specifier` means in `importer`.
+    /// Id of the module that `specifier` refers to in `importer`.
     pub(crate) fn resolve(&self, importer: &str, specifier: &str) -> Option<&str> {
         self.modules.get(importer)?.imports.get(specifier).map(String::as_str)
     }
 
-    /// Where generated code came from; `None` for code of Loadstone itself.
+    /// The source of generated code. `None` for Loadstone's code.
     pub(crate) fn place(&self, module: &str, line: u32, column: u32) -> Option<SourcePlace> {
         let module = self.modules.get(module)?;
         let source = module.source.as_ref()?;
@@ -73,13 +73,13 @@ impl Program {
         Some(source.place(line, column))
     }
 
-    /// Where an option stands that a call was given, as far as it is written out there. `known`: the place of the call, see [`Self::endless_loop`].
+    /// The place of an option of a call, if the call has it as a literal. `known`: the place of the call, see [`Self::endless_loop`].
     pub(crate) fn option_place(&self, known: &SourcePlace, option: &str) -> Option<SourcePlace> {
         let source = self.source_of(known)?;
         place_of_option(source, source_type(Path::new(&*known.file)), known, option)
     }
 
-    /// Where a member stands that an object does not have. `known`: as for [`Self::option_place`].
+    /// The place of a member that an object does not have. `known`: as for [`Self::option_place`].
     pub(crate) fn member_place(&self, known: &SourcePlace, member: &str) -> Option<SourcePlace> {
         let source = self.source_of(known)?;
         place_of_member(source, source_type(Path::new(&*known.file)), known, member)
@@ -89,7 +89,7 @@ impl Program {
         self.modules.values().find_map(|module| module.source.as_ref().filter(|source| source.file == known.file))
     }
 
-    /// Where a file of the test first calls what it imports from Loadstone by this name; the test file goes first.
+    /// The first call in the test of Loadstone's export `name`. The test file has priority over other files.
     pub(crate) fn call_place(&self, name: &str) -> Option<SourcePlace> {
         let of_entry = self.modules.get(&self.entry).into_iter();
         let mut sources: Vec<&SourceText> = self.modules.values().filter_map(|module| module.source.as_ref()).collect();
@@ -97,8 +97,8 @@ impl Program {
         of_entry.filter_map(|module| module.source.as_ref()).chain(sources).find_map(|source| place_of_call(source, name))
     }
 
-    /// The loop that a turn without end was in, given the last place that QuickJS knows. It knows places of calls and
-    /// property accesses only, so for a loop without any it names something before the loop.
+    /// The loop that ran without end, based on the last place that QuickJS knows. It knows only places of calls and property accesses. For
+    /// a loop without any, the result may precede the loop.
     pub(crate) fn endless_loop(&self, known: &SourcePlace) -> Option<SourcePlace> {
         let (module, source) = self.modules.values().find_map(|m| m.source.as_ref().filter(|s| s.file == known.file).map(|s| (m, s)))?;
         let at = source.offset(known.line, known.column) as u32;

@@ -1,10 +1,10 @@
-//! Finds the file that an import means.
+//! Finds the file that an import refers to.
 
 use std::path::{Path, PathBuf};
 
 use oxc_resolver::{ResolveOptions, Resolver};
 
-/// What an import specifier means.
+/// The target of an import specifier.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ResolvedImport {
     /// The `"loadstone"` module.
@@ -12,7 +12,7 @@ pub(super) enum ResolvedImport {
     File(PathBuf),
 }
 
-/// Why an import means nothing.
+/// Why an import has no target.
 #[derive(Debug)]
 pub(super) struct Unresolved {
     pub(super) message: String,
@@ -49,7 +49,7 @@ impl Resolvers {
         Self { import: Resolver::new(import), require: Resolver::new(require) }
     }
 
-    /// What `specifier` means in the file `importer`.
+    /// The target of `specifier` in the file `importer`.
     pub(super) fn resolve(&self, importer: &Path, specifier: &str, by_require: bool) -> Result<ResolvedImport, Unresolved> {
         if specifier == "loadstone" {
             return Ok(ResolvedImport::Builtin);
@@ -67,16 +67,16 @@ impl Resolvers {
 fn not_found(specifier: &str, reason: &str) -> Unresolved {
     let relative = specifier.starts_with('.') || specifier.starts_with('/');
     let help = if relative {
-        "the path is taken from the folder of the importing file; .ts, .js, .mjs, .cjs, .json and index files are tried".to_owned()
+        "the path is relative to the importing file; .ts, .js, .mjs, .cjs, .json and index files are tried".to_owned()
     } else if specifier.contains("://") {
-        "modules are not fetched over the network, so that every run runs the same code: save the file beside the test and import it by its path, or \
+        "modules are not fetched over the network, so that every run runs the same code: save the file in the test's folder and import it by its path, or \
          install the package (`npm install`)"
             .to_owned()
     } else if reason.contains("not exported") {
-        format!("the package's package.json allows no such import: {reason}")
+        format!("the package's package.json does not allow this import: {reason}")
     } else {
         format!(
-            "install the package beside the test (`npm install {}`), or write \"./{specifier}\" for a file of your own",
+            "install the package in the test's folder (`npm install {}`), or write \"./{specifier}\" for a file of the test",
             package(specifier)
         )
     };
@@ -139,12 +139,12 @@ fn no_builtin(specifier: &str) -> Unresolved {
         }
         "url" | "querystring" => "`URL` and `URLSearchParams` are global",
         "buffer" | "string_decoder" => "use `Uint8Array`, `TextEncoder`, `TextDecoder`, `atob` and `btoa`, which are global",
-        "timers" => "`setTimeout`, `setInterval` and `user.pause` are there without an import",
+        "timers" => "`setTimeout`, `setInterval` and `user.pause` need no import",
         "perf_hooks" => "`performance.now()` is global",
         "process" | "os" => "declare a parameter (`param.string(…)`): it can be set with -p or from the environment",
         "assert" => "use `user.check(…)` or the request's `expect`",
         "console" => "`console` is global",
         _ => "packages that need Node.js itself cannot run here; pure JavaScript ones can",
     };
-    Unresolved { message: format!("\"{specifier}\" is part of Node.js, which a scenario does not run in"), help: instead.to_owned() }
+    Unresolved { message: format!("\"{specifier}\" is part of Node.js, and scenarios do not run in Node.js"), help: instead.to_owned() }
 }

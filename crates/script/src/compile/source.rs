@@ -1,4 +1,4 @@
-//! SourceText text and the way back to it: offsets and generated positions → lines and columns of what the user wrote.
+//! Source text, and the mapping from offsets and generated positions to lines and columns of the source.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use oxc_span::SourceType;
 
 use crate::error::SourcePlace;
 
-/// A source file as it was read.
+/// A source file.
 #[derive(Debug)]
 pub(crate) struct SourceText {
-    /// Path for people, relative to the test file's folder.
+    /// Path for messages, relative to the test file's folder.
     pub(crate) file: Arc<str>,
     pub(crate) text: String,
 }
@@ -31,11 +31,11 @@ impl SourceText {
 
     pub(crate) fn place(&self, line: u32, column: u32) -> SourcePlace {
         let source_line = self.line(line);
-        let width = source_line.as_deref().map_or(1, |text| word_width(text, column));
+        let width = source_line.as_deref().map_or(1, |text| identifier_width(text, column));
         SourcePlace { file: Arc::clone(&self.file), line, column, source_line, width }
     }
 
-    /// Byte offset of a place, as near as the text allows.
+    /// Byte offset of a place. Clamped to the text.
     pub(crate) fn offset(&self, line: u32, column: u32) -> usize {
         let start: usize = self.text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum();
         let within = self.text[start..].char_indices().nth(column.saturating_sub(1) as usize).map_or(0, |(at, _)| at);
@@ -54,13 +54,14 @@ fn floor_boundary(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Length of the identifier at a column, so that the mark covers the word rather than its first letter.
-fn word_width(line: &str, column: u32) -> u32 {
-    let word = line.chars().skip(column.saturating_sub(1) as usize).take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').count();
-    word.max(1) as u32
+/// Length of the identifier at a column, so that the mark covers all of it.
+fn identifier_width(line: &str, column: u32) -> u32 {
+    let identifier =
+        line.chars().skip(column.saturating_sub(1) as usize).take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '$').count();
+    identifier.max(1) as u32
 }
 
-/// How a file is read, by its name.
+/// The language of a file, by its name.
 pub(super) fn source_type(path: &Path) -> SourceType {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("ts" | "mts") => SourceType::ts(),
@@ -71,7 +72,7 @@ pub(super) fn source_type(path: &Path) -> SourceType {
     }
 }
 
-/// Where each piece of generated code came from.
+/// The source of each piece of generated code.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
     /// `(generated line, generated column, source line, source column)`, all from 0, ascending.
@@ -84,13 +85,13 @@ impl Positions {
         Self { tokens }
     }
 
-    /// The same with the generated code moved down.
+    /// The same, with the generated code moved down.
     pub(crate) fn shifted(mut self, lines: u32) -> Self {
         self.tokens.iter_mut().for_each(|token| token.0 += lines);
         self
     }
 
-    /// The source position of a generated one; all count from 1.
+    /// The source position of a generated one. All numbers start at 1.
     pub(crate) fn source_of(&self, line: u32, column: u32) -> Option<(u32, u32)> {
         let wanted = (line.saturating_sub(1), column.saturating_sub(1));
         let after = self.tokens.partition_point(|token| (token.0, token.1) <= wanted);
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_token_before_is_taken_and_never_one_of_another_line() {
+    fn the_nearest_earlier_token_of_the_same_line_is_used() {
         let positions = Positions::new(vec![(0, 0, 4, 2), (0, 10, 5, 0), (2, 4, 9, 9)]);
         assert_eq!(positions.source_of(1, 5), Some((5, 3)));
         assert_eq!(positions.source_of(1, 11), Some((6, 1)));

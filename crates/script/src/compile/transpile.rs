@@ -1,4 +1,4 @@
-//! One file: TypeScript or JavaScript in, plain JavaScript with positions out. The only place that sees oxc's syntax tree.
+//! Compiles one file: TypeScript or JavaScript in, plain JavaScript with positions out. Only this folder uses oxc's syntax tree.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use super::program::ModuleForm;
 use super::source::{Positions, SourceText, source_type};
 use super::user_calls;
 use crate::error::ScriptError;
-use crate::known_verbs::{JudgedLater, KnownVerbs};
+use crate::known_verbs::{CheckedLater, KnownVerbs};
 
 /// An import as written.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Import {
     pub(super) specifier: String,
     pub(super) offset: usize,
     pub(super) length: usize,
-    /// Names taken from the module (`default` among them), with where they stand; empty for `import "x"`, `import()`, `require`.
+    /// Names imported from the module (`default` among them), with their places. Empty for `import "x"`, `import()`, `require`.
     pub(super) names: Vec<(String, usize)>,
     pub(super) by_require: bool,
 }
@@ -40,16 +40,16 @@ pub(super) struct Transpiled {
     pub(super) code: String,
     pub(super) positions: Positions,
     pub(super) imports: Vec<Import>,
-    /// Names that the file exports (for CommonJS: seems to export), `default` among them.
+    /// Names that the file exports (for CommonJS: appears to export), `default` among them.
     pub(super) exports: Vec<String>,
     /// Specifiers of `export * from`.
     pub(super) stars: Vec<String>,
     /// Byte ranges of the loops, in the source.
     pub(super) loops: Vec<(u32, u32)>,
-    pub(super) judged_later: JudgedLater,
+    pub(super) checked_later: CheckedLater,
 }
 
-/// Compiles one file; the first error in it is reported.
+/// Compiles one file. Reports the first error in it.
 pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) -> Result<Transpiled, ScriptError> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source.text, source_type(path)).parse();
@@ -69,7 +69,7 @@ pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) ->
         let label = error.labels.first().map(|label| (label.offset() as usize, label.len() as usize));
         return Err(syntax_error(source, error.message.as_ref(), error.help.as_deref(), label));
     }
-    let judged_later = user_calls::look_through(&tree, semantic.semantic.scoping(), source, verbs)?;
+    let checked_later = user_calls::look_through(&tree, semantic.semantic.scoping(), source, verbs)?;
     let transformed =
         Transformer::new(&allocator, path, &TransformOptions::default()).build_with_scoping(semantic.semantic.into_scoping(), &mut tree);
     if let Some(error) = transformed.diagnostics.errors().next() {
@@ -84,7 +84,7 @@ pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) ->
             .at(at)
             .help("call the function on the class or method instead"));
     }
-    // A CommonJS file may return before its end, where the declarations stand.
+    // A CommonJS file may return before its end, where the declarations would be.
     let constants = if form == ModuleForm::Module { constants::hoist(&mut tree, &source.text, &allocator) } else { String::new() };
     let options = CodegenOptions { source_map_path: Some(path.to_path_buf()), ..CodegenOptions::default() };
     let output = Codegen::new().with_options(options).build(&tree);
@@ -93,7 +93,7 @@ pub(super) fn transpile(path: &Path, source: &SourceText, verbs: &KnownVerbs) ->
     });
     let Scan { imports, exports, loops, .. } = scan;
     let (code, positions) = (output.code + &constants, positions.unwrap_or_default());
-    Ok(Transpiled { form, code, positions, imports, exports, stars, loops, judged_later })
+    Ok(Transpiled { form, code, positions, imports, exports, stars, loops, checked_later })
 }
 
 fn exports_of(record: &ModuleRecord<'_>) -> (Vec<String>, Vec<String>) {
@@ -122,7 +122,7 @@ fn syntax_error(source: &SourceText, message: &str, help: Option<&str>, label: O
     error.help(help.unwrap_or("the file is read as TypeScript (ES2023, no JSX); correct the marked place"))
 }
 
-/// Gathers imports, `require` calls and CommonJS exports.
+/// Collects imports, `require` calls and CommonJS exports.
 struct Scan<'s> {
     source: &'s SourceText,
     form: ModuleForm,

@@ -1,8 +1,7 @@
-//! What is written out where users are told to do something: verbs and options that do not exist, and addresses that lead nowhere, are an
-//! error before anything runs.
+//! Checks literal calls of users before anything runs: unknown verbs and options, and invalid addresses, are errors.
 //!
-//! A user is known as one where it is the parameter of a function that Loadstone calls with it (`scenario`, `setup`, `teardown`,
-//! `user.group`), or says so itself (`user: User`). What reaches a call through variables is looked at when the call is made.
+//! A user is recognised as the parameter of a function that Loadstone calls with it (`scenario`, `setup`, `teardown`, `user.group`), or by
+//! its type (`user: User`). Values that reach a call through variables are checked when the call runs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,28 +19,28 @@ use oxc_syntax::symbol::SymbolId;
 use super::options::properties;
 use super::source::SourceText;
 use crate::error::ScriptError;
-use crate::known_verbs::{AddressOfVerb, AddressParameter, CalledVerb, JudgedLater, KnownVerbs};
+use crate::known_verbs::{AddressOfVerb, AddressParameter, CalledVerb, CheckedLater, KnownVerbs};
 use crate::unknown_options::{OptionSet, unknown_option};
 
 /// Functions of the module that call a function with a user.
 const CALL_WITH_USERS: [&str; 3] = ["scenario", "setup", "teardown"];
 
-/// What of the calls can be judged only once parameters and verbs are known.
+/// Calls that can be checked only once parameters and verbs are known.
 ///
 /// # Errors
-/// The first option in the file that does not exist, or the first address that makes no sense.
+/// The first unknown option in the file, or the first invalid address.
 pub(super) fn look_through(
     tree: &Tree<'_>,
     scoping: &Scoping,
     source: &SourceText,
     verbs: &KnownVerbs,
-) -> Result<JudgedLater, ScriptError> {
+) -> Result<CheckedLater, ScriptError> {
     let mut calls = UserCalls::new(scoping, verbs);
     calls.imports(tree);
     calls.visit_program(tree);
     let place = |span: Span| source.place_of(span.start as usize, span.size() as usize);
     if let Some((problem, span)) = calls.found {
-        // It may be a URL with a password, and the line shows it.
+        // The line may show a URL with a password.
         let mut secrets = Secrets::default();
         secrets.learn_urls(&source.text);
         return Err(ScriptError::new(problem).at(place(span)).hiding(&secrets));
@@ -50,13 +49,13 @@ pub(super) fn look_through(
     let own = calls.assigned;
     let verbs = calls.called_verbs.into_iter().filter(|(verb, _)| !own.contains(verb));
     let verbs = verbs.map(|(verb, span)| CalledVerb { verb, at: place(span) });
-    Ok(JudgedLater { addresses: addresses.collect(), verbs: verbs.collect() })
+    Ok(CheckedLater { addresses: addresses.collect(), verbs: verbs.collect() })
 }
 
 struct UserCalls<'t> {
     scoping: &'t Scoping,
     verbs: &'t KnownVerbs,
-    /// What is imported of [`CALL_WITH_USERS`].
+    /// Local names of [`CALL_WITH_USERS`].
     callers: HashSet<SymbolId>,
     /// The type `User`.
     types: HashSet<SymbolId>,
@@ -65,12 +64,12 @@ struct UserCalls<'t> {
     declarers: HashSet<SymbolId>,
     /// Constants that hold the value of a parameter, with its name.
     parameters: HashMap<SymbolId, String>,
-    /// What is wrong, and where.
+    /// The problem, and its place.
     found: Option<(String, Span)>,
     addressed: Vec<(AddressOfVerb, String, Span)>,
-    /// Verbs of users, where each is first called.
+    /// Verbs of users, with the place of their first call.
     called_verbs: Vec<(String, Span)>,
-    /// Names that the file gives to objects of whatever kind: `user.token = …`.
+    /// Names that the file assigns to objects of any kind: `user.token = …`.
     assigned: HashSet<String>,
 }
 
@@ -114,7 +113,7 @@ impl<'t> UserCalls<'t> {
     }
 
     /// The function is called with a user.
-    fn given_a_user(&mut self, function: &Expression<'_>) {
+    fn called_with_a_user(&mut self, function: &Expression<'_>) {
         let parameters: &FormalParameters<'_> = match function {
             Expression::ArrowFunctionExpression(arrow) => &arrow.params,
             Expression::FunctionExpression(function) => &function.params,
@@ -127,10 +126,10 @@ impl<'t> UserCalls<'t> {
         match &call.callee {
             Expression::Identifier(callee) if self.is_one_of(callee, &self.callers) => {
                 for argument in call.arguments.iter().filter_map(Argument::as_expression) {
-                    self.given_a_user(argument);
-                    // What users do around their iterations: `{ onStart, onEnd }`.
+                    self.called_with_a_user(argument);
+                    // Functions that users run around their iterations: `{ onStart, onEnd }`.
                     if let Expression::ObjectExpression(options) = argument {
-                        values(options).for_each(|value| self.given_a_user(value));
+                        values(options).for_each(|value| self.called_with_a_user(value));
                     }
                 }
             }
@@ -145,7 +144,7 @@ impl<'t> UserCalls<'t> {
                     self.called_verbs.push((verb.to_owned(), callee.property.span));
                 }
                 if let Some(steps) = argument(1).filter(|_| verb == "group") {
-                    self.given_a_user(steps);
+                    self.called_with_a_user(steps);
                 }
                 for of in self.verbs.addresses.iter().filter(|of| of.verb == verb) {
                     argument(0).into_iter().for_each(|address| self.addressed(*of, address.get_inner_expression()));
@@ -189,8 +188,8 @@ impl<'t> UserCalls<'t> {
         }
     }
 
-    fn check(&mut self, given: &ObjectExpression<'_>, options: &'static OptionSet) {
-        for (name, span, value) in properties(given) {
+    fn check(&mut self, object: &ObjectExpression<'_>, options: &'static OptionSet) {
+        for (name, span, value) in properties(object) {
             if !options.known.contains(&&*name) {
                 self.found.get_or_insert_with(|| (unknown_option(options.of, &name, options.known), span));
             } else if let Some((_, within)) = options.within.iter().find(|(known, _)| *known == name)

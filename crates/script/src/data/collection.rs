@@ -1,9 +1,10 @@
-//! Rows that users gather in a file, for a later test to feed on: `collect(path)`.
+//! Rows that users collect in a file, as the input of a later test: `collect(path)`.
 //!
-//! Rows go through a buffer to a file beside the wanted one, which takes its place when the run is over: whoever reads the file sees all of it, or
-//! the one before. It is opened anew for each buffer, since the workers that fill it may have no descriptor in common.
+//! Rows pass through a buffer to a temporary file in the same folder, which replaces the file when the run is over. A reader of the file
+//! therefore finds either the complete new file or the previous one. The temporary file is opened again for each buffer, since the workers
+//! that fill it may not share descriptors.
 //!
-//! Deliberately absent: how a row becomes a line (`module/data.ts`).
+//! Deliberately absent: the format of a line (`module/data.ts`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,27 +15,27 @@ use std::{fs, io, process};
 
 use thiserror::Error;
 
-/// Bytes gathered before they are handed to the kernel, so that a row hardly ever costs its user more than a copy.
+/// Bytes that are buffered before they are written, so that most rows cost their user only a copy.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Error)]
 pub(crate) enum CollectError {
     #[error("{path}: cannot be written: {problem}", path = .path.display())]
     Unwritable { path: PathBuf, problem: io::Error },
-    #[error("{path}: the rows before have the columns {before}, and this one {now}: every row needs the same, in the same order", path = .path.display())]
+    #[error("{path}: earlier rows have the columns {before}, this row has {now}: every row needs the same columns in the same order", path = .path.display())]
     Columns { path: PathBuf, before: String, now: String },
 }
 
-/// A file that a run has gathered.
+/// A file that a run has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collected {
     pub path: PathBuf,
     pub rows: u64,
 }
 
-/// Where rows go that belong to a file on another machine.
+/// Receives rows for a file on another machine.
 pub(crate) trait CollectSink: Send + Sync {
-    /// Lines without their ends; `header` is the first line of the file, where it is not empty.
+    /// Lines without line ends. `header` is the first line of the file, if it is not empty.
     fn take(&self, path: &Path, header: &str, lines: Vec<String>);
 }
 
@@ -45,21 +46,21 @@ pub(crate) struct Collections {
     sink: OnceLock<Arc<dyn CollectSink>>,
 }
 
-/// One file in the making.
+/// One file before it is complete.
 pub(crate) struct Collection {
     path: PathBuf,
     draft: Mutex<Option<CollectionDraft>>,
     sent: Option<SentRows>,
 }
 
-/// Rows that go to another machine.
+/// Rows to send to another machine.
 struct SentRows {
     sink: Arc<dyn CollectSink>,
-    /// The header, and the lines since the last were sent.
+    /// The header, and the lines that have not been sent.
     waiting: Mutex<(Option<String>, Vec<String>)>,
 }
 
-/// A file with a name of its own until it is complete. Removed if it never is.
+/// A temporary file. Removed unless it becomes complete.
 #[derive(Debug)]
 struct CollectionDraft {
     path: PathBuf,
@@ -73,16 +74,16 @@ impl Collections {
     pub(crate) fn declare(&self, path: &Path) -> Arc<Collection> {
         let mut known = lock(&self.known);
         let sent = || self.sink.get().map(|sink| SentRows { sink: Arc::clone(sink), waiting: Mutex::default() });
-        let made = || Arc::new(Collection { path: path.to_owned(), draft: Mutex::default(), sent: sent() });
-        Arc::clone(known.entry(path.to_owned()).or_insert_with(made))
+        let new = || Arc::new(Collection { path: path.to_owned(), draft: Mutex::default(), sent: sent() });
+        Arc::clone(known.entry(path.to_owned()).or_insert_with(new))
     }
 
-    /// From now on, rows go to another machine. To be called before any file is declared.
+    /// Sends all later rows to another machine. Call this before any file is declared.
     pub(crate) fn send_to(&self, sink: Arc<dyn CollectSink>) {
         let _ = self.sink.set(sink);
     }
 
-    /// Sends what has been gathered for other machines.
+    /// Sends the rows that were collected for other machines.
     pub(crate) fn send(&self) {
         self.all().iter().for_each(|collection| collection.send());
     }
@@ -91,14 +92,14 @@ impl Collections {
         lock(&self.known).values().cloned().collect()
     }
 
-    /// Puts every file that has rows in its place. Those without keep what was there before.
+    /// Replaces every file that has rows. Files without rows remain as they were.
     pub(crate) fn finish(&self) -> Result<Vec<Collected>, CollectError> {
         self.all().iter().filter_map(|collection| collection.finish().transpose()).collect()
     }
 }
 
 impl Collection {
-    /// Adds a line. The first one's `header`, where it is not empty, becomes the first line of the file; the others' must be the same.
+    /// Adds a line. The `header` of the first line becomes the first line of the file, unless it is empty. Later headers must be equal.
     pub(crate) fn add(&self, header: &str, line: &str) -> Result<(), CollectError> {
         if let Some(sent) = &self.sent {
             let (known, lines) = &mut *lock(&sent.waiting);
@@ -149,7 +150,7 @@ impl Collection {
 impl CollectionDraft {
     fn begin(wanted: &Path, header: &str) -> io::Result<Self> {
         let mut name = wanted.as_os_str().to_owned();
-        // Two runs at once each make a whole file; the last to finish wins.
+        // Each of two concurrent runs writes a complete file. The last to finish wins.
         name.push(format!(".{}.part", process::id()));
         let path = PathBuf::from(name);
         fs::write(&path, "")?;
@@ -186,12 +187,12 @@ impl CollectionDraft {
 
 impl Drop for CollectionDraft {
     fn drop(&mut self) {
-        // Gone already if it was published.
+        // Already gone if the file was published.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// No code panics while it holds these locks, so what they guard is whole even if one should.
+/// No code panics while it holds these locks, so the data is consistent even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_when_the_run_is_over() {
+    fn a_file_is_complete_when_the_run_is_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("codes.csv");
         fs::write(&path, "of an earlier run\n").unwrap();
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finished_leaves_nothing_behind() {
+    fn an_unfinished_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let collections = Collections::default();
         collections.declare(&folder.path().join("codes.jsonl")).add("", "{}").unwrap();
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_several_threads_are_all_there() {
+    fn rows_of_several_threads_are_complete() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("numbers.csv");
         let collections = Collections::default();
@@ -263,7 +264,7 @@ mod tests {
         let other = collection.add("b,a", "2,1").unwrap_err().to_string();
         assert!(
             other.ends_with(
-                "codes.csv: the rows before have the columns a,b, and this one b,a: every row needs the same, in the same order"
+                "codes.csv: earlier rows have the columns a,b, this row has b,a: every row needs the same columns in the same order"
             ),
             "{other}"
         );

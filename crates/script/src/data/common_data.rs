@@ -1,4 +1,4 @@
-//! What users of several machines have in common, on the machine that keeps it: does what the others ask, see `elsewhere`.
+//! Data that users of several machines share, on the machine that stores it. It executes the operations of the others, see `elsewhere`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use super::collection::CollectError;
 use super::elsewhere::{RowsSent, SharedAnswer, SharedChange, SharedNews, SharedQuestion};
 use super::store::Store;
 
-/// Shared values and collected rows, as users of other machines reach them.
+/// Shared values and collected rows, for users of other machines.
 pub struct CommonData {
     store: Arc<Store>,
     /// Of the test.
     folder: PathBuf,
-    /// By value: the version that each machine has read, until it is told that there is a later one.
+    /// By value: the version that each machine has read, until the machine is notified of a later one.
     readers: BTreeMap<String, BTreeMap<usize, u64>>,
 }
 
@@ -28,7 +28,7 @@ impl CommonData {
         Self { store, folder, readers: BTreeMap::new() }
     }
 
-    /// Answers a question of [`CommonHome::ask`] from this machine.
+    /// Answers a request of [`CommonHome::ask`] on this machine.
     pub fn answer(&mut self, machine: usize, question: &str) -> String {
         let Ok(SharedQuestion { name, initial, change }) = serde_json::from_str::<SharedQuestion>(question) else { return String::new() };
         let value = self.store.shared().declare(&name, &initial);
@@ -40,10 +40,10 @@ impl CommonData {
         serde_json::to_string(&SharedAnswer { result, version }).unwrap_or_default()
     }
 
-    /// Takes rows of [`CommonHome::tell`].
+    /// Stores rows of [`CommonHome::send`].
     ///
     /// # Errors
-    /// They cannot be written, or have other columns than those before.
+    /// They cannot be written, or their columns differ from those of earlier rows.
     pub fn take(&self, text: &str) -> Result<(), crate::ScriptError> {
         let Ok(RowsSent { path, header, lines }) = serde_json::from_str::<RowsSent>(text) else { return Ok(()) };
         let file = self.store.collections().declare(&self.folder.join(path));
@@ -51,7 +51,7 @@ impl CommonData {
         added.map_err(|error| crate::ScriptError::new(error.to_string()))
     }
 
-    /// Which machine is to be told what: values that it has read have changed since.
+    /// The pending notifications, by machine: values that it has read have changed since.
     pub fn news(&mut self) -> Vec<(usize, String)> {
         let mut news = Vec::new();
         for (name, machines) in &mut self.readers {
@@ -73,7 +73,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// A machine whose questions are answered at once.
+    /// A machine whose requests are answered at once.
     struct Direct {
         machine: usize,
         data: Arc<Mutex<CommonData>>,
@@ -86,14 +86,14 @@ mod tests {
             Some(self.data.lock().unwrap().answer(self.machine, &question))
         }
 
-        fn tell(&self, text: String) {
+        fn send(&self, text: String) {
             self.data.lock().unwrap().take(&text).unwrap();
         }
     }
 
     type Machine = (Arc<Direct>, SharedValues);
 
-    /// Two machines, and the news that are on their way to them.
+    /// Two machines, and the notifications that are in transit to them.
     fn machines() -> (Arc<Mutex<CommonData>>, [Machine; 2]) {
         let data = Arc::new(Mutex::new(CommonData::new(Store::new(1), PathBuf::new())));
         let machine = |machine| {
@@ -108,12 +108,12 @@ mod tests {
 
     fn spread(data: &Mutex<CommonData>, machines: &[Machine; 2]) {
         for (machine, text) in data.lock().unwrap().news() {
-            machines[machine].1.hear(&text);
+            machines[machine].1.receive(&text);
         }
     }
 
     #[test]
-    fn changes_of_all_machines_are_made_once_and_in_one_order() {
+    fn changes_of_all_machines_apply_once_and_in_one_order() {
         let (data, machines) = machines();
         let values = [0, 1].map(|machine: usize| machines[machine].1.declare("n", "0"));
         assert_eq!([values[0].increment(2.0), values[1].increment(3.0)], [Ok(2.0), Ok(5.0)]);
@@ -125,18 +125,18 @@ mod tests {
         let lists = [0, 1].map(|machine: usize| machines[machine].1.declare("l", "[]"));
         assert_eq!(lists[0].push(vec!["1".into(), "2".into()]), Ok(2));
         assert_eq!([lists[1].shift(), lists[0].shift(), lists[1].shift()], [Ok(Some("1".into())), Ok(Some("2".into())), Ok(None)]);
-        assert_eq!(lists[1].increment(1.0).unwrap_err().to_string(), "shared \"l\" holds a list, and only a number can do that");
+        assert_eq!(lists[1].increment(1.0).unwrap_err().to_string(), "shared \"l\" holds a list, and this operation needs a number");
     }
 
     #[test]
-    fn what_was_read_is_asked_for_again_only_when_it_has_changed() {
+    fn a_value_is_read_again_only_after_a_change() {
         let (data, machines) = machines();
         let values = [0, 1].map(|machine: usize| machines[machine].1.declare("token", "\"a\""));
         let asked = |machine: usize| machines[machine].0.asked.load(Ordering::Relaxed);
         (0..5).for_each(|_| assert_eq!(values[0].read(), Ok((0, "\"a\"".to_owned()))));
         assert_eq!((asked(0), values[0].version()), (1, Ok(0)));
         values[1].set("\"b\"").unwrap();
-        assert_eq!(values[0].read(), Ok((0, "\"a\"".to_owned())), "the news are on their way");
+        assert_eq!(values[0].read(), Ok((0, "\"a\"".to_owned())), "the notification is in transit");
         spread(&data, &machines);
         assert_eq!((values[0].version(), values[0].read()), (Ok(1), Ok((1, "\"b\"".to_owned()))));
         assert_eq!(asked(0), 2);
@@ -145,17 +145,17 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_missed_where_nobody_answers() {
+    fn a_value_without_an_answer_is_an_error() {
         struct Nobody;
         impl CommonHome for Nobody {
             fn ask(&self, _: String) -> Option<String> {
                 None
             }
-            fn tell(&self, _: String) {}
+            fn send(&self, _: String) {}
         }
         let values = SharedValues::default();
         values.move_to(Arc::new(Nobody));
-        let said = values.declare("n", "0").increment(1.0).unwrap_err().to_string();
-        assert_eq!(said, "shared \"n\": the fleet's controller does not answer");
+        let error = values.declare("n", "0").increment(1.0).unwrap_err().to_string();
+        assert_eq!(error, "shared \"n\": the fleet's controller does not answer");
     }
 }

@@ -1,7 +1,7 @@
 //! Random draws that a run can repeat.
 //!
-//! A stream is named by the run's seed and a few numbers, so that what is drawn depends neither on what other users do nor on how many cores
-//! there are. xoshiro256++ is fast and passes the usual batteries; it is no source of secrets.
+//! The run's seed and a few numbers identify a stream, so that draws depend neither on other users nor on the number of cores. xoshiro256++
+//! is fast and passes the usual test batteries. It is not suitable for secrets.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -10,14 +10,14 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 #[derive(Debug, Clone)]
 pub(crate) struct Draws(Xoshiro256PlusPlus);
 
-/// Streams of one seed that must differ from each other although their numbers may be the same.
+/// The owner of a stream. Streams of different owners differ even if their numbers are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DrawStream {
     /// Closed load: the first, second, … iteration of a user of a leaf of the load tree.
     Iteration { leaf: u32, user: u64, iteration: u64 },
-    /// Open load: an arrival of a leaf. Which user takes it is a matter of timing.
+    /// Open load: an arrival of a leaf. The user that takes it depends on timing.
     Arrival { leaf: u32, number: u64 },
-    /// What a realm draws outside any user: module code, `Math.random`.
+    /// Draws outside any user: module code, `Math.random`.
     Realm { number: u64 },
     /// The order of a shuffled feeder.
     Shuffle { feeder: u64 },
@@ -91,7 +91,7 @@ impl Draws {
     }
 }
 
-/// SplitMix64's finaliser: neighbouring inputs give unrelated outputs.
+/// SplitMix64's finaliser: neighbouring inputs yield unrelated outputs.
 pub(super) fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

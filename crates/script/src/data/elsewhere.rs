@@ -1,7 +1,8 @@
-//! What users of several machines have in common and one machine keeps, as the others have it: shared values and collected rows.
+//! Data that users of several machines share and one machine stores, on the other machines: shared values and collected rows.
 //!
-//! [`SharedCopy`] stands for a value: changes go to where the value is, and what was read is used again until it is told to be out of date. So each
-//! machine sees changes in one order, its own at once, those of others as late as the way takes. `common_data` is the other side.
+//! [`SharedCopy`] represents a value. Changes go to the machine that stores it. A read value is reused until a notification reports a later
+//! version. All machines see changes in one order: their own at once, those of others after the network delay. `common_data` is the other
+//! side.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,18 +15,18 @@ use super::collection::CollectSink;
 
 #[derive(Debug, Clone, Error, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SharedError {
-    #[error("shared \"{name}\" holds {found}, and only {wanted} can do that")]
+    #[error("shared \"{name}\" holds {found}, and this operation needs {wanted}")]
     WrongKind { name: String, found: String, wanted: String },
     #[error("shared \"{name}\": the fleet's controller does not answer")]
     Away { name: String },
 }
 
-/// What is done to a shared value.
+/// An operation on a shared value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SharedChange {
     Read,
-    /// JSON text, as in all that follow.
+    /// JSON, as in the following variants.
     Set(String),
     ReplaceIf {
         version: u64,
@@ -34,11 +35,11 @@ pub(super) enum SharedChange {
     Increment(f64),
     Push(Vec<Box<str>>),
     Shift,
-    /// Nothing: the version is wanted.
+    /// No change: the version is requested.
     Version,
 }
 
-/// What comes of it.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SharedResult {
@@ -50,18 +51,18 @@ pub(super) enum SharedResult {
     Refused(SharedError),
 }
 
-/// The way to where the common data are.
+/// The connection to the machine that stores the common data.
 pub trait CommonHome: Send + Sync {
-    /// Waits for the answer; `None`: there is nobody any more.
+    /// Waits for the answer. `None`: the machine no longer answers.
     fn ask(&self, question: String) -> Option<String>;
 
-    fn tell(&self, text: String);
+    fn send(&self, text: String);
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SharedQuestion {
     pub(super) name: String,
-    /// JSON text.
+    /// JSON.
     pub(super) initial: String,
     pub(super) change: SharedChange,
 }
@@ -72,7 +73,7 @@ pub(super) struct SharedAnswer {
     pub(super) version: u64,
 }
 
-/// A value is now of this version.
+/// A value has this version now.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SharedNews {
     pub(super) name: String,
@@ -82,20 +83,20 @@ pub(super) struct SharedNews {
 /// Rows for a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RowsSent {
-    /// As far as it is below the test's folder, from there.
+    /// Relative to the test's folder, if it is below it.
     pub(super) path: PathBuf,
     pub(super) header: String,
     pub(super) lines: Vec<String>,
 }
 
-/// A shared value that is elsewhere.
+/// A shared value on another machine.
 pub(crate) struct SharedCopy {
     name: String,
     initial: String,
     home: Arc<dyn CommonHome>,
-    /// The newest version that was heard of.
+    /// The newest version in a notification.
     newest: AtomicU64,
-    /// What was read last. JSON text.
+    /// The value that was read last, as JSON.
     read: Mutex<Option<(u64, String)>>,
 }
 
@@ -110,7 +111,7 @@ impl SharedCopy {
         Self { name: name.to_owned(), initial: initial.to_owned(), home, newest: AtomicU64::new(0), read: Mutex::default() }
     }
 
-    /// The value as JSON text, and its version.
+    /// The value as JSON, and its version.
     pub(super) fn read(&self) -> Result<(u64, String), SharedError> {
         if let Some(known) = self.known() {
             return Ok(known);
@@ -118,7 +119,7 @@ impl SharedCopy {
         match self.ask(SharedChange::Read)? {
             SharedAnswer { result: SharedResult::Value(json), version } => {
                 let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-                // Another worker may have read a later one meanwhile.
+                // Another worker may have read a later version meanwhile.
                 if read.as_ref().is_none_or(|(known, _)| *known <= version) {
                     *read = Some((version, json.clone()));
                 }
@@ -135,7 +136,7 @@ impl SharedCopy {
 
     pub(super) fn change(&self, change: SharedChange) -> Result<SharedResult, SharedError> {
         let SharedAnswer { result, version } = self.ask(change)?;
-        self.hear(version);
+        self.receive(version);
         match result {
             SharedResult::Refused(error) => Err(error),
             result => Ok(result),
@@ -149,8 +150,8 @@ impl SharedCopy {
         serde_json::from_str(&answer).map_err(|_| self.away())
     }
 
-    /// Its value is now of this version.
-    pub(super) fn hear(&self, version: u64) {
+    /// Its value has this version now.
+    pub(super) fn receive(&self, version: u64) {
         self.newest.fetch_max(version, Ordering::AcqRel);
     }
 
@@ -159,7 +160,7 @@ impl SharedCopy {
     }
 }
 
-/// Collected rows on their way to where the file is.
+/// Collected rows on their way to the machine that has the file.
 pub(crate) struct RowsElsewhere {
     pub(crate) home: Arc<dyn CommonHome>,
     /// Of the test.
@@ -170,7 +171,7 @@ impl CollectSink for RowsElsewhere {
     fn take(&self, path: &Path, header: &str, lines: Vec<String>) {
         let path = path.strip_prefix(&self.folder).unwrap_or(path).to_owned();
         if let Ok(text) = serde_json::to_string(&RowsSent { path, header: header.to_owned(), lines }) {
-            self.home.tell(text);
+            self.home.send(text);
         }
     }
 }

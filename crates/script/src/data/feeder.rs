@@ -1,16 +1,16 @@
-//! How rows are given out to all users of a run, exactly, across cores.
+//! How rows are distributed to all users of a run, exactly, across cores.
 //!
-//! Read [`Feeder`]. One atomic counter numbers the calls of all workers; a strategy turns a call's number into a row. So no row is given
-//! out twice by mistake, and random rows repeat with the seed whichever worker asks.
+//! Read [`Feeder`]. One atomic counter numbers the calls of all workers, and a strategy converts the number of a call to a row. So no row
+//! is used twice by mistake, and random rows repeat with the seed on any number of workers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::draws::{DrawStream, Draws, mix};
 
-/// Which row a call gets.
+/// Which row a call receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Strategy {
-    /// In order, from the start again after the last.
+    /// In order, and again from the start after the last.
     Circular,
     /// Any row at any time.
     Random,
@@ -18,12 +18,12 @@ pub(crate) enum Strategy {
     Shuffle,
     /// Every row once, in order.
     Queue,
-    /// No rows: the call's number itself is what is given out.
+    /// No rows: the call's number is the result.
     Number,
 }
 
 impl Strategy {
-    /// As scripts write it.
+    /// The name in scripts.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Strategy::Circular => "circular",
@@ -35,24 +35,24 @@ impl Strategy {
     }
 }
 
-/// Where the numbers of calls come from when they are common to several machines.
+/// The source of call numbers that several machines share.
 pub trait CallLeases: Send + Sync {
-    /// `end`: calls of this feeder that get a row; `None`: all.
+    /// `end`: number of calls of this feeder that receive a row. `None`: all.
     fn calls(&self, feeder: u64, end: Option<u64>) -> Box<dyn LeasedCalls>;
 }
 
-/// The numbers of one feeder's calls over several machines, each once.
+/// The call numbers of one feeder over several machines, each used once.
 pub trait LeasedCalls: Send + Sync {
-    /// The next one; waits for it. `None`: there are no more.
+    /// The next number. Waits for it. `None`: no number is left.
     fn take(&self) -> Option<u64>;
 
-    /// Numbers that are left, as far as they are known here: more than none as long as there is one. `None`: without end.
+    /// Numbers that are left, as far as this machine knows. At least one as long as any is left. `None`: unlimited.
     fn remaining(&self) -> Option<u64>;
 }
 
 /// How calls are numbered.
 enum Calls {
-    /// So far, by this process alone. It may pass the number of rows: calls beyond it find the feeder exhausted.
+    /// Calls so far, in this process alone. It may exceed the number of rows: later calls find the feeder exhausted.
     Own(AtomicU64),
     Leased(Box<dyn LeasedCalls>),
 }
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Calls {
     }
 }
 
-/// A position in a list of rows, common to all workers.
+/// A position in a list of rows, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct Feeder {
     strategy: Strategy,
@@ -73,12 +73,12 @@ pub(crate) struct Feeder {
     key: u64,
     /// Row of each call of `Shuffle`.
     order: Vec<u32>,
-    /// Somebody has been told that it is exhausted.
-    told: AtomicBool,
+    /// Its exhaustion has been reported.
+    reported: AtomicBool,
 }
 
 impl Feeder {
-    /// `number` tells feeders of one run apart, so that two shuffles of one file differ.
+    /// `number` distinguishes feeders of one run, so that two shuffles of one file differ.
     pub(crate) fn new(strategy: Strategy, rows: usize, seed: u64, number: u64) -> Self {
         let order = if strategy == Strategy::Shuffle {
             let mut order: Vec<u32> = (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect();
@@ -88,18 +88,18 @@ impl Feeder {
             Vec::new()
         };
         let key = Draws::new(seed, DrawStream::Shuffle { feeder: number }).bits();
-        Self { strategy, rows: rows as u64, calls: Calls::Own(AtomicU64::new(0)), key, order, told: AtomicBool::new(false) }
+        Self { strategy, rows: rows as u64, calls: Calls::Own(AtomicU64::new(0)), key, order, reported: AtomicBool::new(false) }
     }
 
-    /// The same with calls that are numbered over several machines, where feeders of one test have equal numbers.
+    /// The same, with call numbers that several machines share. Feeders of one test have equal numbers on all machines.
     pub(crate) fn leased(self, number: u64, leases: &dyn CallLeases) -> Self {
         Self { calls: Calls::Leased(leases.calls(number, self.ends().then_some(self.rows))), ..self }
     }
 
-    /// The row of the next call; `None` when every row has been given out.
+    /// The row of the next call. `None` when every row has been used.
     pub(crate) fn take(&self) -> Option<u64> {
         let call = match &self.calls {
-            // Relaxed: the counter orders nothing but itself, and the rows never change.
+            // Relaxed: the counter orders no other data, and the rows never change.
             Calls::Own(calls) => calls.fetch_add(1, Ordering::Relaxed),
             Calls::Leased(calls) => calls.take()?,
         };
@@ -112,7 +112,7 @@ impl Feeder {
         }
     }
 
-    /// Rows left to give out; `None` where rows are given out again.
+    /// Rows that are left. `None` where rows repeat.
     pub(crate) fn remaining(&self) -> Option<u64> {
         match &self.calls {
             Calls::Own(calls) => self.ends().then(|| self.rows.saturating_sub(calls.load(Ordering::Relaxed))),
@@ -120,14 +120,14 @@ impl Feeder {
         }
     }
 
-    /// Every row is given out once.
+    /// Whether every row is used once.
     fn ends(&self) -> bool {
         matches!(self.strategy, Strategy::Shuffle | Strategy::Queue)
     }
 
-    /// True for the first caller only, on whichever worker: exhaustion is told once.
-    pub(crate) fn is_first_to_tell(&self) -> bool {
-        !self.told.swap(true, Ordering::Relaxed)
+    /// True only for the first caller on any worker, so that exhaustion is reported once.
+    pub(crate) fn is_first_to_report(&self) -> bool {
+        !self.reported.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn strategy(&self) -> Strategy {
@@ -135,7 +135,7 @@ impl Feeder {
     }
 }
 
-/// Maps 64 random bits onto `0..end`; the bias is below `end` / 2⁶⁴.
+/// Maps 64 random bits to `0..end`. The bias is below `end` / 2⁶⁴.
 fn scale(bits: u64, end: u64) -> u64 {
     ((u128::from(bits) * u128::from(end)) >> 64) as u64
 }
@@ -147,8 +147,8 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    /// Four threads take until a feeder is exhausted or each had `each` rows: how often each row was given out.
-    fn given_out(feeder: Feeder, each: usize) -> BTreeMap<u64, usize> {
+    /// Four threads take rows until the feeder is exhausted or each has `each` rows. Returns how often each row was used.
+    fn rows_used(feeder: Feeder, each: usize) -> BTreeMap<u64, usize> {
         let feeder = Arc::new(feeder);
         let threads: Vec<_> = (0..4)
             .map(|_| {
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn every_row_once_across_threads() {
         for strategy in [Strategy::Queue, Strategy::Shuffle] {
-            let counts = given_out(Feeder::new(strategy, 10_000, 1, 0), 5_000);
+            let counts = rows_used(Feeder::new(strategy, 10_000, 1, 0), 5_000);
             assert_eq!(counts.len(), 10_000, "{strategy:?}");
             assert!(counts.values().all(|count| *count == 1), "{strategy:?}");
         }
@@ -174,22 +174,22 @@ mod tests {
 
     #[test]
     fn circles_are_even_across_threads() {
-        let counts = given_out(Feeder::new(Strategy::Circular, 100, 1, 0), 1_000);
+        let counts = rows_used(Feeder::new(Strategy::Circular, 100, 1, 0), 1_000);
         assert_eq!(counts.len(), 100);
         assert!(counts.values().all(|count| *count == 40));
     }
 
     #[test]
-    fn numbers_are_given_out_once() {
-        let counts = given_out(Feeder::new(Strategy::Number, 0, 1, 0), 1_000);
+    fn numbers_are_used_once() {
+        let counts = rows_used(Feeder::new(Strategy::Number, 0, 1, 0), 1_000);
         assert_eq!(counts.len(), 4_000);
         assert_eq!(counts.last_key_value(), Some((&3_999, &1)));
     }
 
     #[test]
-    fn draws_repeat_with_the_seed_whoever_asks() {
-        let one = given_out(Feeder::new(Strategy::Random, 50, 9, 2), 1_000);
-        let again = given_out(Feeder::new(Strategy::Random, 50, 9, 2), 1_000);
+    fn draws_repeat_with_the_seed_on_any_thread() {
+        let one = rows_used(Feeder::new(Strategy::Random, 50, 9, 2), 1_000);
+        let again = rows_used(Feeder::new(Strategy::Random, 50, 9, 2), 1_000);
         assert_eq!(one, again);
         // χ² with 49 degrees of freedom exceeds 85.4 once in 1,000 seeds; the seed is fixed.
         let chi2: f64 = (0..50).map(|row| (*one.get(&row).unwrap_or(&0) as f64 - 80.0).powi(2) / 80.0).sum();
@@ -207,12 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn an_exhausted_feeder_stays_exhausted() {
+    fn an_exhausted_feeder_remains_exhausted() {
         let feeder = Feeder::new(Strategy::Queue, 2, 1, 0);
         assert_eq!(feeder.remaining(), Some(2));
         assert_eq!([feeder.take(), feeder.take(), feeder.take(), feeder.take()], [Some(0), Some(1), None, None]);
         assert_eq!(feeder.remaining(), Some(0));
-        assert_eq!([feeder.is_first_to_tell(), feeder.is_first_to_tell()], [true, false]);
+        assert_eq!([feeder.is_first_to_report(), feeder.is_first_to_report()], [true, false]);
         for strategy in [Strategy::Circular, Strategy::Random, Strategy::Shuffle, Strategy::Queue] {
             assert_eq!(Feeder::new(strategy, 0, 1, 0).take(), None, "{strategy:?} of nothing");
         }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn two_machines_give_out_every_row_once() {
+    fn two_machines_use_every_row_once() {
         for strategy in [Strategy::Queue, Strategy::Shuffle] {
             let leases = OneCounter(Arc::default(), None);
             let machines = [(); 2].map(|()| Feeder::new(strategy, 100, 1, 7).leased(7, &leases));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_repeat_go_on_over_machines() {
+    fn repeating_rows_continue_across_machines() {
         let leases = OneCounter(Arc::default(), None);
         let machines = [(); 2].map(|()| Feeder::new(Strategy::Circular, 4, 1, 0).leased(0, &leases));
         let rows: Vec<_> = (0..6).filter_map(|call| machines[call % 2].take()).collect();

@@ -1,11 +1,11 @@
-//! Files that requests send: read once, kept as bytes.
+//! Files that requests send: read once, stored as bytes.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use super::rows::DataError;
 
-/// What is in a file.
+/// Content of a file.
 #[derive(Debug)]
 pub(crate) struct FileBytes {
     bytes: Arc<[u8]>,
@@ -41,7 +41,7 @@ impl FileBytes {
     }
 }
 
-/// The registered type of the endings that tests upload.
+/// The registered type of the extensions that tests upload.
 fn media_type(name: &str) -> &'static str {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
     match ending.as_str() {

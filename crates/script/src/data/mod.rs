@@ -1,7 +1,7 @@
-//! Data that users draw on: rows of files, shared values, unique texts, random draws, templates, services of gRPC.
+//! Data of tests: rows of files, shared values, unique strings, random draws, templates, gRPC services.
 //!
-//! Read [`store::Store`], which all realms of a process share, then [`feeder::Feeder`]. The parts are plain Rust and know no JavaScript; `bindings`
-//! puts them in front of scripts. Deliberately absent: anything that one user keeps to itself (cookies, `state`).
+//! Read [`store::Store`], which all realms of a process share, then [`feeder::Feeder`]. The parts are plain Rust without JavaScript;
+//! `bindings` exposes them to scripts. Deliberately absent: data of a single user (cookies, `state`).
 
 pub(crate) mod bindings;
 pub(crate) mod collection;

@@ -1,4 +1,4 @@
-//! Services as `.proto` files declare them: compiled once for all cores, without `protoc`.
+//! Services declared in `.proto` files: compiled once for all cores, without `protoc`.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,10 +8,10 @@ use prost_reflect::DescriptorPool;
 use protox::Compiler;
 use thiserror::Error;
 
-/// Most files that one folder may hold: more is the wrong folder.
+/// Maximum number of files in one folder. A folder with more is probably the wrong one.
 const FILES_MAX: usize = 10_000;
 
-/// What a test asks to be compiled: files or folders, and where imports are looked for.
+/// What a test asks to compile: files or folders, and the folders of imports.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ProtoSource {
     pub(crate) path: PathBuf,
@@ -23,9 +23,9 @@ pub(crate) struct ProtoSource {
 pub(crate) enum ProtoError {
     #[error("{path}: cannot be read: {problem}", path = .path.display())]
     Unreadable { path: PathBuf, problem: String },
-    #[error("{path}: holds no .proto file", path = .path.display())]
+    #[error("{path}: contains no .proto file", path = .path.display())]
     Empty { path: PathBuf },
-    #[error("{path}: holds more than {FILES_MAX} .proto files: name the folder of this service", path = .path.display())]
+    #[error("{path}: contains more than {FILES_MAX} .proto files: name the folder of this service", path = .path.display())]
     TooMany { path: PathBuf },
     #[error("{0}")]
     Compile(String),
@@ -50,11 +50,11 @@ pub(crate) fn compile(source: &ProtoSource) -> Result<DescriptorPool, ProtoError
     }
     files.sort();
     let own = if is_folder { path.as_path() } else { path.parent().unwrap_or(Path::new(".")) };
-    // The roots that were given come first: a file below one of them is named from there, as others import it.
+    // The specified roots come first: a file below one of them is named relative to it, as other files import it.
     let roots: Vec<&Path> = imports.iter().map(PathBuf::as_path).chain([own]).collect();
-    let mut compiler = Compiler::new(&roots).map_err(|error| told(&error, path))?;
+    let mut compiler = Compiler::new(&roots).map_err(|error| described(&error, path))?;
     for file in &files {
-        compiler.open_file(file).map_err(|error| told(&error, file))?;
+        compiler.open_file(file).map_err(|error| described(&error, file))?;
     }
     Ok(compiler.descriptor_pool())
 }
@@ -72,16 +72,15 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the compiler says, with the place in the file where it says one.
-fn told(error: &protox::Error, asked: &Path) -> ProtoError {
+/// The compiler's message, with the place in the file if it names one.
+fn described(error: &protox::Error, asked: &Path) -> ProtoError {
     let file = error.file().map(str::to_owned).unwrap_or_default();
     let mut text = format!("{error:?}");
     if text.contains('\n') || text.is_empty() {
         text = error.to_string();
     }
     if error.is_file_not_found() {
-        let _ =
-            write!(text, " (for {}): give the folder that imports start from, as `proto(\"…\", {{ imports: [\"…\"] }})`", asked.display());
+        let _ = write!(text, " (for {}): add the folder that imports start from: `proto(\"…\", {{ imports: [\"…\"] }})`", asked.display());
     } else if !file.is_empty() && !text.contains(&file) {
         text = format!("{file}: {text}");
     }
@@ -120,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place_and_remedy() {
+    fn errors_have_a_place_and_a_remedy() {
         let folder = folder(&[("shop.proto", SHOP), ("bad.proto", "syntax = \"proto3\";\nmessage A { int32 a = ; }\n"), ("x/y.txt", "")]);
         let problem = |path: &str| compile(&source(folder.path().join(path))).unwrap_err().to_string();
         assert!(problem("bad.proto").contains("bad.proto:2:23"), "{}", problem("bad.proto"));
         let missing = problem("shop.proto");
         assert!(missing.contains("shop/v1/money.proto") && missing.contains("imports: ["), "{missing}");
         assert!(problem("none.proto").contains("none.proto: cannot be read"));
-        assert!(problem("x").contains("holds no .proto file"));
+        assert!(problem("x").contains("contains no .proto file"));
     }
 }

@@ -1,7 +1,7 @@
-//! Rows of data files: read once, held once for all cores.
+//! Rows of data files: read once, stored once for all cores.
 //!
-//! CSV rows are kept as their texts, JSON rows as their JSON text: each realm makes its own objects from them. Deliberately absent: how
-//! rows are given out (`feeder`), and JavaScript.
+//! CSV rows are stored as their fields, JSON rows as their JSON. Each realm creates its own objects from them. Deliberately absent: the
+//! distribution of rows (`feeder`), and JavaScript.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::extract::json::{JsonPath, JsonValue};
 use crate::extract::scan::{self, JsonError};
 
-/// A data file that cannot be used. Says which file, which line, and what to do.
+/// A data file that cannot be used. The message names the file, the line and the remedy.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum DataError {
     #[error("{path}: cannot be read: {problem}", path = .path.display())]
@@ -24,11 +24,11 @@ pub(crate) enum DataError {
     Line { path: PathBuf, line: u64, problem: String },
 }
 
-/// How a CSV file is written.
+/// The format of a CSV file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CsvOptions {
     pub(crate) separator: u8,
-    /// Names of the columns, when the first line does not name them.
+    /// Names of the columns, when the first line does not have them.
     pub(crate) columns: Option<Vec<String>>,
 }
 
@@ -42,11 +42,11 @@ impl Default for CsvOptions {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Rows {
     RowTable(RowTable),
-    /// One JSON text for each row.
+    /// One JSON value for each row.
     Json(Vec<Box<str>>),
 }
 
-/// Rows with named columns, all texts in one allocation.
+/// Rows with named columns, with all fields in one allocation.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RowTable {
     columns: Vec<String>,
@@ -69,12 +69,12 @@ impl Rows {
         Ok(Rows::RowTable(RowTable::parse(path, &bytes, options)?))
     }
 
-    /// Reads a JSON file that holds a list, at a JSON path in it or as a whole.
+    /// Reads a JSON file that contains a list, at a JSON path or as the whole document.
     pub(crate) fn json(path: &Path, at: Option<&str>) -> Result<Self, DataError> {
         let bytes = read(path)?;
         let text = utf8(path, without_mark(&bytes))?;
         if let Some(at) = at {
-            // The whole document first: where it is broken, its line is told.
+            // The whole document first, so that a syntax error is reported with its line.
             scan::check(text.as_bytes()).map_err(|error| json_error(path, error.line, &error))?;
             let found = JsonPath::parse(at).and_then(|at| Ok(at.first(text.as_bytes())?.map(JsonValue::into_owned)));
             let found = found.map_err(|error| DataError::Content { path: path.to_owned(), problem: error.to_string() })?;
@@ -88,12 +88,12 @@ impl Rows {
         }
         let places = scan::items(text.as_bytes()).map_err(|error| json_error(path, error.line, &error))?;
         let places = places.ok_or_else(|| {
-            line_error(path, 1, "a list of rows is needed: [ … ]; of a document that holds one, name its place: json(\"…\", \"$.users\")")
+            line_error(path, 1, "expected a list of rows, [ … ]; if the document contains one, name its path: json(\"…\", \"$.users\")")
         })?;
         json_rows(path, places.into_iter().map(|place| text[place].into()).collect())
     }
 
-    /// Reads a file with one JSON value on each line; empty lines are skipped.
+    /// Reads a file with one JSON value per line. Empty lines are skipped.
     pub(crate) fn json_lines(path: &Path) -> Result<Self, DataError> {
         let bytes = read(path)?;
         let mut rows = Vec::new();
@@ -116,7 +116,7 @@ impl RowTable {
         let mut named = options.columns.is_some();
         for record in reader.records() {
             let record = record.map_err(|error| csv_error(path, &error))?;
-            // A position is always set on records that a reader has read.
+            // Records that a reader has read always have a position.
             let line = record.position().map_or(0, csv::Position::line);
             if !named {
                 table.columns = record.iter().map(|name| name.trim().to_owned()).collect();
@@ -165,7 +165,7 @@ fn read(path: &Path) -> Result<Vec<u8>, DataError> {
     std::fs::read(path).map_err(|error| DataError::Unreadable { path: path.to_owned(), problem: error.to_string() })
 }
 
-/// Spreadsheets write a byte-order mark in front of UTF-8; it belongs to no column's name.
+/// Spreadsheets write a byte-order mark at the start of UTF-8. It is not part of a column's name.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
@@ -241,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn csv_keeps_quotes_separators_and_line_ends_inside_values() {
+    fn csv_values_may_contain_quotes_separators_and_line_ends() {
         let rows = csv(b"\xef\xbb\xbfname, note\r\nAda,\"a, \"\"b\"\"\nc\"\r\nBob,\r\n", &CsvOptions::default()).unwrap();
         assert_eq!(rows, [[pair("name", "Ada"), pair("note", "a, \"b\"\nc")], [pair("name", "Bob"), pair("note", "")]]);
     }
 
     #[test]
-    fn csv_takes_other_separators_and_columns_from_the_caller() {
+    fn csv_accepts_other_separators_and_columns() {
         let options = CsvOptions { separator: b';', columns: Some(vec!["x".to_owned(), "y".to_owned()]) };
         assert_eq!(csv(b"1;2\n", &options).unwrap(), [[pair("x", "1"), pair("y", "2")]]);
     }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn json_rows_keep_their_text() {
+    fn json_rows_are_stored_as_written() {
         let texts = |rows: Rows| match rows {
             Rows::Json(rows) => rows,
             Rows::RowTable(_) => panic!("json was asked for"),
@@ -300,12 +300,12 @@ mod tests {
         let object = write(b"{\"rows\": []}");
         assert_eq!(
             problem(Rows::json(object.path(), None), &object),
-            "FILE:1: a list of rows is needed: [ … ]; of a document that holds one, name its place: json(\"…\", \"$.users\")"
+            "FILE:1: expected a list of rows, [ … ]; if the document contains one, name its path: json(\"…\", \"$.users\")"
         );
         let empty = write(b"[]");
         assert_eq!(problem(Rows::json(empty.path(), None), &empty), "FILE: has no rows: a feeder needs at least one");
         let broken = write(b"{\"a\":1}\n{\"a\":}\n");
-        assert!(problem(Rows::json_lines(broken.path()), &broken).starts_with("FILE:2: not JSON: a value was expected at column 6"));
+        assert!(problem(Rows::json_lines(broken.path()), &broken).starts_with("FILE:2: not JSON: expected a value at column 6"));
         let blank = write(b"\n\n");
         assert_eq!(problem(Rows::json_lines(blank.path()), &blank), "FILE: has no rows: a feeder needs at least one");
     }

@@ -1,7 +1,7 @@
-//! Values common to all users on all cores: `shared(name, initial)`.
+//! Values that all users on all cores share: `shared(name, initial)`.
 //!
-//! Values live as JSON, since realms cannot share objects. Each has a version, so that a realm re-reads a value only when it changed, and
-//! changes made from a script's function are compare-and-swap: none is lost, and no lock is held while a script runs.
+//! Values are stored as JSON, since realms cannot share objects. Each has a version, so that a realm reads a value again only after a
+//! change. Changes from a script's function are compare-and-swap: none is lost, and no lock is held while a script runs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +14,11 @@ use crate::extract::scan;
 #[derive(Default)]
 pub(crate) struct SharedValues {
     values: Mutex<BTreeMap<String, Arc<SharedValue>>>,
-    /// Where the values are, if not here.
+    /// The machine that stores the values, if it is another one.
     home: OnceLock<Arc<dyn CommonHome>>,
 }
 
-/// One shared value, wherever it is.
+/// One shared value, on this machine or another.
 #[derive(Debug)]
 pub(crate) enum SharedValue {
     Here(SharedHere),
@@ -29,23 +29,23 @@ pub(crate) enum SharedValue {
 #[derive(Debug)]
 pub(crate) struct SharedHere {
     name: String,
-    /// Counts the changes. Read without the lock to see whether a copy is still good.
+    /// Counts the changes. Read without the lock to check whether a copy is current.
     version: AtomicU64,
     content: Mutex<SharedContent>,
 }
 
-/// Numbers and lists are kept so that adding to them costs the same however much there is.
+/// Numbers and lists have their own representation, so that adding to them has a constant cost.
 #[derive(Debug, Clone, PartialEq)]
 enum SharedContent {
     Number(f64),
-    /// JSON text of each item.
+    /// JSON of each item.
     List(VecDeque<Box<str>>),
-    /// JSON text.
+    /// JSON.
     Other(Box<str>),
 }
 
 impl SharedValues {
-    /// The value of that name; the first caller's `initial` (JSON text) is its first value.
+    /// The value of that name. The first caller's `initial` (JSON) is its first value.
     pub(crate) fn declare(&self, name: &str, initial: &str) -> Arc<SharedValue> {
         let mut values = lock(&self.values);
         if let Some(value) = values.get(name) {
@@ -63,22 +63,22 @@ impl SharedValues {
         lock(&self.values).get(name).cloned()
     }
 
-    /// From now on values are those of another machine. To be called before any is declared.
+    /// Stores the values on another machine from now on. Call this before any value is declared.
     pub(crate) fn move_to(&self, home: Arc<dyn CommonHome>) {
         let _ = self.home.set(home);
     }
 
-    /// What the values' machine tells.
-    pub(crate) fn hear(&self, text: &str) {
+    /// Applies a notification of the machine that stores the values.
+    pub(crate) fn receive(&self, text: &str) {
         let Ok(SharedNews { name, version }) = serde_json::from_str(text) else { return };
         if let Some(SharedValue::Elsewhere(copy)) = self.get(&name).as_deref() {
-            copy.hear(version);
+            copy.receive(version);
         }
     }
 }
 
 impl SharedValue {
-    /// Does what is asked from elsewhere. Returns also the version afterwards.
+    /// Executes an operation of another machine. Also returns the version afterwards.
     pub(super) fn carry_out(&self, change: SharedChange) -> (SharedResult, u64) {
         match self {
             SharedValue::Here(value) => value.carry_out(change),
@@ -94,7 +94,7 @@ impl SharedValue {
         }
     }
 
-    /// The value as JSON text, and its version.
+    /// The value as JSON, and its version.
     pub(crate) fn read(&self) -> Result<(u64, String), SharedError> {
         match self {
             SharedValue::Here(value) => Ok(value.read()),
@@ -102,7 +102,7 @@ impl SharedValue {
         }
     }
 
-    /// Replaces the value (JSON text).
+    /// Replaces the value (JSON).
     pub(crate) fn set(&self, json: &str) -> Result<(), SharedError> {
         match self {
             SharedValue::Here(value) => value.set(json),
@@ -111,7 +111,7 @@ impl SharedValue {
         Ok(())
     }
 
-    /// Replaces the value unless it has changed since `version`; says whether it did.
+    /// Replaces the value unless it has changed since `version`. Returns whether it did.
     pub(crate) fn replace_if(&self, version: u64, json: &str) -> Result<bool, SharedError> {
         match self {
             SharedValue::Here(value) => Ok(value.replace_if(version, json)),
@@ -122,7 +122,7 @@ impl SharedValue {
         }
     }
 
-    /// Adds to a number; the new value.
+    /// Adds to a number. Returns the new value.
     pub(crate) fn increment(&self, by: f64) -> Result<f64, SharedError> {
         match self {
             SharedValue::Here(value) => value.increment(by),
@@ -133,7 +133,7 @@ impl SharedValue {
         }
     }
 
-    /// Adds items (JSON texts) at the end of a list; its new length.
+    /// Appends items (JSON) to a list. Returns its new length.
     pub(crate) fn push(&self, items: Vec<Box<str>>) -> Result<usize, SharedError> {
         match self {
             SharedValue::Here(value) => value.push(items),
@@ -144,7 +144,7 @@ impl SharedValue {
         }
     }
 
-    /// Takes the first item (JSON text) of a list away; `None` when the list is empty.
+    /// Removes the first item (JSON) of a list and returns it. `None` when the list is empty.
     pub(crate) fn shift(&self) -> Result<Option<Box<str>>, SharedError> {
         match self {
             SharedValue::Here(value) => value.shift(),
@@ -166,13 +166,13 @@ impl SharedHere {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The value as JSON text, and its version.
+    /// The value as JSON, and its version.
     fn read(&self) -> (u64, String) {
         let content = lock(&self.content);
         (self.version(), content.to_json())
     }
 
-    /// Replaces the value (JSON text).
+    /// Replaces the value (JSON).
     fn set(&self, json: &str) {
         let parsed = SharedContent::parse(json);
         let mut content = lock(&self.content);
@@ -180,7 +180,7 @@ impl SharedHere {
         self.changed();
     }
 
-    /// Replaces the value unless it has changed since `version`; says whether it did.
+    /// Replaces the value unless it has changed since `version`. Returns whether it did.
     fn replace_if(&self, version: u64, json: &str) -> bool {
         let parsed = SharedContent::parse(json);
         let mut content = lock(&self.content);
@@ -192,7 +192,7 @@ impl SharedHere {
         true
     }
 
-    /// Adds to a number; the new value.
+    /// Adds to a number. Returns the new value.
     fn increment(&self, by: f64) -> Result<f64, SharedError> {
         let mut content = lock(&self.content);
         let SharedContent::Number(number) = &mut *content else { return Err(self.wrong_kind(&content, "a number")) };
@@ -202,7 +202,7 @@ impl SharedHere {
         Ok(number)
     }
 
-    /// Adds items (JSON texts) at the end of a list; its new length.
+    /// Appends items (JSON) to a list. Returns its new length.
     fn push(&self, items: Vec<Box<str>>) -> Result<usize, SharedError> {
         let mut content = lock(&self.content);
         let SharedContent::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
@@ -212,7 +212,7 @@ impl SharedHere {
         Ok(length)
     }
 
-    /// Takes the first item (JSON text) of a list away; `None` when the list is empty.
+    /// Removes the first item (JSON) of a list and returns it. `None` when the list is empty.
     fn shift(&self) -> Result<Option<Box<str>>, SharedError> {
         let mut content = lock(&self.content);
         let SharedContent::List(list) = &mut *content else { return Err(self.wrong_kind(&content, "a list")) };
@@ -223,12 +223,12 @@ impl SharedHere {
         Ok(item)
     }
 
-    /// Called with the lock held, so that a version never names two contents.
+    /// Called with the lock held, so that each version has one content.
     fn changed(&self) {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Does what is asked from elsewhere. Returns also the version afterwards.
+    /// Executes an operation of another machine. Also returns the version afterwards.
     fn carry_out(&self, change: SharedChange) -> (SharedResult, u64) {
         let result = match change {
             SharedChange::Read => {
@@ -278,7 +278,7 @@ impl SharedContent {
 
     fn to_json(&self) -> String {
         match self {
-            // Finite as long as additions stay in range; JSON has no other numbers.
+            // Finite as long as additions stay in range. JSON has no other numbers.
             SharedContent::Number(number) if number.is_finite() => format!("{number}"),
             SharedContent::Number(_) => "null".to_owned(),
             SharedContent::List(items) => {
@@ -298,7 +298,7 @@ impl SharedContent {
     }
 }
 
-/// No code panics while it holds these locks, so what they guard is whole even if one should.
+/// No code panics while it holds these locks, so the data is consistent even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_value_and_the_first_initial_counts() {
+    fn a_name_is_one_value_and_the_first_initial_value_applies() {
         let values = SharedValues::default();
         values.declare("a", "1").set("5").unwrap();
         assert_eq!(values.declare("a", "2").read(), Ok((1, "5".to_owned())));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn no_item_is_given_out_twice() {
+    fn no_item_is_shifted_twice() {
         let value = value("[]");
         on_four_threads(&value, |number, value| {
             (0..500).for_each(|n| assert!(value.push(vec![format!("{}", number * 500 + n).into()]).is_ok()))
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_values_are_read_back() {
         for json in ["null", "true", "\"a,b\"", "-1.5", "[1,\"x\",[2]]", "{\"a\":[1,2]}", "[]"] {
             let value = value("0");
             value.set(json).unwrap();
@@ -396,9 +396,9 @@ mod tests {
     #[test]
     fn the_wrong_kind_is_named() {
         let message = value("[1]").increment(1.0).unwrap_err().to_string();
-        assert_eq!(message, "shared \"v\" holds a list, and only a number can do that");
+        assert_eq!(message, "shared \"v\" holds a list, and this operation needs a number");
         let message = value("\"x\"").push(vec![]).unwrap_err().to_string();
-        assert_eq!(message, "shared \"v\" holds a string, and only a list can do that");
+        assert_eq!(message, "shared \"v\" holds a string, and this operation needs a list");
         assert!(value("{}").shift().is_err());
     }
 }

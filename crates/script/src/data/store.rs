@@ -1,7 +1,7 @@
-//! What the realms of one process share: data files, feeders, shared values, templates.
+//! Data that the realms of one process share: data files, feeders, shared values, templates.
 //!
-//! Read [`Store`]. It is made once for a run and handed to every worker. Its locks are taken while a script declares its data and when a
-//! file is used for the first time, never for giving out a row.
+//! Read [`Store`]. It is created once for a run and passed to every worker. Its locks are taken while a script declares its data and when a
+//! file is used for the first time, never to use a row.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -26,14 +26,14 @@ use super::unique::RunMark;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum RowsFormat {
     Csv(CsvOptions),
-    /// `at`: where in the document the list is.
+    /// `at`: the path of the list in the document.
     Json {
         at: Option<String>,
     },
     JsonLines,
 }
 
-/// Which feeder of a test: realms run the same declarations in the same order, so equal keys are the same feeder.
+/// Identifies a feeder of a test. Realms run the same declarations in the same order, so equal keys are the same feeder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FeederKey {
     /// Number of the declaration within its realm.
@@ -49,22 +49,22 @@ pub(crate) struct Store {
     seed: u64,
     mark: RunMark,
     realms: AtomicU64,
-    rows: KeptData<(PathBuf, RowsFormat), Rows>,
-    feeders: KeptData<FeederKey, Feeder>,
-    templates: KeptData<PathBuf, TextTemplate>,
-    files: KeptData<PathBuf, FileBytes>,
-    services: KeptData<ProtoSource, DescriptorPool>,
+    rows: CreatedOnce<(PathBuf, RowsFormat), Rows>,
+    feeders: CreatedOnce<FeederKey, Feeder>,
+    templates: CreatedOnce<PathBuf, TextTemplate>,
+    files: CreatedOnce<PathBuf, FileBytes>,
+    services: CreatedOnce<ProtoSource, DescriptorPool>,
     shared: SharedValues,
     collections: Collections,
-    /// What the set-up returned, as JSON.
+    /// The set-up's result, as JSON.
     set_up: OnceLock<String>,
-    /// How feeders are numbered where this is one of several machines.
+    /// The numbering of feeders over several machines.
     leases: OnceLock<Arc<dyn CallLeases>>,
-    /// Who is told what the set-up returned.
+    /// Receives the set-up's result.
     on_set_up: OnceLock<SetUpListener>,
 }
 
-/// Gets what the set-up returned, as JSON.
+/// Receives the set-up's result, as JSON.
 pub(crate) struct SetUpListener(pub(crate) Box<dyn Fn(&str) + Send + Sync>);
 
 /// A template file that cannot be used.
@@ -89,11 +89,11 @@ impl Store {
             seed,
             mark: RunMark::new(),
             realms: AtomicU64::new(0),
-            rows: KeptData::default(),
-            feeders: KeptData::default(),
-            templates: KeptData::default(),
-            files: KeptData::default(),
-            services: KeptData::default(),
+            rows: CreatedOnce::default(),
+            feeders: CreatedOnce::default(),
+            templates: CreatedOnce::default(),
+            files: CreatedOnce::default(),
+            services: CreatedOnce::default(),
             shared: SharedValues::default(),
             collections: Collections::default(),
             set_up: OnceLock::new(),
@@ -118,22 +118,22 @@ impl Store {
         &self.collections
     }
 
-    /// What the set-up returned. It is known before any load begins, and is never another one.
+    /// The set-up's result. It is known before any load begins, and never changes.
     pub(crate) fn set_up(&self) -> Option<&str> {
         self.set_up.get().map(String::as_str)
     }
 
-    /// Keeps what the set-up returned. `here`: it ran in this process.
+    /// Stores the set-up's result. `here`: it ran in this process.
     pub(crate) fn keep_set_up(&self, json: String, here: bool) {
-        if let Some(SetUpListener(tell)) = self.on_set_up.get().filter(|_| here) {
-            tell(&json);
+        if let Some(SetUpListener(notify)) = self.on_set_up.get().filter(|_| here) {
+            notify(&json);
         }
         // It runs once.
         let _ = self.set_up.set(json);
     }
 
-    /// Makes it one of several machines' that share feeders, values, collected rows and a set-up. `folder`: of the test. To be called once, before
-    /// any load.
+    /// Turns the process into one of several machines that share feeders, values, collected rows and a set-up. `folder`: of the test. Call
+    /// this once, before any load.
     pub(crate) fn share(&self, leases: Arc<dyn CallLeases>, home: Arc<dyn CommonHome>, folder: &Path, on_set_up: SetUpListener) {
         let _ = (self.leases.set(leases), self.on_set_up.set(on_set_up));
         self.shared.move_to(Arc::clone(&home));
@@ -160,14 +160,14 @@ impl Store {
     }
 
     pub(crate) fn feeder(&self, key: &FeederKey) -> Arc<Feeder> {
-        let made = self.feeders.get(key, |key| {
+        let created = self.feeders.get(key, |key| {
             let feeder = Feeder::new(key.strategy, key.rows, self.seed, key.order);
             Ok::<_, std::convert::Infallible>(match self.leases.get() {
                 Some(leases) => feeder.leased(key.order, &**leases),
                 None => feeder,
             })
         });
-        match made {
+        match created {
             Ok(feeder) => feeder,
             Err(never) => match never {},
         }
@@ -191,30 +191,30 @@ impl Store {
     }
 }
 
-/// Things made once and kept as long as the run lasts. Their number is that of the files and declarations of a test.
+/// Objects that are created once and exist as long as the run. Their number is that of the files and declarations of a test.
 #[derive(Debug)]
-struct KeptData<K, V>(Mutex<HashMap<K, Arc<V>>>);
+struct CreatedOnce<K, V>(Mutex<HashMap<K, Arc<V>>>);
 
-impl<K, V> Default for KeptData<K, V> {
+impl<K, V> Default for CreatedOnce<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash + Clone, V> KeptData<K, V> {
+impl<K: Eq + Hash + Clone, V> CreatedOnce<K, V> {
     fn keys(&self) -> Vec<K> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    /// Made under the lock, so that a large file is read once even when all workers start together.
+    /// Created under the lock, so that a large file is read once even when all workers start together.
     fn get<E>(&self, key: &K, make: impl FnOnce(&K) -> Result<V, E>) -> Result<Arc<V>, E> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.get(key) {
             return Ok(Arc::clone(found));
         }
-        let made = Arc::new(make(key)?);
-        known.insert(key.clone(), Arc::clone(&made));
-        Ok(made)
+        let created = Arc::new(make(key)?);
+        known.insert(key.clone(), Arc::clone(&created));
+        Ok(created)
     }
 }
 

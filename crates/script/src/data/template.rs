@@ -1,24 +1,24 @@
-//! Texts with `{{name}}` in them, compiled once and filled many times.
+//! Templates with `{{name}}` placeholders, compiled once and filled many times.
 //!
-//! `{{a.b}}` reaches into objects, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a URL, `\{{` stands for `{{`.
+//! `{{a.b}}` reads a member of an object, `{{name|json}}` writes a value as JSON, `{{name|url}}` encodes it for a URL, `\{{` yields `{{`.
 //! Deliberately absent: loops and conditions. A script has those.
 
 use thiserror::Error;
 use url::form_urlencoded;
 
-/// A template that cannot be compiled or filled. `name` is the file, or `template` for a text.
+/// A template that cannot be compiled or filled. `name` is the file, or `template` for a string.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum TemplateError {
     #[error("{name}:{line}: {problem}")]
     Syntax { name: String, line: usize, problem: String },
-    #[error("{name}:{line}: no value for {{{{{placeholder}}}}}: give it in the template's values")]
+    #[error("{name}:{line}: no value for {{{{{placeholder}}}}}: add it to the template's values")]
     Missing { name: String, line: usize, placeholder: String },
 }
 
-/// How a value is written.
+/// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filter {
-    /// Texts as they are, anything else as JSON.
+    /// Strings as they are, other values as JSON.
     Plain,
     Json,
     Url,
@@ -29,7 +29,7 @@ pub(crate) enum Filter {
 pub(crate) struct TextTemplate {
     name: String,
     parts: Vec<TemplatePart>,
-    /// Bytes of the fixed parts: the least size of a filled text.
+    /// Bytes of the fixed parts: the minimum size of a filled template.
     fixed_bytes: usize,
 }
 
@@ -39,10 +39,10 @@ enum TemplatePart {
     Value(Placeholder),
 }
 
-/// A place for a value.
+/// A placeholder.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Placeholder {
-    /// Names on the way into the values: `a.b` is two.
+    /// Member names in the values: `a.b` is two.
     pub(crate) path: Vec<Box<str>>,
     pub(crate) filter: Filter,
     line: usize,
@@ -52,12 +52,12 @@ pub(crate) struct Placeholder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Filling {
     Text(String),
-    /// JSON text of anything but a text.
+    /// JSON of any value except a string.
     Json(String),
 }
 
 impl TextTemplate {
-    /// `name` stands in errors.
+    /// `name` appears in errors.
     pub(crate) fn compile(name: &str, text: &str) -> Result<Self, TemplateError> {
         let (mut parts, mut fixed, mut rest, mut line) = (Vec::new(), String::new(), text, 1);
         while let Some(at) = rest.find("{{") {
@@ -87,7 +87,7 @@ impl TextTemplate {
         Ok(Self { name: name.to_owned(), parts, fixed_bytes })
     }
 
-    /// The text with its values. `value` gives what stands for a placeholder, or `None` when there is none.
+    /// The filled template. `value` yields the value of a placeholder, or `None` when there is none.
     pub(crate) fn fill<E: From<TemplateError>>(
         &self,
         mut value: impl FnMut(&Placeholder) -> Result<Option<Filling>, E>,
@@ -129,7 +129,7 @@ fn write(out: &mut String, filter: Filter, filling: &Filling) {
     match (filter, filling) {
         (Filter::Plain, Filling::Text(text) | Filling::Json(text)) | (Filter::Json, Filling::Json(text)) => out.push_str(text),
         (Filter::Json, Filling::Text(text)) => out.push_str(&serde_json::Value::from(text.as_str()).to_string()),
-        // `application/x-www-form-urlencoded` but for the space, which paths do not know as `+`.
+        // `application/x-www-form-urlencoded` except for the space: in a path it is not `+`.
         (Filter::Url, Filling::Text(text) | Filling::Json(text)) => {
             form_urlencoded::byte_serialize(text.as_bytes())
                 .for_each(|part| if part == "+" { out.push_str("%20") } else { out.push_str(part) });
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn fills_every_form() {
+    fn every_form_of_placeholder_is_filled() {
         for (text, filled) in [
             ("", ""),
             ("plain } { text", "plain } { text"),
@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn mistakes_name_file_and_line() {
         for (text, message) in [
-            ("one\n{{nmae}}", "t.txt:2: no value for {{nmae}}: give it in the template's values"),
-            ("{{a.c}}", "t.txt:1: no value for {{a.c}}: give it in the template's values"),
+            ("one\n{{nmae}}", "t.txt:2: no value for {{nmae}}: add it to the template's values"),
+            ("{{a.c}}", "t.txt:1: no value for {{a.c}}: add it to the template's values"),
             ("\n\n{{name", "t.txt:3: {{ without }}; write \\{{ for the characters themselves"),
             ("{{}}", "t.txt:1: {{}} is not the name of a value"),
             ("{{two words}}", "t.txt:1: {{two words}} is not the name of a value"),

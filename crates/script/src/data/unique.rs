@@ -1,18 +1,18 @@
-//! Texts that no other call returns, on any core, in any run, on any machine, without asking anyone.
+//! Strings that are unique over all calls, cores, runs and machines, without coordination.
 //!
-//! `PREFIX-RUN-REALM-COUNT`, in base 36: RUN is the millisecond of the start with random digits behind it, so that two runs that start
-//! together differ; REALM numbers the realms of this process; COUNT counts the calls of the realm.
+//! `PREFIX-RUN-REALM-COUNT`, in base 36. RUN is the millisecond of the start followed by random digits, so that two runs that start
+//! together differ. REALM numbers the realms of this process. COUNT counts the calls of the realm.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Names one run of one process.
+/// Identifies one run of one process.
 #[derive(Debug, Clone)]
 pub(crate) struct RunMark(String);
 
 impl RunMark {
     pub(crate) fn new() -> Self {
         let millis = loadstone_metrics::clock::wall_ns() / 1_000_000;
-        // The standard hasher's keys come from the operating system.
+        // The operating system seeds the standard hasher's keys.
         let random = RandomState::new().hash_one(std::process::id());
         Self(base36(millis) + &format!("{:0>3}", base36(random % 36u64.pow(3))))
     }
@@ -24,7 +24,7 @@ impl Default for RunMark {
     }
 }
 
-/// Unique texts of one realm.
+/// Unique strings of one realm.
 #[derive(Debug)]
 pub(crate) struct UniqueIds {
     start: String,

@@ -1,4 +1,4 @@
-//! Compiled expressions of one realm, so that a script may write them where it uses them.
+//! Compiled expressions of one realm, so that a script can write them inline.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,8 +9,9 @@ use sxd_xpath::XPath;
 use super::json::JsonPath;
 use super::{ExtractError, markup};
 
-/// Expressions kept of each kind. Scripts hold a few dozen; one that builds expressions from data starts over when it is reached.
-const KEPT_MAX: usize = 256;
+/// Maximum number of cached expressions of each kind. Scripts have a few dozen. The cache is cleared when a script that builds expressions
+/// from data reaches the limit.
+const EXPRESSIONS_MAX: usize = 256;
 
 /// Compiles each expression once.
 #[derive(Default)]
@@ -22,19 +23,19 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     pub(crate) fn json(&mut self, path: &str) -> Result<Rc<JsonPath>, ExtractError> {
-        kept(&mut self.json, path, JsonPath::parse)
+        cached(&mut self.json, path, JsonPath::parse)
     }
 
     pub(crate) fn css(&mut self, selector: &str) -> Result<Rc<Selector>, ExtractError> {
-        kept(&mut self.css, selector, markup::selector)
+        cached(&mut self.css, selector, markup::selector)
     }
 
     pub(crate) fn xpath(&mut self, expression: &str) -> Result<Rc<XPath>, ExtractError> {
-        kept(&mut self.xpath, expression, markup::expression)
+        cached(&mut self.xpath, expression, markup::expression)
     }
 }
 
-fn kept<T>(
+fn cached<T>(
     known: &mut HashMap<Box<str>, Rc<T>>,
     text: &str,
     compile: impl FnOnce(&str) -> Result<T, ExtractError>,
@@ -43,7 +44,7 @@ fn kept<T>(
         return Ok(Rc::clone(found));
     }
     let compiled = Rc::new(compile(text)?);
-    if known.len() >= KEPT_MAX {
+    if known.len() >= EXPRESSIONS_MAX {
         known.clear();
     }
     known.insert(text.into(), Rc::clone(&compiled));
@@ -55,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compiles_once_and_stays_bounded() {
+    fn expressions_compile_once_and_are_bounded() {
         let mut compiled = Compiled::default();
         let first = compiled.json("$.a").unwrap();
         assert!(Rc::ptr_eq(&first, &compiled.json("$.a").unwrap()));
-        for index in 0..KEPT_MAX * 3 {
+        for index in 0..EXPRESSIONS_MAX * 3 {
             compiled.json(&format!("$[{index}]")).unwrap();
-            assert!(compiled.json.len() <= KEPT_MAX);
+            assert!(compiled.json.len() <= EXPRESSIONS_MAX);
         }
         assert!(compiled.css("a[").is_err() && compiled.xpath("//a[").is_err());
     }

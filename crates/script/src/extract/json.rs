@@ -1,7 +1,7 @@
 //! Values by JSON path (RFC 9535).
 //!
-//! Read [`JsonPath`]. Most paths in tests only name members and indices (`$.items[0].id`): those are found by one scan of the bytes. Others
-//! (filters, slices, wildcards, descendants) build a tree and are left to `serde_json_path`.
+//! Read [`JsonPath`]. Most paths in tests consist of members and indices (`$.items[0].id`). One scan of the bytes finds these. For others
+//! (filters, slices, wildcards, descendants), `serde_json_path` evaluates a tree.
 
 use std::borrow::Cow;
 
@@ -22,14 +22,14 @@ enum PathForm {
     Full(serde_json_path::JsonPath),
 }
 
-/// A value that was found, on its way to a script.
+/// A value that was found, for a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum JsonValue<'a> {
     Null,
     Boolean(bool),
     Number(f64),
     Text(Cow<'a, str>),
-    /// JSON text of an object, of a list, or of a string with escapes.
+    /// JSON of an object, of a list, or of a string with escapes.
     Json(Cow<'a, str>),
 }
 
@@ -61,7 +61,7 @@ impl JsonPath {
         }
     }
 
-    /// All values that the path finds in a body, as the text of a JSON list.
+    /// All values that the path finds in a body, as a JSON list.
     pub(crate) fn all(&self, body: &[u8]) -> Result<String, ExtractError> {
         match &self.form {
             PathForm::Simple(_) => Ok(self.first(body)?.map_or_else(|| "[]".to_owned(), |value| format!("[{}]", value.to_json()))),
@@ -95,7 +95,7 @@ fn simple(path: &str) -> Option<Vec<PathStep>> {
     Some(steps)
 }
 
-/// The inside of `[0]`, `['name']` or `["name"]`.
+/// The content of `[0]`, `['name']` or `["name"]`.
 fn bracket(inner: &str) -> Option<PathStep> {
     let quoted = |quote: char| inner.strip_prefix(quote)?.strip_suffix(quote).filter(|name| !name.contains([quote, '\\']));
     if let Some(name) = quoted('\'').or_else(|| quoted('"')) {
@@ -115,7 +115,7 @@ fn parse(body: &[u8]) -> Result<Value, ExtractError> {
 }
 
 impl<'a> JsonValue<'a> {
-    /// From a text that is known to be one JSON value without space around it.
+    /// From a string that is known to be one JSON value without surrounding space.
     fn from_text(text: &'a str) -> Self {
         match text.as_bytes().first() {
             Some(b'n') => JsonValue::Null,
@@ -123,7 +123,7 @@ impl<'a> JsonValue<'a> {
             Some(b'f') => JsonValue::Boolean(false),
             Some(b'"') if !text.contains('\\') => JsonValue::Text(Cow::Borrowed(&text[1..text.len() - 1])),
             Some(b'"' | b'{' | b'[') | None => JsonValue::Json(Cow::Borrowed(text)),
-            // Rust reads every JSON number, correctly rounded as JavaScript does.
+            // Rust parses every JSON number, and rounds it as JavaScript does.
             Some(_) => text.parse().map_or_else(|_| JsonValue::Json(Cow::Borrowed(text)), JsonValue::Number),
         }
     }
@@ -148,7 +148,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// JSON text.
+    /// JSON.
     pub(crate) fn to_json(&self) -> Cow<'_, str> {
         match self {
             JsonValue::Null => Cow::Borrowed("null"),

@@ -1,4 +1,4 @@
-//! The scan is held against `serde_json` and `serde_json_path`, which build a tree.
+//! Compares the scan with `serde_json` and `serde_json_path`, which build a tree.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -12,7 +12,7 @@ fn first(path: &str, body: &str) -> Option<Value> {
 }
 
 #[test]
-fn which_paths_are_scanned() {
+fn paths_of_members_and_indices_are_scanned() {
     for path in ["$", "$.a", "$.a.b[0].c_d", "$['a b'][\"c.d\"]", "$.größe", "$[12]", "$.a1"] {
         assert!(matches!(JsonPath::parse(path).unwrap().form, PathForm::Simple(_)), "{path}");
     }
@@ -26,7 +26,7 @@ fn which_paths_are_scanned() {
 }
 
 #[test]
-fn finds_what_it_is_asked_for() {
+fn paths_find_their_values() {
     let body = r#" {"id": 7, "a": {"b": [{"c": "x"}, null, [true]]}, "we\"ird": "q\n", "é": 1.5e2, "id": 8} "#;
     assert_eq!(first("$.id", body), Some(json!(8)), "of equal names the last counts");
     assert_eq!(first("$.a.b[0].c", body), Some(json!("x")));
@@ -46,13 +46,13 @@ fn finds_what_it_is_asked_for() {
 }
 
 #[test]
-fn a_broken_body_is_an_error_wherever_it_breaks() {
+fn a_broken_body_is_an_error_at_any_place() {
     for (body, message) in [
         ("", "not JSON: the text ends too early at line 1, column 1"),
-        ("{\"id\": 1,\n \"x\": }", "not JSON: a value was expected at line 2, column 7"),
+        ("{\"id\": 1,\n \"x\": }", "not JSON: expected a value at line 2, column 7"),
         ("{\"id\": 1", "not JSON: the text ends too early at line 1, column 9"),
         ("{\"id\": 1} x", "not JSON: text after the value at line 1, column 11"),
-        ("<html>", "not JSON: a value was expected at line 1, column 1"),
+        ("<html>", "not JSON: expected a value at line 1, column 1"),
     ] {
         assert_eq!(JsonPath::parse("$.id").unwrap().first(body.as_bytes()).unwrap_err().to_string(), message);
     }
@@ -61,14 +61,14 @@ fn a_broken_body_is_an_error_wherever_it_breaks() {
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
+    let scalar = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         "[a-c\"\\\\\n é\u{1F600}]{0,6}".prop_map(Value::from),
     ];
-    leaf.prop_recursive(4, 40, 4, |inner| {
+    scalar.prop_recursive(4, 40, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::vec(("[abcé\"\\\\ ]{0,2}", inner), 0..4).prop_map(|members| Value::Object(members.into_iter().collect())),
@@ -84,7 +84,7 @@ fn any_step() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Bytes near JSON: a document with a few bytes changed, dropped or added.
+/// Bytes similar to JSON: a document with a few bytes changed, removed or added.
 fn near_json() -> impl Strategy<Value = Vec<u8>> {
     let edit = (any::<prop::sample::Index>(), prop::sample::select(b" {}[]\",:\\u0123456789eE+-.tfn/\n\x01\xff".to_vec()), 0..3u8);
     (any_json(), any::<bool>(), prop::collection::vec(edit, 0..3)).prop_map(|(value, pretty, edits)| {
@@ -101,7 +101,7 @@ fn near_json() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Only the grammar, as `serde_json` sees it: numbers of any size and unpaired surrogates are JSON.
+/// Checks only the grammar, as `serde_json` does: numbers of any size and unpaired surrogates are JSON.
 fn serde_accepts(text: &[u8]) -> Option<bool> {
     match serde_json::from_slice::<Value>(text) {
         Ok(_) => Some(true),
@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn the_scan_finds_what_the_tree_holds(value in any_json(), steps in prop::collection::vec(any_step(), 0..4), pretty in any::<bool>()) {
+    fn the_scan_finds_the_values_of_the_tree(value in any_json(), steps in prop::collection::vec(any_step(), 0..4), pretty in any::<bool>()) {
         let path = format!("${}", steps.concat());
         let body = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
         let compiled = JsonPath::parse(&path).unwrap();
@@ -126,12 +126,12 @@ proptest! {
         let found: Option<Value> = found.map(|text| serde_json::from_str(&text).unwrap());
         let tree: Value = serde_json::from_str(&body).unwrap();
         let expected = serde_json_path::JsonPath::parse(&path).unwrap().query(&tree).first().cloned();
-        // Numbers reach scripts as doubles; serde_json's reading of long ones may be off by one in the last place.
+        // Numbers reach scripts as doubles. serde_json's result for long numbers may differ in the last digit.
         prop_assert_eq!(found.map(doubles), expected.map(doubles));
     }
 
     #[test]
-    fn the_scan_accepts_what_serde_accepts(text in near_json()) {
+    fn the_scan_and_serde_accept_the_same_input(text in near_json()) {
         let utf8 = std::str::from_utf8(&text).is_ok();
         if let Some(accepted) = serde_accepts(&text) {
             prop_assert_eq!(scan::check(&text).is_ok() && utf8, accepted, "{}", String::from_utf8_lossy(&text));
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn items_are_the_items(values in prop::collection::vec(any_json(), 0..6)) {
+    fn items_match_those_of_the_tree(values in prop::collection::vec(any_json(), 0..6)) {
         let text = serde_json::to_string_pretty(&values).unwrap();
         let places = scan::items(text.as_bytes()).unwrap().unwrap();
         let found: Vec<Value> = places.into_iter().map(|place| serde_json::from_str(&text[place]).unwrap()).collect();
@@ -157,7 +157,7 @@ fn doubles(value: Value) -> Value {
 }
 
 #[test]
-fn depth_has_the_same_limit_both_ways() {
+fn scan_and_tree_have_the_same_depth_limit() {
     for depth in [1usize, 126, 127, 128, 129, 10_000] {
         let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert_eq!(scan::check(text.as_bytes()).is_ok(), serde_json::from_str::<Value>(&text).is_ok(), "{depth}");

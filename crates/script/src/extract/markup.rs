@@ -1,7 +1,7 @@
 //! Values from HTML by CSS selector, and from XML or HTML by XPath 1.0.
 //!
-//! A body is parsed on each call: pages are large beside what a test takes from them, and keeping their trees would cost memory for every
-//! user. Take several values with one selector (`cssAll`) where that matters.
+//! Each call parses the body. Pages are large compared with the values that a test takes from them, and storing their trees would cost
+//! memory for every user. If the cost matters, take several values with one selector (`cssAll`).
 
 use scraper::{ElementRef, Html, Selector};
 use sxd_document::Package;
@@ -10,7 +10,7 @@ use sxd_xpath::{Context, Factory, Value, XPath};
 
 use super::ExtractError;
 
-/// Text (or `attribute`) of the elements that a selector finds, in document order; at most `limit`.
+/// Text (or `attribute`) of the elements that a selector finds, in document order. At most `limit`.
 pub(crate) fn css(body: &str, selector: &Selector, attribute: Option<&str>, limit: usize) -> Vec<String> {
     let page = Html::parse_document(body);
     let values = page.select(selector).filter_map(|element| match attribute {
@@ -29,7 +29,7 @@ pub(crate) fn selector(text: &str) -> Result<Selector, ExtractError> {
     })
 }
 
-/// An element's text without the space around it.
+/// An element's text without surrounding space.
 fn text_of(element: ElementRef<'_>) -> String {
     let text: String = element.text().collect();
     text.trim().to_owned()
@@ -41,10 +41,10 @@ pub(crate) fn expression(text: &str) -> Result<XPath, ExtractError> {
     Factory::new().build(text).map_err(|error| wrong(error.to_string()))?.ok_or_else(|| wrong("it is empty".to_owned()))
 }
 
-/// Texts of the nodes that an expression finds, in document order; a number, text or truth value is one text. At most `limit`.
+/// Text of the nodes that an expression finds, in document order. A number, string or boolean is one text. At most `limit`.
 ///
-/// `content_type` is the response's: HTML is read as browsers do, anything else as XML. In XML, prefixes declared on the
-/// root element may be used in the expression.
+/// `content_type` is the response's. HTML is parsed as browsers do, everything else as XML. In XML, the expression may use prefixes that
+/// the root element declares.
 pub(crate) fn xpath(
     body: &str,
     expression: &XPath,
@@ -65,7 +65,7 @@ pub(crate) fn xpath(
         declared.push(namespace.prefix());
     }
     let wrong = |problem: String| ExtractError::Expression { kind: "XPath expression", expression: source.to_owned(), problem };
-    // The evaluator panics at a prefix it does not know.
+    // The evaluator panics at an unknown prefix.
     if let Some(prefix) = prefixes(source).find(|prefix| !declared.contains(prefix)) {
         return Err(wrong(format!("the body's root element declares no prefix \"{prefix}\"; *[local-name()='…'] needs none")));
     }
@@ -104,10 +104,10 @@ fn is_html(body: &str, content_type: Option<&str>) -> bool {
     }
 }
 
-/// Elements nested deeper are left out: XPath's axes recurse.
+/// Elements that are nested deeper are omitted: XPath's axes recurse.
 const NESTING_MAX: usize = 400;
 
-/// HTML as browsers read it, copied into a tree that XPath can walk. Names carry no namespace, so that `//div` finds them.
+/// HTML as browsers parse it, copied into a tree that XPath can traverse. Names have no namespace, so that `//div` finds them.
 fn from_html(body: &str) -> Package {
     let page = Html::parse_document(body);
     let package = Package::new();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn css_finds_texts_and_attributes() {
+    fn css_finds_text_and_attributes() {
         assert_eq!(by_css("title", None), ["Shop & more"]);
         assert_eq!(by_css("input[name=csrf]", Some("value")), ["t0ken"]);
         assert_eq!(by_css("input", Some("value")), ["t0ken"], "elements without the attribute are passed over");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn xpath_walks_html_that_is_no_xml() {
+    fn xpath_reads_html_that_is_not_xml() {
         assert_eq!(by_xpath(PAGE, "//li[2]", None).unwrap(), ["Two\u{a0}2"]);
         assert_eq!(by_xpath(PAGE, "//input[@name='csrf']/@value", None).unwrap(), ["t0ken"]);
         assert_eq!(by_xpath(PAGE, "count(//li)", Some("text/html; charset=utf-8")).unwrap(), ["2"]);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn xpath_walks_xml_with_its_prefixes() {
+    fn xpath_reads_xml_with_its_prefixes() {
         let soap = r#"<?xml version="1.0"?>
 <s:Envelope xmlns:s="urn:soap" xmlns="urn:shop"><s:Body><order id="7"><total>9.5</total></order></s:Body></s:Envelope>"#;
         assert_eq!(by_xpath(soap, "count(/s:Envelope/s:Body)", Some("text/xml")).unwrap(), ["1"]);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_is_wrong() {
+    fn errors_name_the_mistake() {
         assert!(by_xpath("{\"a\": 1}", "//a", Some("application/json")).unwrap_err().starts_with("not XML: "));
         assert!(by_xpath("<a>", "//a", None).unwrap_err().starts_with("not XML: "));
         assert!(by_xpath("<a/>", "//x:a", None).unwrap_err().starts_with("\"//x:a\" is not a valid XPath expression: "));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn deeply_nested_pages_are_walked() {
+    fn deeply_nested_pages_are_read() {
         let page = format!("<html><body>{}<i>deep</i>", "<div>".repeat(20_000));
         assert_eq!(by_xpath(&page, "count(//i)", None).unwrap(), ["0"]);
         assert_eq!(by_xpath(&page, "count(//div) > 300", None).unwrap(), ["true"]);

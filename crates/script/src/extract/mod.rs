@@ -1,7 +1,7 @@
-//! Taking values out of bodies: JSON path, CSS selectors, XPath. Pure functions over bytes and texts.
+//! Extraction of values from bodies: JSON path, CSS selectors, XPath. Pure functions over bytes and strings.
 //!
-//! Read [`json::JsonPath`] and [`markup`]. Deliberately absent: JavaScript (the response object converts what is found), headers, and
-//! regular expressions, which scripts run with their own engine.
+//! Read [`json::JsonPath`] and [`markup`]. Deliberately absent: JavaScript (the response object converts the values), headers, and regular
+//! expressions, which scripts run with their engine.
 
 pub(crate) mod cache;
 pub(crate) mod json;
@@ -10,7 +10,7 @@ pub(crate) mod scan;
 
 use thiserror::Error;
 
-/// Why nothing could be taken out. A value that is not there is not an error here: the caller knows which response it was and says so.
+/// Why a value could not be extracted. A missing value is no error here: the caller knows the response and reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum ExtractError {
     #[error("\"{expression}\" is not a valid {kind}: {problem}")]

@@ -1,13 +1,13 @@
-//! One pass over JSON text that checks all of it and keeps the place of one value, without building a tree.
+//! One pass over JSON that checks all of it and records the place of one value, without building a tree.
 //!
-//! Read [`locate`]. The grammar is RFC 8259, whole: what `serde_json` rejects is rejected here, so that taking a value out of a broken
-//! response fails whichever way it is taken. Of members with one name the last counts, as `JSON.parse` has it.
+//! Read [`locate`]. The grammar is all of RFC 8259: the scan rejects what `serde_json` rejects, so that extraction from a broken response
+//! fails with every kind of path. Of members with one name the last counts, as in `JSON.parse`.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// Why a text is not JSON, and where. Lines and columns count from 1; columns are bytes.
+/// Why a string is not JSON, and where. Lines and columns start at 1. Columns are bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not JSON: {problem} at line {line}, column {column}")]
 pub(crate) struct JsonError {
@@ -23,17 +23,17 @@ pub(super) enum PathStep {
     Index(usize),
 }
 
-/// Values nested deeper are rejected, as `serde_json` does it: the scan recurses.
+/// Values nested deeper are rejected, as in `serde_json`: the scan recurses.
 const DEPTH_MAX: usize = 127;
 
-/// The place of the value that `path` leads to; `None` when there is none. The whole text is checked.
+/// The place of the value at `path`. `None` when there is none. The whole text is checked.
 pub(super) fn locate(text: &[u8], path: &[PathStep]) -> Result<Option<Range<usize>>, JsonError> {
     let mut scanner = Scanner { text, at: 0, depth: 0 };
     let found = scanner.document(|scanner| scanner.follow(path));
     found.map_err(|problem| scanner.error(problem))
 }
 
-/// The places of a list's items; `None` when the text is JSON but not a list.
+/// The places of a list's items. `None` when the text is JSON but not a list.
 pub(crate) fn items(text: &[u8]) -> Result<Option<Vec<Range<usize>>>, JsonError> {
     let mut scanner = Scanner { text, at: 0, depth: 0 };
     let found = scanner.document(|scanner| {
@@ -50,7 +50,7 @@ pub(crate) fn items(text: &[u8]) -> Result<Option<Vec<Range<usize>>>, JsonError>
     found.map_err(|problem| scanner.error(problem))
 }
 
-/// Checks that a text is one JSON value.
+/// Checks that a string is one JSON value.
 pub(crate) fn check(text: &[u8]) -> Result<(), JsonError> {
     locate(text, &[]).map(|_| ())
 }
@@ -71,7 +71,7 @@ impl Scanner<'_> {
         if self.at < self.text.len() { Err("text after the value") } else { Ok(value) }
     }
 
-    /// Passes over a value and finds where the rest of the path leads within it.
+    /// Passes over a value and finds the rest of the path in it.
     fn follow(&mut self, path: &[PathStep]) -> Result<Option<Range<usize>>, ScanProblem> {
         let Some((step, rest)) = path.split_first() else { return self.skip().map(Some) };
         match (step, self.peek()) {
@@ -103,24 +103,24 @@ impl Scanner<'_> {
         }
     }
 
-    /// Passes over a value; its place.
+    /// Passes over a value and returns its place.
     fn skip(&mut self) -> Result<Range<usize>, ScanProblem> {
         let start = self.at;
         match self.peek() {
             Some(b'"') => self.string().map(|_| ())?,
             Some(b'{') => self.object(|scanner, _| scanner.skip().map(|_| ()))?,
             Some(b'[') => self.list(|scanner, _| scanner.skip().map(|_| ()))?,
-            Some(b't') => self.word(b"true")?,
-            Some(b'f') => self.word(b"false")?,
-            Some(b'n') => self.word(b"null")?,
+            Some(b't') => self.literal(b"true")?,
+            Some(b'f') => self.literal(b"false")?,
+            Some(b'n') => self.literal(b"null")?,
             Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(_) => return Err("a value was expected"),
+            Some(_) => return Err("expected a value"),
             None => return Err("the text ends too early"),
         }
         Ok(start..self.at)
     }
 
-    /// An object; `member` is called at each value, with the place of its key between the quotes.
+    /// An object. `member` is called at each value, with the place of its key between the quotes.
     fn object(&mut self, mut member: impl FnMut(&mut Self, Range<usize>) -> Result<(), ScanProblem>) -> Result<(), ScanProblem> {
         self.enter()?;
         if self.peek() == Some(b'}') {
@@ -128,24 +128,24 @@ impl Scanner<'_> {
         }
         loop {
             if self.peek() != Some(b'"') {
-                return Err(self.missing("a name in quotes was expected"));
+                return Err(self.missing("expected a name in quotes"));
             }
             let key = self.string()?;
             self.space();
-            self.expect(b':', "a colon was expected")?;
+            self.expect(b':', "expected a colon")?;
             self.space();
             member(self, key)?;
             self.space();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => return self.leave(),
-                _ => return Err(self.missing("a comma or } was expected")),
+                _ => return Err(self.missing("expected a comma or }")),
             }
             self.space();
         }
     }
 
-    /// A list; `item` is called at each value, with its index.
+    /// A list. `item` is called at each value, with its index.
     fn list(&mut self, mut item: impl FnMut(&mut Self, usize) -> Result<(), ScanProblem>) -> Result<(), ScanProblem> {
         self.enter()?;
         if self.peek() == Some(b']') {
@@ -157,7 +157,7 @@ impl Scanner<'_> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => return self.leave(),
-                _ => return Err(self.missing("a comma or ] was expected")),
+                _ => return Err(self.missing("expected a comma or ]")),
             }
             self.space();
         }
@@ -180,7 +180,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// A string; the place between its quotes.
+    /// A string. Returns the place between its quotes.
     fn string(&mut self) -> Result<Range<usize>, ScanProblem> {
         self.at += 1;
         let start = self.at;
@@ -209,7 +209,7 @@ impl Scanner<'_> {
                 }
                 self.at += 5;
             }
-            Some(_) => return Err("no such escape"),
+            Some(_) => return Err("unknown escape"),
             None => return Err("the text ends inside a string"),
         }
         Ok(())
@@ -243,14 +243,14 @@ impl Scanner<'_> {
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
-        if self.at == start { Err(self.missing("a digit was expected")) } else { Ok(()) }
+        if self.at == start { Err(self.missing("expected a digit")) } else { Ok(()) }
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<(), ScanProblem> {
-        if !self.text[self.at..].starts_with(word) {
-            return Err("a value was expected");
+    fn literal(&mut self, literal: &[u8]) -> Result<(), ScanProblem> {
+        if !self.text[self.at..].starts_with(literal) {
+            return Err("expected a value");
         }
-        self.at += word.len();
+        self.at += literal.len();
         Ok(())
     }
 
@@ -284,7 +284,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Whether a key, as it stands between its quotes, is this name.
+/// Whether a key, in its escaped form, is this name.
 fn key_is(key: &[u8], name: &str) -> bool {
     if !key.contains(&b'\\') {
         return key == name.as_bytes();

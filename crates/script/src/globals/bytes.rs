@@ -1,8 +1,8 @@
-//! Texts and bytes as scripts pass them.
+//! Strings and bytes as scripts pass them.
 
 use rquickjs::{ArrayBuffer, Ctx, Exception, Result, TypedArray, Value};
 
-/// A copy of a value's bytes: of a text its UTF-8, of a `Uint8Array` or `ArrayBuffer` the content; `None` for anything else.
+/// A copy of a value's bytes: a string as UTF-8, or the content of a `Uint8Array` or `ArrayBuffer`. `None` for any other value.
 pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
     if let Some(text) = value.as_string() {
         return text.to_string().ok().map(String::into_bytes);

@@ -1,4 +1,4 @@
-// `structuredClone` for what scripts hold: see the HTML standard, StructuredSerializeInternal. Transfer lists are not supported.
+// `structuredClone` for the values of scripts: see the HTML standard, StructuredSerializeInternal. Transfer lists are not supported.
 (function () {
   const refuse = (value) => {
     throw new DOMException(`${typeof value === "symbol" ? String(value) : typeof value === "function" ? (value.name || "a function") : Object.prototype.toString.call(value)} could not be cloned.`, "DataCloneError");

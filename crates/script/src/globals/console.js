@@ -1,4 +1,4 @@
-// `console`, and how values look in it. The looks follow Node's `util.inspect` on one line: what people know how to read.
+// `console`, and the format of values in it. The format follows Node's `util.inspect` on one line, which users know.
 (function (write) {
   const DEPTH_MAX = 3;
   const ITEMS_MAX = 100;
@@ -137,6 +137,6 @@
   const at = (level) => function (...values) { write(level, line(values)); };
   globalThis.console = { log: at("info"), info: at("info"), debug: at("debug"), warn: at("warn"), error: at("error") };
   Object.defineProperty(globalThis, "console", { enumerable: false });
-  // For the user object's `log`, which writes the same way.
+  // For the user object's `log`, which uses the same format.
   return (...values) => line(values);
 })

@@ -1,11 +1,11 @@
-//! `console`: one line for each call, objects as Node shows them.
+//! `console`: one line for each call, with objects in Node's format.
 
 use std::rc::Rc;
 
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Function, Object, Result};
 
-/// How a line of the console is meant.
+/// The level of a console line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsoleLevel {
     Debug,
@@ -14,7 +14,7 @@ pub enum ConsoleLevel {
     Error,
 }
 
-/// Where lines go: the terminal beside the live progress, and the run's log.
+/// Receives the lines: the terminal next to the live progress, and the run's log.
 pub(crate) type ConsoleSink = Rc<dyn Fn(ConsoleLevel, &str)>;
 
 /// `__loadstone.format(…values)` is the line that `console.log` would write.

@@ -1,4 +1,4 @@
-//! Hashes, HMAC and encodings for signed requests, and randomness in the shape of the Web's `crypto`, from the run's seed.
+//! Hashes, HMAC and encodings for signed requests, and random numbers with the interface of the Web's `crypto`, from the run's seed.
 
 use base64::Engine;
 use base64::alphabet;
@@ -47,7 +47,7 @@ enum TextEncoding {
     Bytes,
 }
 
-/// Padded when written; padding may be missing when read.
+/// Encoded with padding; decoded with or without it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDING_OPTIONAL);
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDING_OPTIONAL.with_encode_padding(false));
 const PADDING_OPTIONAL: GeneralPurposeConfig = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
@@ -59,7 +59,7 @@ impl TextEncoding {
             "base64" => Ok(Self::Base64),
             "base64url" => Ok(Self::Base64Url),
             "bytes" => Ok(Self::Bytes),
-            other => Err(Exception::throw_type(ctx, &format!("no encoding \"{other}\": there are hex, base64, base64url and bytes"))),
+            other => Err(Exception::throw_type(ctx, &format!("no encoding \"{other}\": expected hex, base64, base64url or bytes"))),
         }
     }
 
@@ -74,7 +74,7 @@ impl TextEncoding {
 
     fn read(self, text: &str) -> std::result::Result<Vec<u8>, String> {
         match self {
-            Self::Hex => from_hex(text).ok_or_else(|| "hex: two of 0–9 and a–f are needed for each byte".to_owned()),
+            Self::Hex => from_hex(text).ok_or_else(|| "hex: each byte needs two characters from 0–9 and a–f".to_owned()),
             Self::Base64 => BASE64.decode(text).map_err(|error| format!("base64: {error}")),
             Self::Base64Url => BASE64_URL.decode(text).map_err(|error| format!("base64url: {error}")),
             Self::Bytes => Ok(text.as_bytes().to_vec()),
@@ -121,7 +121,7 @@ fn js_hmac<'js>(ctx: Ctx<'js>, name: String, key: Value<'js>, data: Value<'js>, 
     TextEncoding::parse(&ctx, encoding.0.flatten().as_deref())?.write(&ctx, &code)
 }
 
-/// `None` does not happen: HMAC takes keys of any length.
+/// Never `None`: HMAC accepts keys of any length.
 fn authenticate<M: Mac + hmac::digest::KeyInit>(key: &[u8], data: &[u8]) -> Option<Vec<u8>> {
     let mut code = <M as Mac>::new_from_slice(key).ok()?;
     code.update(data);
@@ -129,7 +129,7 @@ fn authenticate<M: Mac + hmac::digest::KeyInit>(key: &[u8], data: &[u8]) -> Opti
 }
 
 fn no_hash(ctx: &Ctx<'_>, name: &str) -> rquickjs::Error {
-    Exception::throw_type(ctx, &format!("no hash \"{name}\": there are md5, sha1, sha256 and sha512"))
+    Exception::throw_type(ctx, &format!("no hash \"{name}\": expected md5, sha1, sha256 or sha512"))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,4 +1,4 @@
-// `TextEncoder` and `TextDecoder` in the shape of the Encoding standard. UTF-8 only, and no streams.
+// `TextEncoder` and `TextDecoder` with the interface of the Encoding standard. UTF-8 only, and no streams.
 (function (native) {
   class TextEncoder {
     get encoding() { return "utf-8"; }
@@ -33,7 +33,7 @@
     decode(bytes) {
       if (bytes === undefined) return "";
       const view = ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : bytes;
-      if (typeof view === "string") throw new TypeError("TextDecoder.decode: a Uint8Array or an ArrayBuffer is needed");
+      if (typeof view === "string") throw new TypeError("TextDecoder.decode: expected a Uint8Array or an ArrayBuffer");
       return native.decode(view, this.#fatal, this.#ignoreBOM);
     }
   }

@@ -14,7 +14,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>) -> Result<()> {
 
 fn decode<'js>(ctx: Ctx<'js>, value: Value<'js>, fatal: bool, keep_mark: bool) -> Result<String> {
     let bytes =
-        bytes_of(&value).ok_or_else(|| Exception::throw_type(&ctx, "TextDecoder.decode: a Uint8Array or an ArrayBuffer is needed"))?;
+        bytes_of(&value).ok_or_else(|| Exception::throw_type(&ctx, "TextDecoder.decode: expected a Uint8Array or an ArrayBuffer"))?;
     let bytes = if keep_mark { &bytes[..] } else { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes) };
     if fatal && std::str::from_utf8(bytes).is_err() {
         return Err(Exception::throw_type(&ctx, "TextDecoder.decode: the bytes are not UTF-8"));

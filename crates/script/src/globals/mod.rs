@@ -1,9 +1,9 @@
-//! What every script has without importing it: `console`, `URL`, `TextEncoder`, `crypto`, `structuredClone`, and a seeded `Math.random`;
-//! and the hashes and encodings of the "loadstone" module.
+//! Globals that every script has without an import: `console`, `URL`, `TextEncoder`, `crypto`, `structuredClone`, and a seeded
+//! `Math.random`; also the hashes and encodings of the "loadstone" module.
 //!
-//! Each file here has a Rust half (`install`) and most have a JavaScript half beside it that gives it the standard's shape.
-//! Deliberately absent: timers (they belong to the realm's clock), `fetch` (requests belong to a user), and what QuickJS brings itself
-//! (`atob`, `btoa`, `queueMicrotask`, `performance`).
+//! Each file here has a Rust half (`install`). Most have a JavaScript half in the same folder, which gives it the standard's interface.
+//! Deliberately absent: timers (they belong to the realm's clock), `fetch` (requests belong to a user), and globals of QuickJS (`atob`,
+//! `btoa`, `queueMicrotask`, `performance`).
 
 pub(crate) mod bytes;
 mod clone;

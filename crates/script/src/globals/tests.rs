@@ -1,6 +1,5 @@
-//! Globals through a real realm: each line of JavaScript is evaluated and must be true; one that ends in a backslash goes on in the
-//! next. What it should be comes from the standards
-//! (and for `console` from Node's `util.inspect`).
+//! Globals in a real realm. Each line of JavaScript is evaluated and must be true; a line that ends in a backslash continues on the next.
+//! The expected values come from the standards (and for `console` from Node's `util.inspect`).
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,7 +35,7 @@ fn all_true(source: &str) {
     });
 }
 
-/// What a line throws, as text.
+/// The error that a line throws, as a string.
 fn thrown(source: &str) -> String {
     let mut text = String::new();
     with_globals(1, |ctx, _| {
@@ -131,13 +130,13 @@ fn hashes_match_their_published_vectors() {
         native.encoding.hash("sha1", "abc", "bytes") instanceof Uint8Array && native.encoding.hash("sha1", "abc", "bytes").length === 20
         "##,
     );
-    assert_eq!(thrown("native.encoding.hash('sha3', '')"), "TypeError: no hash \"sha3\": there are md5, sha1, sha256 and sha512");
+    assert_eq!(thrown("native.encoding.hash('sha3', '')"), "TypeError: no hash \"sha3\": expected md5, sha1, sha256 or sha512");
     assert!(thrown("native.encoding.hash('md5', 5)").starts_with("TypeError: hash(name, data): expected a string or a Uint8Array"));
     assert!(thrown("native.encoding.hash('md5', '', 'base32')").starts_with("TypeError: no encoding \"base32\""));
 }
 
 #[test]
-fn encodings_go_both_ways() {
+fn encodings_round_trip() {
     all_true(
         r##"
         native.encoding.base64.encode("fo?~") === "Zm8/fg==" && native.encoding.base64url.encode("fo?~") === "Zm8_fg"
@@ -152,7 +151,7 @@ fn encodings_go_both_ways() {
 }
 
 #[test]
-fn randomness_repeats_with_the_seed() {
+fn random_numbers_repeat_with_the_seed() {
     let draw = |seed| {
         let mut drawn = String::new();
         with_globals(seed, |ctx, _| {
@@ -219,7 +218,7 @@ fn console_shows_values_as_node_does() {
 }
 
 #[test]
-fn console_bounds_what_it_shows_and_keeps_levels() {
+fn console_lines_are_bounded_and_have_levels() {
     with_globals(1, |ctx, lines| {
         ctx.eval::<(), _>("const a = {}; a.a = a; console.warn(a); console.error(Array(300).fill(7)); console.debug(new Error('broken'));")
             .unwrap();

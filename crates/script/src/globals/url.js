@@ -1,4 +1,4 @@
-// `URL` and `URLSearchParams` in the shape of the WHATWG standard.
+// `URL` and `URLSearchParams` with the interface of the WHATWG standard.
 (function (native) {
   const PARTS = ["href", "origin", "protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"];
   const text = (value) => String(value).toWellFormed();
@@ -19,7 +19,7 @@
       } else this.#pairs = native.pairs(text(init).replace(/^\?/, ""));
     }
 
-    // How a URL keeps its query and these parameters the same.
+    // How a URL and its parameters stay equal.
     static bound(query, changed) {
       const params = new URLSearchParams();
       params.#pairs = native.pairs(query);
@@ -46,7 +46,7 @@
       }
       this.#changed();
     }
-    // By UTF-16 code units, as the standard says; equal names keep their order.
+    // By UTF-16 code units, as the standard requires. Equal names stay in order.
     sort() { this.#pairs.sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0)); this.#changed(); }
     forEach(visit, self) { for (const [name, value] of this) visit.call(self, value, name, this); }
     *entries() { for (let at = 0; at < this.#pairs.length; at++) yield [...this.#pairs[at]]; }

@@ -1,4 +1,4 @@
-//! `URL` and `URLSearchParams` over the `url` crate, which follows the WHATWG standard, setters included.
+//! `URL` and `URLSearchParams` on top of the `url` crate, which follows the WHATWG standard, setters included.
 
 use ::url::{Url, form_urlencoded, quirks};
 use rquickjs::function::Opt;
@@ -38,10 +38,10 @@ fn parts(url: &Url) -> Vec<String> {
     .into()
 }
 
-/// A part replaced; a value that the part cannot have leaves the URL as it is, as the standard has it. A bad `href` gives `undefined`.
+/// Replaces a part. The standard ignores a value that the part cannot have. An invalid `href` yields `undefined`.
 fn set(href: &str, part: &str, value: &str) -> Option<Vec<String>> {
     let mut url = Url::parse(href).ok()?;
-    // The setters' errors say that nothing was changed.
+    // The setters' errors mean that nothing was changed.
     match part {
         "href" => url = Url::parse(value).ok()?,
         "protocol" => drop(quirks::set_protocol(&mut url, value)),

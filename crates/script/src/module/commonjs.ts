@@ -1,18 +1,18 @@
-// `require` for CommonJS packages: the cache, and what ES modules lend to it.
+// `require` for CommonJS packages: the cache, and the ES modules that it can load.
 const cache = new Map<string, { exports: any; id: string; loaded: boolean }>();
 const provided = new Map<string, any>();
 
-/** What packages ask for before they find out where they run. */
+/** Values that packages test to find out where they run. */
 const process = Object.freeze({
   env: Object.freeze({ NODE_ENV: "production" }), argv: [], platform: "linux", versions: {}, cwd: () => "/", nextTick: queueMicrotask,
 });
 
-/** Lends an ES module (or a JSON file) to `require`. */
+/** Makes an ES module (or a JSON file) available to `require`. */
 export function provide(id: string, namespace: any) {
   provided.set(id, namespace);
 }
 
-/** What `require` of this id yields. */
+/** The result of `require` for this id. */
 export function load(id: string): any {
   const lent = provided.get(id);
   if (lent !== undefined) return id.endsWith(".json") ? lent.default : lent;
@@ -34,7 +34,7 @@ export function load(id: string): any {
   return module.exports;
 }
 
-/** The default export that importers expect: transpiled ES modules carry their own. */
+/** The default export that importers expect. Transpiled ES modules have their own. */
 export function pick(exported: any): any {
   return exported?.__esModule && "default" in exported ? exported.default : exported;
 }

@@ -1,5 +1,5 @@
-// Feeders, shared values, random draws, templates and files: the shapes that scripts see. Positions, values and files are Rust's; rows
-// made by functions and lists written in a script never leave their realm.
+// Feeders, shared values, random draws, templates and files: the objects that scripts use. Positions, values and files are in Rust. Rows
+// created by functions, and lists written in a script, never leave their realm.
 import { known, name as nameOf, show, strict } from "loadstone:values";
 
 const native = __loadstone.data;
@@ -73,13 +73,13 @@ export function jsonl(path: string) {
 }
 
 export function rows(list: readonly unknown[]) {
-  if (!Array.isArray(list) || list.length === 0) throw new TypeError(`rows(…): a list with at least one row is needed, not ${show(list)}`);
+  if (!Array.isArray(list) || list.length === 0) throw new TypeError(`rows(…): expected a list with at least one row, got ${show(list)}`);
   const own = [...list];
   return new Source(own.length, "", (number) => own[number]);
 }
 
 export function generator(make: (n: number) => unknown) {
-  if (typeof make !== "function") throw new TypeError(`generator(…): a function that makes a row is needed, not ${show(make)}`);
+  if (typeof make !== "function") throw new TypeError(`generator(…): expected a function that returns a row, got ${show(make)}`);
   return new Feeder(native.feeder("generator", 0, ""), make);
 }
 
@@ -118,7 +118,7 @@ export function collect(path: string) {
   return new Collection(nameOf(path, "collect(path)"));
 }
 
-/** JSON text of a value, or an error that says which shared value it was for. */
+/** A value as JSON, or an error that names the shared value. */
 function text(value: unknown, name: string): string {
   const json = JSON.stringify(value);
   if (json === undefined) throw new TypeError(`shared "${name}": ${show(value)} cannot be expressed as JSON`);
@@ -181,7 +181,7 @@ export function shared(name: string, initial: unknown) {
 export const template = Object.assign(native.template, { text: native.templateText });
 export const { random, uniqueId, file } = native;
 
-/** What `proto` gives: the calls that the files declare. */
+/** The result of `proto`: the calls that the files declare. */
 export function proto(path: string, options: any = {}) {
   known(options, ["imports"], "proto(…)");
   return Object.freeze({ methods: Object.freeze(native.proto(nameOf(path, "proto(path)"), options)) });

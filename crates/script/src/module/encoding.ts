@@ -1,2 +1,2 @@
-// Hashes and encodings for signed requests: Rust's own, as they are.
+// Hashes and encodings for signed requests, exported from Rust unchanged.
 export const { hash, hmac, base64, base64url, hex } = __loadstone.encoding;

@@ -1,4 +1,4 @@
-// `regex`, for every object with a `text`: what is easier said in TypeScript of taking values out of bodies.
+// `regex`, for every object with a `text`. TypeScript needs less code for it than Rust.
 import { show } from "loadstone:values";
 
 function regex(this: any, pattern: RegExp, ...fallback: unknown[]): unknown {
@@ -8,7 +8,7 @@ function regex(this: any, pattern: RegExp, ...fallback: unknown[]): unknown {
   pattern.lastIndex = 0;
   if (match === null) {
     if (fallback.length > 0) return fallback[0];
-    throw new Error(`${this.description()}: ${pattern} matches nothing in it`);
+    throw new Error(`${this.description()}: ${pattern} has no match in it`);
   }
   for (let index = 0; index < match.length; index++) match[index] ??= "";
   const groups = match.groups ?? {};

@@ -1,4 +1,4 @@
-// Flows: journeys that start in one place and finish in another. What is built here is the data of `plan::FlowSpec`; events are Rust's.
+// Flows: journeys that start in one place and finish in another. This file builds the data of `plan::FlowSpec`; Rust records the events.
 import { known, name as nameOf, nanoseconds, show, strict } from "loadstone:values";
 
 const OPTIONS = ["timeout", "drain", "stages"];
@@ -6,7 +6,7 @@ const START = -1, FINISH = -2;
 
 function key(value: unknown, what: string): string {
   if (typeof value === "string" || (typeof value === "number" && Number.isFinite(value)) || typeof value === "bigint") return String(value);
-  throw new TypeError(`${what}: ${show(value)} is not a key: give a string or a number that identifies the journey`);
+  throw new TypeError(`${what}: ${show(value)} is not a key: use a string or a number that identifies the journey`);
 }
 
 export class Flow {
@@ -18,7 +18,7 @@ export class Flow {
     this.#plan = plan;
   }
 
-  /** As descriptions of observers name it: its number from 1, and the step. */
+  /** For descriptions of observers: the flow's number from 1, and the step. */
   static step(of: unknown, step: "start" | "finish" | string, what: string): { flow: number; step: string } {
     if (!(of instanceof Flow)) throw new TypeError(`${what}: ${show(of)} is not a flow`);
     if (step === "start" || step === "finish") return { flow: of.#number + 1, step };
@@ -39,7 +39,7 @@ export class Flow {
     const index = this.#plan.stages.indexOf(stage);
     if (index < 0) {
       const { stages } = this.#plan;
-      const listed = stages.length > 0 ? `known: ${stages.join(", ")}` : "it has none: list them in `stages` of `flow(…)`";
+      const listed = stages.length > 0 ? `known: ${stages.join(", ")}` : "it has no stages: list them in `stages` of `flow(…)`";
       throw new RangeError(`flow "${this.name}" has no stage ${show(stage)}; ${listed}`);
     }
     __loadstone.flow(this.#number, index, key(value, "stage(…)"), undefined);
@@ -67,7 +67,7 @@ export function flow(name: string, options: any = {}): Flow {
     drain_ns: nanoseconds(options.drain ?? "1m", `flow "${name}" drain`),
     stages: stages.map((stage) => nameOf(stage, `flow "${name}" stages`)),
   };
-  const made = new Flow(name, plan, flows.length);
-  flows.push(made);
-  return made;
+  const flow = new Flow(name, plan, flows.length);
+  flows.push(flow);
+  return flow;
 }

@@ -1,4 +1,5 @@
-// `stub.grpc(…)`. What is built here is the data of `stub::GrpcSpec`; messages are held against their types by the host, where they are written.
+// `stub.grpc(…)`. This file builds the data of `stub::GrpcSpec`. The host checks messages against their types, at the call in the test
+// file.
 import { BEHAVIOUR, SERVER, behaviour, listens, replied, stubs, unsealed } from "loadstone:answers";
 import { known, show, strict } from "loadstone:values";
 
@@ -22,7 +23,7 @@ function code(status: unknown, what: string): number {
   return code;
 }
 
-/** Statuses as codes; metadata as the headers that it is. */
+/** Replaces statuses by codes, and metadata by headers. */
 function coded({ status, metadata, trailers, ...rest }: any, what: string): any {
   return {
     ...rest,
@@ -32,8 +33,8 @@ function coded({ status, metadata, trailers, ...rest }: any, what: string): any 
   };
 }
 
-function options(given: any, allowed: string[], what: string): any {
-  const { faults, limit, ...rest } = coded(behaviour(given, allowed, what), what);
+function options(settings: any, allowed: string[], what: string): any {
+  const { faults, limit, ...rest } = coded(behaviour(settings, allowed, what), what);
   const fault = (one: any) => (["reset", "silence", undefined].includes(one?.fault) ? one : { ...one, fault: code(one.fault, `${what} faults`) });
   const reject = limit?.reject === undefined ? {} : { reject: code(limit.reject, `${what} limit reject`) };
   return {
@@ -43,12 +44,12 @@ function options(given: any, allowed: string[], what: string): any {
   };
 }
 
-/** The messages of an answer, of which there may be one or several; `undefined` where it says nothing of them. */
+/** The messages of an answer. `undefined` if it sets none. */
 function messages({ message, messages }: any, streams: boolean, what: string): any[] | undefined {
   if (message !== undefined && messages !== undefined) throw new TypeError(`${what}: expected only one of message and messages`);
   if (messages === undefined) return message === undefined ? undefined : [message];
   if (!Array.isArray(messages)) throw new TypeError(`${what}: messages are a list of objects, not ${show(messages)}`);
-  if (!streams) throw new TypeError(`${what} gives one message back: write \`message\` in place of \`messages\``);
+  if (!streams) throw new TypeError(`${what} returns one message: write \`message\` instead of \`messages\``);
   return messages;
 }
 
@@ -64,9 +65,9 @@ const planned = ({ method, options, handle }: Method) => ({ method, handler: han
 class GrpcStub {
   readonly #methods: Method[] = [];
 
-  constructor(readonly url: string, given: any) {
+  constructor(readonly url: string, settings: any) {
     stubs.push({
-      plan: () => ({ ...given, kind: "grpc", methods: this.#methods.map(planned) }),
+      plan: () => ({ ...settings, kind: "grpc", methods: this.#methods.map(planned) }),
       handle: (number, call) => {
         const { method, streams, handle } = this.#methods[number]!;
         return replied(handle!(call), (value) => reply(method, streams, value));
@@ -79,9 +80,9 @@ class GrpcStub {
     const what = `on("${name}")`;
     unsealed(what);
     const [, streams] = __loadstone.grpcMethod(name) as [boolean, boolean];
-    const given = (typeof handle === "function" ? more : (handle ?? more)) as any;
-    const { message: _one, messages: _all, ...own } = options(given, METHOD, what);
-    const answers = messages(given, streams, what)?.map((message) => JSON.parse(__loadstone.grpcMessage(name, message)));
+    const settings = (typeof handle === "function" ? more : (handle ?? more)) as any;
+    const { message: _one, messages: _all, ...own } = options(settings, METHOD, what);
+    const answers = messages(settings, streams, what)?.map((message) => JSON.parse(__loadstone.grpcMessage(name, message)));
     this.#methods.push({
       method: name.replace(/^\//, ""), streams,
       options: { ...own, ...(answers === undefined ? {} : { messages: answers }) },
@@ -94,9 +95,9 @@ class GrpcStub {
 strict(GrpcStub);
 
 /** `stub.grpc(…)`. */
-export function grpc(given: any = {}): GrpcStub {
+export function grpc(settings: any = {}): GrpcStub {
   const what = "stub.grpc(…)";
-  const own = options(given, STUB, what);
+  const own = options(settings, STUB, what);
   return new GrpcStub(listens(own, what, "127.0.0.1:50051"), own);
 }
 

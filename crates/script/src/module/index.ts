@@ -5,7 +5,6 @@ export { collect, csv, file, generator, json, jsonl, proto, random, rows, shared
 export { base64, base64url, hash, hex, hmac } from "loadstone:encoding";
 export { arrivals, atOnce, iterations, once, parallel, scenario, sequence, setup, teardown, users } from "loadstone:load";
 export { flow } from "loadstone:flows";
-export { kafka } from "loadstone:kafka";
 export { knob } from "loadstone:knobs";
 export { metric } from "loadstone:metrics";
 export { proxy } from "loadstone:proxies";

@@ -1,4 +1,4 @@
-// Knobs: settings of the system that `loadstone experiment` turns. What is built here is the data of `script::Knob`.
+// Knobs: settings of the system that `loadstone experiment` changes. This file builds the data of `script::Knob`.
 import { proxyChange } from "loadstone:proxies";
 import { known, name as nameOf, nanoseconds, number, show, strict } from "loadstone:values";
 
@@ -26,9 +26,9 @@ function whose(of: any, what: string): any {
   return of;
 }
 
-/** One thing that is done to the system. */
+/** One change to the system. */
 function one(change: any, what: string): any {
-  if (change === null || typeof change !== "object") throw new TypeError(`${what}: ${show(change)} is no change: write { command: "…" } or { http: "…" }`);
+  if (change === null || typeof change !== "object") throw new TypeError(`${what}: ${show(change)} is not a change: write { command: "…" } or { http: "…" }`);
   if ("command" in change) {
     known(change, ["command"], what);
     return { command: nameOf(change.command, `${what} command`) };
@@ -48,7 +48,7 @@ function one(change: any, what: string): any {
     if (typeof change.paused !== "boolean") throw new TypeError(`${what} paused: ${show(change.paused)} is not true or false`);
     return { paused: change.paused, of: whose(change.of, `${what} of`) };
   }
-  throw new TypeError(`${what}: a change is one of { command }, { http }, { file, text }, { proxy, … }, { cpus, of }, { paused, of }`);
+  throw new TypeError(`${what}: expected one of { command }, { http }, { file, text }, { proxy, … }, { cpus, of }, { paused, of }`);
 }
 
 export class Knob {
@@ -65,13 +65,13 @@ export function knob(name: string, options: any): Knob {
   const what = `knob "${name}"`;
   known(options, OPTIONS, what);
   const { values, apply } = options;
-  if (!Array.isArray(values) || values.length < 2) throw new TypeError(`${what}: \`values\` are a list of two or more, the present one first`);
+  if (!Array.isArray(values) || values.length < 2) throw new TypeError(`${what}: \`values\` is a list of two or more values, beginning with the present one`);
   if (typeof apply !== "function") {
-    throw new TypeError(`${what}: \`apply\` is a function from a value to what is to be done: (size) => ({ command: \`…\${size}…\` })`);
+    throw new TypeError(`${what}: \`apply\` is a function that returns the change for a value: (size) => ({ command: \`…\${size}…\` })`);
   }
   if (new Set(values.map(String)).size < values.length) throw new TypeError(`${what}: two of its values are the same`);
   if (knobs.some((known) => known.name === name)) throw new Error(`${what} is declared twice`);
-  // Only where the test is planned: users have no use for it.
+  // Only in the realm that plans: users do not need it.
   const settings = __loadstone.declared !== undefined ? [] : values.map((value: unknown) => {
     const changes = apply(value);
     const list = Array.isArray(changes) ? changes : [changes];
@@ -81,12 +81,12 @@ export function knob(name: string, options: any): Knob {
       changes: list.map((change) => one(change, `${what} with ${show(value)}`)),
     };
   });
-  const made = new Knob(name, values, {
+  const knob = new Knob(name, values, {
     name, values: settings,
     ready: options.ready === undefined ? null : nameOf(options.ready, `${what} ready`),
     within_ns: nanoseconds(options.within ?? "30s", `${what} within`),
     settle_ns: nanoseconds(options.settle ?? "0s", `${what} settle`),
   });
-  knobs.push(made);
-  return made;
+  knobs.push(knob);
+  return knob;
 }

@@ -1,4 +1,4 @@
-// Load profiles and the load tree. What is built here is the data of `plan::Load` as it serialises.
+// Load profiles and the load tree. This file builds the data of `plan::Load` in its serialised form.
 import { members, name as nameOf, nanoseconds, number, perSecond, show, strict, whole, known, knownIn } from "loadstone:values";
 import { iterationCount } from "loadstone:thresholds";
 
@@ -24,7 +24,7 @@ abstract class Profile {
     return profile;
   }
 
-  /** Gives a profile of the same kind what this one says besides its stages. */
+  /** Copies this profile's settings, without its stages, to a profile of the same kind. */
   protected as<P extends Profile>(profile: P): P {
     return Object.assign(profile, { graceful: this.graceful, users_max: this.users_max, after_ns: this.after_ns });
   }
@@ -50,13 +50,13 @@ class OpenProfile extends Profile {
   }
 }
 
-/** A shape of arrivals that needs its duration: `stages` makes them for a number of nanoseconds. */
+/** A shape of arrivals that needs a duration: `stages` creates them for a number of nanoseconds. */
 class OpenShape {
   constructor(readonly stages: (duration_ns: number, timing: string) => any[], readonly timing = "even", readonly steps = 0) {}
 
   for(duration: string): OpenProfile { return new OpenProfile(this.stages(positive(duration, "for(…)"), this.timing)); }
   each(duration: string): OpenProfile {
-    if (this.steps === 0) throw new TypeError("each(…) belongs to steps: give one stage its duration with `for`");
+    if (this.steps === 0) throw new TypeError("each(…) is for steps: set the duration of a single stage with `for`");
     return new OpenProfile(this.stages(positive(duration, "each(…)") * this.steps, this.timing));
   }
   poisson(): OpenShape { return new OpenShape(this.stages, "poisson", this.steps); }
@@ -75,11 +75,11 @@ function levels(of: readonly unknown[] | StepRange, what: string, read: (value: 
     if (of.length === 0) throw new RangeError(`${what}: the list of steps is empty`);
     return of.map((level) => read(level, what));
   }
-  if (of === null || typeof of !== "object") throw new TypeError(`${what}: ${show(of)} is neither a list of steps nor { from, to, by }`);
+  if (of === null || typeof of !== "object") throw new TypeError(`${what}: ${show(of)} is not a list of steps or { from, to, by }`);
   const range = of as StepRange;
   known(range, ["from", "to", "by"], what);
   const from = read(range.from, what), to = read(range.to, what), by = read(range.by, what);
-  if (by <= 0) throw new RangeError(`${what}: \`by\` is the height of one step, above zero`);
+  if (by <= 0) throw new RangeError(`${what}: \`by\` is the height of one step and must be above zero`);
   const count = Math.ceil(Math.abs(to - from) / by - 1e-9);
   if (count > 10_000) throw new RangeError(`${what}: ${count} steps are too many`);
   const sign = Math.sign(to - from);
@@ -107,7 +107,7 @@ export const arrivals = members("arrivals", Object.assign(
       const rise = nanoseconds(shape.rise ?? "0s", "arrivals.spike(…) rise");
       return new OpenShape((ns, timing) => {
         const aside = (ns - hold - 2 * rise) / 2;
-        if (aside < 0) throw new RangeError("for(…): the stage is shorter than its spike: lengthen it, or lessen `hold` and `rise`");
+        if (aside < 0) throw new RangeError("for(…): the stage is shorter than its spike: lengthen it, or reduce `hold` and `rise`");
         const parts = [[low, low, aside], [low, high, rise], [high, high, hold], [high, low, rise], [low, low, aside]];
         return parts.filter((part) => part[2]! > 0).map((part) => rate(part[0]!, part[1]!, part[2]!, timing));
       });
@@ -136,7 +136,7 @@ class ClosedShape {
 
   for(duration: string): ClosedProfile { return new ClosedProfile(this.stages(positive(duration, "for(…)"))); }
   each(duration: string): ClosedProfile {
-    if (this.steps === 0) throw new TypeError("each(…) belongs to steps: give one stage its duration with `for`");
+    if (this.steps === 0) throw new TypeError("each(…) is for steps: set the duration of a single stage with `for`");
     return new ClosedProfile(this.stages(positive(duration, "each(…)") * this.steps));
   }
 }
@@ -182,7 +182,7 @@ class IterationsProfile extends Profile {
   static of(count: number) { return new IterationsProfile().changed({ count: whole(count, "iterations(…)", 1) }); }
 }
 
-/** With a number a profile; with a scenario or nothing, what thresholds say of iterations. */
+/** With a number, a load profile. With a scenario or no argument, the iterations for a threshold. */
 export const iterations = (of?: unknown) => (typeof of === "number" ? IterationsProfile.of(of) : iterationCount(of));
 
 function describe(value: unknown): string {
@@ -213,7 +213,7 @@ export class Scenario {
       throw new TypeError(`scenario "${this.name}": ${describe(profile)} is not a load profile: ${remedy(profile, 'arrivals(10).for("1m")')}`);
     }
     if (profile.kind === "open" && (this.options.onStart ?? this.options.onEnd) !== undefined) {
-      const remedy = "in open load every arrival is a new visitor, so let the scenario itself do it";
+      const remedy = "in open load every arrival is a new visitor, so put that code into the scenario";
       throw new TypeError(`scenario "${this.name}": onStart and onEnd are for users that repeat; ${remedy}`);
     }
     const run = {
@@ -231,38 +231,38 @@ export const scenarios: Scenario[] = [];
 export function scenario(name: string, iterate: (user: any) => unknown, options: Record<string, any> = {}): Scenario {
   nameOf(name, "scenario(…)");
   if (typeof iterate !== "function") throw new TypeError(`scenario "${name}": the second argument is the function that one user runs, not ${show(iterate)}`);
-  if (scenarios.some((other) => other.name === name)) throw new Error(`two scenarios are both named "${name}": results are kept by name, so rename one`);
+  if (scenarios.some((other) => other.name === name)) throw new Error(`two scenarios are both named "${name}": results are stored by name, so rename one`);
   known(options, SCENARIO_OPTIONS, `scenario "${name}"`);
   knownIn(options.keep, ["connections", "cookies", "state"], `scenario "${name}" keep`);
   knownIn(options.auth, AUTH, `scenario "${name}" auth`);
   for (const part of ["onStart", "onEnd"]) {
-    const given = options[part];
-    if (given !== undefined && typeof given !== "function") throw new TypeError(`scenario "${name}" ${part}: ${show(given)} is not a function`);
+    const hook = options[part];
+    if (hook !== undefined && typeof hook !== "function") throw new TypeError(`scenario "${name}" ${part}: ${show(hook)} is not a function`);
   }
-  const made = new Scenario(name, iterate, options);
-  scenarios.push(made);
-  return made;
+  const scenario = new Scenario(name, iterate, options);
+  scenarios.push(scenario);
+  return scenario;
 }
 
-/** What runs once, before and after all load. */
+/** The scenarios that run once, before and after all load. */
 export const around: { setUp?: Scenario; tearDown?: Scenario } = {};
 
-/** How long either may take. */
+/** Time limit of each. */
 const AROUND_NS = 600e9;
 
-/** The node of a scenario that runs once and is no load. */
+/** The node of a scenario that runs once and is not load. */
 export function aroundRun(of: Scenario, role: "set_up" | "tear_down") {
   return { run: { scenario: of, profile: once().plan(), users_max: null, graceful_stop_ns: AROUND_NS, role } };
 }
 
-function runsAround(call: string, name: string, given: unknown, options: Record<string, any>, run: (user: any) => unknown): Scenario {
-  if (typeof given !== "function") throw new TypeError(`${call}: expected the function to run, got ${show(given)}`);
+function runsAround(call: string, name: string, iterate: unknown, options: Record<string, any>, run: (user: any) => unknown): Scenario {
+  if (typeof iterate !== "function") throw new TypeError(`${call}: expected the function to run, got ${show(iterate)}`);
   known(options, USERS_OPTIONS, call);
   if (scenarios.some((other) => other.name === name)) throw new Error(`${call}: a test has one, and no scenario is named "${name}"`);
   return scenario(name, run, options);
 }
 
-/** What a set-up returned, for all users. */
+/** The set-up's result, for all users. */
 class SetUp {
   #value: unknown;
   #isKnown = false;
@@ -278,7 +278,7 @@ class SetUp {
 
 strict(SetUp);
 
-/** Users share it: what one of them changed would be there for those of the same realm only. */
+/** Freezes a value. Users share it, and a change would be visible only in the same realm. */
 function frozen(value: any): any {
   if (value !== null && typeof value === "object") Object.values(Object.freeze(value)).forEach(frozen);
   return value;
@@ -296,12 +296,12 @@ export function teardown(cleanUp: (user: any) => unknown, options: Record<string
   around.tearDown = runsAround("teardown(…)", "Tear-down", cleanUp, options, cleanUp);
 }
 
-/** A load tree from what people write: a part, or a list of parts that run at the same time. */
+/** A load tree from a part, or from a list of parts that run at the same time. */
 export function loadTree(load: unknown, what: string): Part {
   if (load instanceof Part) return load;
   if (Array.isArray(load)) return parallel(...load);
   if (load instanceof Scenario) throw new TypeError(`${what}: scenario "${load.name}" has no load: write \`.run(arrivals(10).for("1m"))\``);
-  throw new TypeError(`${what}: ${describe(load)} cannot run: give it \`scenario.run(…)\`, \`sequence(…)\` or a list of them`);
+  throw new TypeError(`${what}: ${describe(load)} cannot run: use \`scenario.run(…)\`, \`sequence(…)\` or a list of them`);
 }
 
 export function sequence(...parts: unknown[]): Part {

@@ -1,4 +1,4 @@
-// Metrics of the test's own: `metric.trend(…)` and its likes. What is built here is the data of `plan::DeclaredMetric`; values go to Rust.
+// Custom metrics: `metric.trend(…)` and the other kinds. This file builds the data of `plan::DeclaredMetric`; Rust records the values.
 import { Metric, SpreadMetric } from "loadstone:thresholds";
 import { known, members, name as nameOf, number, perSecond, share, show, tags as tagsOf, whole } from "loadstone:values";
 
@@ -10,7 +10,7 @@ export const metrics: Spec[] = [];
 
 const any = (bound: unknown, what: string) => number(bound, what, -Infinity);
 
-/** Hands a value on, with its tags if it has any. */
+/** Records a value, with its tags if it has any. */
 function record(own: { place: number; spec: Spec }, value: number, options: any) {
   if (options === undefined) return __loadstone.metric(own.place, value, undefined);
   known(options, ["tags"], `metric "${own.spec.name}"`);
@@ -24,10 +24,10 @@ function finite(value: unknown, spec: Spec, min = -Infinity): number {
   return value;
 }
 
-/** What a threshold on a metric looks at, and how it is called. */
-function looked(spec: Spec, tags: Record<string, string>): [unknown, unknown, string] {
-  const said = Object.entries(tags).map(([tag, value]) => ` with ${tag}=${value}`).join("");
-  return [{ own: spec }, Object.keys(tags).length > 0 ? { tags } : {}, `${spec.name} {}${said}`];
+/** The metric, selector and label of a threshold. */
+function thresholdParts(spec: Spec, tags: Record<string, string>): [unknown, unknown, string] {
+  const suffix = Object.entries(tags).map(([tag, value]) => ` with ${tag}=${value}`).join("");
+  return [{ own: spec }, Object.keys(tags).length > 0 ? { tags } : {}, `${spec.name} {}${suffix}`];
 }
 
 function selected(of: any, what: string): Record<string, string> {
@@ -36,14 +36,14 @@ function selected(of: any, what: string): Record<string, string> {
 }
 
 class Trend extends SpreadMetric {
-  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...looked(spec, tags), any); }
+  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...thresholdParts(spec, tags), any); }
   get count() { return this.take("count", "count", whole); }
   where(of: unknown) { return new Trend(this.spec, this.place, selected(of, "where(…)")); }
   add(value: number, options?: unknown) { record(this, finite(value, this.spec), options); }
 }
 
 class Counter extends Metric {
-  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...looked(spec, tags), (bound, what) => number(bound, what)); }
+  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...thresholdParts(spec, tags), (bound, what) => number(bound, what)); }
   get sum() { return this.take("count", "sum"); }
   get rate() { return this.take("rate", "rate", perSecond); }
   where(of: unknown) { return new Counter(this.spec, this.place, selected(of, "where(…)")); }
@@ -51,14 +51,14 @@ class Counter extends Metric {
 }
 
 class Gauge extends Metric {
-  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...looked(spec, tags), any); }
+  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...thresholdParts(spec, tags), any); }
   get last() { return this.take("last", "last value"); }
   where(of: unknown) { return new Gauge(this.spec, this.place, selected(of, "where(…)")); }
   set(value: number, options?: unknown) { record(this, finite(value, this.spec), options); }
 }
 
 class Rate extends Metric {
-  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...looked(spec, tags), whole); }
+  constructor(readonly spec: Spec, readonly place: number, tags = {}) { super(...thresholdParts(spec, tags), whole); }
   get count() { return this.take("count", "count"); }
   get rate() { return this.take("rate", "share", share); }
   where(of: unknown) { return new Rate(this.spec, this.place, selected(of, "where(…)")); }
@@ -68,7 +68,7 @@ class Rate extends Metric {
   }
 }
 
-/** Makes what declares metrics of one kind. */
+/** A function that declares metrics of one kind. */
 function declare<M>(kind: Kind, make: new (spec: Spec, place: number) => M) {
   return (name: string, options: any = {}): M => {
     nameOf(name, `metric.${kind}(…)`);

@@ -1,21 +1,24 @@
-//! The `"loadstone"` module: the parts written in TypeScript, compiled like any scenario and loaded into every realm.
+//! The `"loadstone"` module: its parts in TypeScript, compiled like a scenario and loaded into every realm.
 //!
-//! How a part written in Rust shows in it. Every realm has a hidden global object, `__loadstone`. A part has an `install`, which
-//! puts its functions and prototypes on it (parts that are globals, such as `URL`, put them on the global object). A TypeScript
-//! file of this folder, listed in `SOURCES` as `loadstone:NAME`, gives them the shapes of `types/loadstone.d.ts`; so does one that a
-//! protocol brings (`Capability::sources`). `index.ts` is the module itself and exports them. Errors are thrown as ordinary
-//! `Error`s: the report names the first frame that is not Loadstone's own. A feeder that is exhausted throws an error named `Exhausted`.
+//! How the module exposes Rust code. Every realm has a hidden global object, `__loadstone`. The `install` of each Rust part puts its
+//! functions and prototypes on it (globals, such as `URL`, go on the global object). A TypeScript file of this folder, listed in `SOURCES`
+//! as `loadstone:NAME`, gives them the interfaces of `types/loadstone.d.ts`. A protocol may bring such a file (`Capability::sources`).
+//! `index.ts` is the module and exports them. Errors are ordinary `Error`s: the report names the first frame outside Loadstone. An
+//! exhausted feeder throws an error named `Exhausted`.
 //!
-//! What is built of load, thresholds and observers here is the data of the `plan` crate as it serialises; `test.ts` puts it
-//! together when the host calls `__loadstone.describe`.
+//! Load, thresholds and observers are built as the serialised data of the `plan` crate. `test.ts` combines them when the host calls
+//! `__loadstone.describe`.
 
-/// What users import as "loadstone".
+use crate::runtime::capability::ModuleSource;
+
+/// The module that users import as "loadstone".
 const INDEX: &str = include_str!("index.ts");
 
-/// Module ids and their sources, the index apart.
+/// Module ids and their sources, without the index.
 const SOURCES: &[(&str, &str)] = &[
     ("loadstone:answers", include_str!("answers.ts")),
     ("loadstone:commonjs", include_str!("commonjs.ts")),
+    ("loadstone:consumers", include_str!("consumers.ts")),
     ("loadstone:data", include_str!("data.ts")),
     ("loadstone:encoding", include_str!("encoding.ts")),
     ("loadstone:extract", include_str!("extract.ts")),
@@ -34,9 +37,15 @@ const SOURCES: &[(&str, &str)] = &[
     ("loadstone:values", include_str!("values.ts")),
 ];
 
-/// All modules of Loadstone's own: those of this folder, and those that capabilities add, which the index imports.
-pub(crate) fn sources(added: &[(&'static str, &'static str)]) -> Vec<(&'static str, String)> {
-    let imports: String = added.iter().map(|(id, _)| format!("import \"{id}\";\n")).collect();
-    let rest = SOURCES.iter().chain(added).map(|(id, text)| (*id, (*text).to_owned()));
+/// Loadstone's modules: those of this folder, and those that capabilities add. The index imports the latter and passes their exports on.
+pub(crate) fn sources(added: &[ModuleSource]) -> Vec<(&'static str, String)> {
+    let imports: String = added.iter().map(|module| import(module)).collect();
+    let of_capabilities = added.iter().map(|module| (module.id, module.text));
+    let rest = SOURCES.iter().copied().chain(of_capabilities).map(|(id, text)| (id, text.to_owned()));
     rest.chain([("loadstone", imports + INDEX)]).collect()
+}
+
+/// Evaluates a module, and passes its exports on.
+fn import(ModuleSource { id, exports, .. }: &ModuleSource) -> String {
+    if exports.is_empty() { format!("import \"{id}\";\n") } else { format!("export {{ {} }} from \"{id}\";\n", exports.join(", ")) }
 }

@@ -1,4 +1,4 @@
-// Loadstone's own name servers. What is built here is the data of `stub::DnsSpec`; the server is Rust's.
+// Loadstone's name servers. This file builds the data of `stub::DnsSpec`; the server is in Rust.
 import { known, nanoseconds, share, show, strict } from "loadstone:values";
 
 const OPTIONS = ["listen", "name", "names", "ttl", "delay", "loss", "seed"];
@@ -23,10 +23,10 @@ function addresses(value: unknown, what: string): string[] {
   return list;
 }
 
-function answer(name: string, given: any, ttl: unknown): any {
+function answer(name: string, settings: any, ttl: unknown): any {
   const what = `stub.dns(…) names "${name}"`;
-  const options = typeof given === "string" || Array.isArray(given) ? { address: given } : given;
-  if (options === null || typeof options !== "object") throw new TypeError(`${what}: expected an address, or an object with one, got ${show(given)}`);
+  const options = typeof settings === "string" || Array.isArray(settings) ? { address: settings } : settings;
+  if (options === null || typeof options !== "object") throw new TypeError(`${what}: expected an address, or an object with one, got ${show(settings)}`);
   known(options, ANSWER, what);
   const moves = (options.moves ?? []).map((move: any) => {
     known(move, ["after", "address"], `${what} moves`);
@@ -47,14 +47,14 @@ export function dns(options: any): DnsStub {
     throw new TypeError(`${what} listen: ${show(options.listen)} is not an address: write it as "127.0.0.53:53"`);
   }
   if (options.names === null || typeof options.names !== "object") throw new TypeError(`${what}: \`names\` is an object of names and their addresses`);
-  const made = new DnsStub(options.listen, {
+  const server = new DnsStub(options.listen, {
     name: options.name ?? (nameServers.length === 0 ? "dns" : `dns ${nameServers.length + 1}`),
     listen: options.listen,
-    names: Object.entries(options.names).map(([name, given]) => answer(name, given, options.ttl ?? "30s")),
+    names: Object.entries(options.names).map(([name, settings]) => answer(name, settings, options.ttl ?? "30s")),
     delay: options.delay ?? null,
     loss: options.loss === undefined ? 0 : share(options.loss, `${what} loss`),
     seed: options.seed ?? 1,
   });
-  nameServers.push(made);
-  return made;
+  nameServers.push(server);
+  return server;
 }

@@ -1,4 +1,5 @@
-// Loadstone's own TCP proxies: between the system and what it depends on. What is built here is the data of `stub::proxy::ProxySpec`; the proxy is Rust's.
+// Loadstone's TCP proxies, between the system and its dependencies. This file builds the data of `stub::proxy::ProxySpec`; the proxy is in
+// Rust.
 import { known, members, nanoseconds, share, show, strict, whole } from "loadstone:values";
 
 const EFFECTS = ["delay", "bandwidth", "resets"];
@@ -13,7 +14,7 @@ strict(TcpProxy);
 /** All proxies of the file, in the order of their declaration. */
 export const proxies: TcpProxy[] = [];
 
-/** What a proxy does to its connections, as plain data; what is left out is none of it. */
+/** The effects of a proxy on its connections, as plain data. Missing effects are off. */
 export function effects(options: any, what: string): any {
   return {
     delay_ns: options.delay === undefined ? 0 : nanoseconds(options.delay, `${what} delay`),
@@ -31,15 +32,15 @@ export const proxy = members("proxy", {
   tcp(options: any) {
     known(options, OPTIONS, "proxy.tcp(…)");
     const to = address(options.to, "proxy.tcp(…) to"), listen = address(options.listen, "proxy.tcp(…) listen");
-    const made = new TcpProxy(listen, proxies.length, { listen, to, ...effects(options, "proxy.tcp(…)") });
-    proxies.push(made);
-    return made;
+    const tcpProxy = new TcpProxy(listen, proxies.length, { listen, to, ...effects(options, "proxy.tcp(…)") });
+    proxies.push(tcpProxy);
+    return tcpProxy;
   },
 });
 
-/** What a knob does to a proxy. */
+/** A knob's change to a proxy. */
 export function proxyChange(change: any, what: string): any {
   known(change, ["proxy", ...EFFECTS], what);
-  if (!(change.proxy instanceof TcpProxy)) throw new TypeError(`${what}: \`proxy\` is what proxy.tcp(…) returned, not ${show(change.proxy)}`);
+  if (!(change.proxy instanceof TcpProxy)) throw new TypeError(`${what}: \`proxy\` must be the result of proxy.tcp(…), not ${show(change.proxy)}`);
   return { proxy: change.proxy.number, ...effects(change, what) };
 }

@@ -1,5 +1,5 @@
-// Stubs: simulated endpoints. What is built here is the data of `stub::StubSpec`, with the vocabulary of `loadstone stub`; the servers are
-// Rust's, and functions of routes are called through `__loadstone.handle` in a realm of their own.
+// Stubs: simulated endpoints. This file builds the data of `stub::StubSpec`, with the vocabulary of `loadstone stub`. The servers are in
+// Rust. They call functions of routes through `__loadstone.handle`, in a separate realm.
 import { BEHAVIOUR, SERVER, behaviour, listens, replied, stubs, unsealed } from "loadstone:answers";
 import { grpc } from "loadstone:grpc-stubs";
 import { dns } from "loadstone:names";
@@ -35,8 +35,8 @@ class HttpStub {
   on(route: string, handle?: Handler | object, options: object = {}) {
     if (typeof route !== "string") throw new TypeError(`on(…): ${show(route)} is not a route: write it as "POST /webhook"`);
     unsealed(`on("${route}")`);
-    const given = typeof handle === "function" ? options : (handle ?? options);
-    const own = answer(given, ANSWER, `on("${route}")`);
+    const settings = typeof handle === "function" ? options : (handle ?? options);
+    const own = answer(settings, ANSWER, `on("${route}")`);
     this.#routes.push({ route, options: own, handle: typeof handle === "function" ? handle as Handler : undefined });
     return this;
   }
@@ -47,8 +47,8 @@ strict(HttpStub);
 export const stub = members("stub", {
   http(options: any = {}) {
     const what = "stub.http(…)";
-    const given = answer(options, [...SERVER, ...ANSWER], what);
-    return new HttpStub(listens(given, what, "127.0.0.1:9099"), given);
+    const settings = answer(options, [...SERVER, ...ANSWER], what);
+    return new HttpStub(listens(settings, what, "127.0.0.1:9099"), settings);
   },
   grpc,
   tcp,

@@ -1,4 +1,4 @@
-// `stub.tcp(…)`. What is built here is the data of `stub::TcpSpec`.
+// `stub.tcp(…)`. This file builds the data of `stub::TcpSpec`.
 import { BEHAVIOUR, SERVER, behaviour, listens, replied, stubs } from "loadstone:answers";
 import { known, show, strict } from "loadstone:values";
 
@@ -15,7 +15,7 @@ strict(TcpStub);
 
 const encoded = (text: string) => new TextEncoder().encode(text);
 
-/** Text as UTF-8, or bytes. */
+/** A string as UTF-8, or bytes. */
 function bytes(value: unknown, what: string): number[] {
   if (typeof value === "string") return [...encoded(value)];
   if (value instanceof Uint8Array) return [...value];
@@ -28,23 +28,23 @@ export function tcp(options: any = {}, handle?: Handler): TcpStub {
   const { until, greeting, answer, ...rest } = behaviour(options, STUB, what);
   if (handle !== undefined && typeof handle !== "function") throw new TypeError(`${what}: ${show(handle)} is not a function that takes a request`);
   if (answer !== undefined && rest.echo) throw new TypeError(`${what}: expected only one of answer and echo`);
-  if (rest.limit?.reject !== undefined) throw new TypeError(`${what} limit: what a limit rejects is closed without an answer: leave \`reject\` out`);
+  if (rest.limit?.reject !== undefined) throw new TypeError(`${what} limit: a limit closes the connection without an answer: leave \`reject\` out`);
   const plan: any = { ...rest, kind: "tcp", handler: handle !== undefined };
   if (until !== undefined) plan.until = bytes(until, `${what} until`);
   if (greeting !== undefined) plan.greeting = bytes(greeting, `${what} greeting`);
   if (answer !== undefined) plan.answer = bytes(answer, `${what} answer`);
-  const made = new TcpStub(listens(rest, what, "127.0.0.1:9100").replace(/^https?:\/\//, ""));
+  const tcpStub = new TcpStub(listens(rest, what, "127.0.0.1:9100").replace(/^https?:\/\//, ""));
   stubs.push({ plan: () => plan, handle: (_, request) => replied(handle!(request), reply) });
-  return made;
+  return tcpStub;
 }
 
 function reply(value: any): any {
   if (value === undefined || value === null) return undefined;
   const what = "the answer of a TCP stub";
-  const given = typeof value === "string" || value instanceof Uint8Array ? { answer: value } : value;
-  if (typeof given !== "object") throw new TypeError(`${what} is a string, a Uint8Array or an object such as { answer: "OK\\n" }, not ${show(value)}`);
-  known(given, REPLY, what);
-  const { answer, delay, close } = given;
+  const reply = typeof value === "string" || value instanceof Uint8Array ? { answer: value } : value;
+  if (typeof reply !== "object") throw new TypeError(`${what} is a string, a Uint8Array or an object such as { answer: "OK\\n" }, not ${show(value)}`);
+  known(reply, REPLY, what);
+  const { answer, delay, close } = reply;
   if (close !== undefined && typeof close !== "boolean") throw new TypeError(`${what} close: ${show(close)} is not true or false`);
   if (answer !== undefined && typeof answer !== "string" && !(answer instanceof Uint8Array)) bytes(answer, what);
   return { answer: typeof answer === "string" ? encoded(answer) : answer, delay, close: close ?? false };

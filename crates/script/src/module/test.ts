@@ -1,6 +1,6 @@
-// `test(…)`, parameters and observers: what a file declares beside its load.
+// `test(…)`, parameters and observers: the declarations of a file in addition to its load.
+import { consumers } from "loadstone:consumers";
 import { Flow, flows } from "loadstone:flows";
-import { consumers } from "loadstone:kafka";
 import { knobs } from "loadstone:knobs";
 import { stubs } from "loadstone:answers";
 import { AUTH, around, aroundRun, loadTree, numbered, scenarios, type Scenario } from "loadstone:load";
@@ -57,7 +57,7 @@ function flag(value: unknown, what: string): boolean {
 
 function connectionRate(value: unknown): number {
   const rate = perSecond(value, "connectionsPerSecond");
-  if (rate <= 0) throw new RangeError("connectionsPerSecond: with none at all, no request could be sent");
+  if (rate <= 0) throw new RangeError("connectionsPerSecond: must be above zero, or no request could be sent");
   return rate;
 }
 
@@ -81,7 +81,7 @@ function scenarioSettings(scenario: Scenario) {
 export function test(definition: any): Test {
   if (definition === null || typeof definition !== "object") throw new TypeError(`test(…): ${show(definition)} is not the description of a test`);
   known(definition, PARTS, "test(…)");
-  if (definition.load === undefined) throw new TypeError("the test has no load: give `load:` at least one `scenario.run(…)`");
+  if (definition.load === undefined) throw new TypeError("the test has no load: set `load:` to at least one `scenario.run(…)`");
   const load = loadTree(definition.load, "load");
   const options = definition.options ?? {};
   known(options, OPTIONS, "options");
@@ -134,18 +134,18 @@ export function test(definition: any): Test {
       plan: {
         name: definition.name ?? file, target, parameters: [], scenarios: order.map(({ name }) => ({ name })),
         load: numbered(tree, place), tear_down: tearDown === undefined ? null : numbered(tearDown, place).run, thresholds, observers, options: planOptions,
-        flows: flows.map(Flow.plan), metrics, stubs: stubs.map((made) => made.plan()),
+        flows: flows.map(Flow.plan), metrics, stubs: stubs.map((stub) => stub.plan()),
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
-      interventions: { knobs: knobs.map((made) => made.plan), proxies: proxies.map((made) => made.plan), name_servers: nameServers.map((made) => made.plan) },
-      consumers: consumers.map(({ url, topic }) => ({ url, topic })),
+      interventions: { knobs: knobs.map((knob) => knob.plan), proxies: proxies.map((proxy) => proxy.plan), name_servers: nameServers.map((server) => server.plan) },
+      consumers: consumers.map(({ kind, declaration }) => ({ kind, declaration })),
     };
   });
 }
 
 /** The whole plan as JSON; called by the host once the file has been evaluated. */
-__loadstone.describe = (made: unknown, file: string) => (made instanceof Test ? JSON.stringify(made.plan(file)) : undefined);
-/** The function of a scenario, or what its users do around it; called by the host in every realm. */
+__loadstone.describe = (exported: unknown, file: string) => (exported instanceof Test ? JSON.stringify(exported.plan(file)) : undefined);
+/** The function of a scenario, or a function that its users run around it; called by the host in every realm. */
 __loadstone.scenario = (name: string, part?: "onStart" | "onEnd") => {
   const scenario = scenarios.find((scenario) => scenario.name === name);
   return part === undefined ? scenario?.iterate : scenario?.options[part];
@@ -158,7 +158,7 @@ const declare = (kind: string, more: string[] = []) => (name: string, options: a
   return __loadstone.parameter(kind, name, JSON.stringify(options));
 };
 
-/** From now on, and until the run is over, no output shows this text. */
+/** From now on, and until the run is over, no output shows this string. */
 export function secret<T extends string>(value: T): T {
   if (typeof value !== "string") throw new TypeError(`secret(…): expected a string, got ${show(value)}`);
   __loadstone.secret(value);
@@ -183,7 +183,7 @@ class Observer {
   constructor(readonly plan: any) {}
 }
 
-/** Flows as descriptions of observers name them: a flow by its number from 1, `[flow, "stage"]` with the stage's number from 0. */
+/** Flows in the form that descriptions of observers need: a flow by its number from 1, `[flow, "stage"]` with the stage's number from 0. */
 function plain(value: any, what: string): any {
   if (value instanceof Flow) return { flow: Flow.step(value, "start", what).flow };
   if (!Array.isArray(value) || !(value[0] instanceof Flow) || value.length !== 2) return value;
@@ -191,17 +191,17 @@ function plain(value: any, what: string): any {
   return { flow, stage: Number(step) };
 }
 
-/** `observe.KIND(options)` and `observe.KIND(address, options)`. Which kinds there are, and what they take, is for the host to say. */
+/** `observe.KIND(options)` and `observe.KIND(address, options)`. The host checks the kind and its options. */
 export const observe: any = new Proxy({}, {
   get(_, kind) {
     if (typeof kind !== "string") return undefined;
     return (first?: any, second?: any) => {
       const what = `observe.${kind}(…)`;
       const isAddress = first !== undefined && first !== null && typeof first !== "object";
-      const given = (isAddress ? second : first ?? second) ?? {};
-      if (typeof given !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(given)}`);
+      const options = (isAddress ? second : first ?? second) ?? {};
+      if (typeof options !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(options)}`);
       const description: any = isAddress ? { kind, url: first } : { kind };
-      for (const [name, value] of Object.entries(given)) description[name] = plain(value, `${what} ${name}`);
+      for (const [name, value] of Object.entries(options)) description[name] = plain(value, `${what} ${name}`);
       __loadstone.observer?.(JSON.stringify(description));
       return new Observer(description);
     };

@@ -1,4 +1,4 @@
-// Thresholds: a metric, what is taken of it, and a bound. What is built here is the data of `plan::Threshold`.
+// Thresholds: a metric, an aggregate of it, and a bound. This file builds the data of `plan::Threshold`.
 import { name, nanoseconds, number, perSecond, share, show, tags, whole, wholeSeconds, known, strict } from "loadstone:values";
 
 type Read = (bound: unknown, what: string) => number;
@@ -42,11 +42,11 @@ export class Metric {
   get max() { return this.take("max", "maximum"); }
 }
 
-/** What has a distribution: times, and values that are read or recorded again and again. */
+/** Metrics with a distribution: times, and values that are read or recorded repeatedly. */
 export class SpreadMetric extends Metric {
   percentile(percent: number): Bounds {
     number(percent, "percentile(…)");
-    if (percent <= 0 || percent >= 100) throw new RangeError(`percentile(…): a percentile lies between 0 and 100, not ${percent}`);
+    if (percent <= 0 || percent >= 100) throw new RangeError(`percentile(…): a percentile must be between 0 and 100, not ${percent}`);
     return this.take({ quantile: Math.round(percent * 1e7) / 1e9 }, `p${percent}`);
   }
   get p50() { return this.percentile(50); }
@@ -57,7 +57,7 @@ export class SpreadMetric extends Metric {
   get p999() { return this.percentile(99.9); }
 }
 
-/** A part of a whole: how many, and which share of all. */
+/** Metrics that are part of a whole: their count, and their share of it. */
 class PartMetric extends Metric {
   constructor(metric: unknown, selector: any, label: string) {
     super(metric, selector, label, (bound, what) => whole(bound, what));
@@ -88,8 +88,8 @@ strict(Threshold, Bounds, Metric);
 
 function select(of: unknown): any {
   if (of === undefined) return {};
-  if (typeof of === "string") return { name: name(of, "the name of what is measured") };
-  if (of === null || typeof of !== "object") throw new TypeError(`${show(of)} selects nothing: give a name, or { name, scenario, group, tags }`);
+  if (typeof of === "string") return { name: name(of, "the name of the measured metric") };
+  if (of === null || typeof of !== "object") throw new TypeError(`${show(of)} selects nothing: write a name, or { name, scenario, group, tags }`);
   known(of, ["name", "scenario", "group", "tags"], "selection");
   return "tags" in of ? { ...of, tags: tags(of.tags, "selection") } : { ...of };
 }
@@ -104,7 +104,7 @@ function words(selector: any): string {
   return parts.join("");
 }
 
-/** Of a flow, given as itself or by its name. */
+/** Of a flow, by the object or its name. */
 function ofFlow(of: unknown, what: string): string {
   return name(of !== null && typeof of === "object" && "name" in of ? of.name : of, what);
 }
@@ -132,7 +132,7 @@ function part(metric: string, word: string, of: unknown) {
   return new PartMetric(metric, selector, `${word} {}${words(selector)}`);
 }
 
-/** Of a scenario, given by its name or as a selection. */
+/** Of a scenario, by its name or a selection. */
 function ofScenario(of: unknown, what: string): unknown {
   return typeof of === "string" ? { scenario: name(of, what) } : of;
 }
@@ -153,7 +153,7 @@ class CheckMetric extends Metric {
   get passed() { return new PartMetric("passed_checks", this.selector, `passed checks {}${words(this.selector)}`); }
   get failed() { return new PartMetric("failed_checks", this.selector, `failed checks {}${words(this.selector)}`); }
   get rate(): never {
-    throw new TypeError("checks().rate did not say of what: write checks().failed.rate.below(\"1%\") or checks().passed.rate.above(\"99%\")");
+    throw new TypeError("checks().rate is ambiguous: write checks().failed.rate.below(\"1%\") or checks().passed.rate.above(\"99%\")");
   }
 }
 
@@ -182,10 +182,10 @@ export const iterationCount = (of?: unknown) => {
   return new IterationMetric("iterations", selector, `iterations {}${words(selector)}`, perSecond, "rate");
 };
 
-/** Scripts that throw fail a run, unless the test has a threshold of its own on it. `given`: the test's. */
-export function withImplied(given: any[]): any[] {
-  if (given.some((threshold) => threshold.metric === "script_errors")) return given;
-  return [...given, { ...scriptErrors().count.equals(0).plan, label: "no script errors (implied)" }];
+/** A run fails if a script throws, unless the test has its own threshold for it. `thresholds`: those of the test. */
+export function withImplied(thresholds: any[]): any[] {
+  if (thresholds.some((threshold) => threshold.metric === "script_errors")) return thresholds;
+  return [...thresholds, { ...scriptErrors().count.equals(0).plan, label: "no script errors (implied)" }];
 }
 export const signal = (of: string) =>
   new SignalMetric({ signal: { name: name(of, "signal(…)") } }, {}, `signal "${of}" {}`, (bound, what) => number(bound, what, -Infinity));

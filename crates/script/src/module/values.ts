@@ -1,4 +1,4 @@
-// Reading the values that people write: durations, rates, shares, counts. Each error names the value and its remedy.
+// Parses the values that users write: durations, rates, shares, counts. Each error names the value and its remedy.
 
 export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
@@ -56,7 +56,7 @@ export function share(value: unknown, what: string): number {
   return value;
 }
 
-/** Tags as texts by name; as `metrics::Tags` has them. */
+/** Tags as strings by name, in the form of `metrics::Tags`. */
 export function tags(value: any, what: string): Record<string, string> {
   if (value === undefined) return {};
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
@@ -76,7 +76,7 @@ export function name(value: unknown, what: string): string {
   return value;
 }
 
-/** Rejects keys that mean nothing, so that a slip of the pen is not silence. */
+/** Rejects unknown keys, so that a misspelt option is an error. */
 export function known(value: object, keys: readonly string[], what: string) {
   if (value === null || typeof value !== "object") throw new TypeError(`${what}: expected an object of options, got ${show(value)}`);
   for (const key of Object.keys(value)) {
@@ -89,12 +89,15 @@ export function knownIn(value: any, keys: readonly string[], what: string) {
   if (value !== undefined && value !== null) known(value, keys, what);
 }
 
-/** Ends the prototype chain of classes: a name that their objects do not have is an error where it is read, not `undefined` that is called. */
-export function strict(...classes: (abstract new (...given: any[]) => object)[]) {
+/**
+ * Ends the prototype chain of classes with a proxy: reading a name that their objects do not have is an error at once, not `undefined` that
+ * fails later.
+ */
+export function strict(...classes: (abstract new (...parameters: any[]) => object)[]) {
   for (const { prototype } of classes) refuse(prototype, (name, of) => missing(name, nearest(name, of)));
 }
 
-/** An object that stands for a module's part, such as `stub`: a name that it does not have is told with those that it has. */
+/** An object that represents a part of the module, such as `stub`. The error for an unknown name lists the known ones. */
 export function members<T extends object>(what: string, of: T): T {
   const names = Object.keys(of);
   refuse(of, (name) => {
@@ -105,12 +108,12 @@ export function members<T extends object>(what: string, of: T): T {
   return of;
 }
 
-/** The same for objects that scripts may give properties of their own: only a name that is nearly one of theirs is an error. */
+/** The same for objects to which scripts may add properties: only a name that is similar to one of theirs is an error. */
 export function lenient(prototype: object) {
   refuse(prototype, slip);
 }
 
-/** What is said of a name that is nearly one of those that an object has. */
+/** The error for a name that is similar to one of an object's names. */
 export function slip(name: string, of: object): string | undefined {
   const near = nearest(name, of);
   return near === "" ? undefined : missing(name, near);
@@ -124,7 +127,7 @@ function nearest(name: string, of: object): string {
   return __loadstone.nearest(name, namesOf(of));
 }
 
-/** `problem`: what is wrong with a name that an object does not have; `undefined` where nothing is. */
+/** `problem`: the error for a name that an object does not have. `undefined` where it is allowed. */
 function refuse(prototype: object, problem: (name: string, of: object) => string | undefined) {
   const end = new Proxy(Object.create(Object.getPrototypeOf(prototype)), {
     get(target, name, receiver) {
@@ -135,7 +138,8 @@ function refuse(prototype: object, problem: (name: string, of: object) => string
       return Reflect.get(target, name, receiver);
     },
   });
-  // They are asked of any value, by `await` and `JSON.stringify`. To ask the proxy would cost a tenth of a scripted request, so they are found before it.
+  // `await` and `JSON.stringify` read these names of any value. Asking the proxy would cost a tenth of a scripted request, so they are
+  // found before it.
   const nothing = { value: undefined, writable: true, configurable: true };
   Object.setPrototypeOf(prototype, Object.create(end, { then: nothing, toJSON: nothing }));
 }

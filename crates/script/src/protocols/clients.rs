@@ -1,4 +1,4 @@
-//! The clients of a user: one for each address that its script names, as databases and brokers are spoken to.
+//! The clients of a user for databases and brokers: one for each address in its script.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,17 +16,17 @@ pub(super) trait UserClient: 'static {
 
     fn address(&self) -> &Self::Address;
 
-    /// What must not be shown.
+    /// The part that must be masked.
     fn password(address: &Self::Address) -> Option<&str>;
 
     /// Closes what is open, unless it is in use.
     fn close(&self);
 
-    /// Closes what an iteration has left in a state that the next one must not find.
+    /// Closes the connection if an iteration has left it in a state that must not reach the next iteration.
     fn close_unless_idle(&self) {}
 }
 
-/// As many as there are addresses in the script.
+/// One client for each address in the script.
 pub(super) struct UserClients<C>(RefCell<Vec<Rc<C>>>);
 
 impl<C: UserClient> UserClients<C> {

@@ -1,10 +1,10 @@
-//! `host:port`, as addresses of raw protocols are written.
+//! `host:port`, the form of addresses of raw protocols.
 
 use rquickjs::Ctx;
 
 use super::options::wrong;
 
-/// The scheme of an address, where it has one, and its host and port.
+/// The scheme of an address, if it has one, and its host and port.
 pub(super) fn read<'w>(ctx: &Ctx<'_>, written: &'w str) -> rquickjs::Result<(Option<&'w str>, String, u16)> {
     let (scheme, authority) = written.split_once("://").map_or((None, written), |(scheme, authority)| (Some(scheme), authority));
     let parts = authority.trim_end_matches('/').rsplit_once(':').and_then(|(host, port)| {
@@ -17,7 +17,7 @@ pub(super) fn read<'w>(ctx: &Ctx<'_>, written: &'w str) -> rquickjs::Result<(Opt
     })
 }
 
-/// The address has a scheme that means nothing here.
+/// The error for an address with an unsupported scheme.
 pub(super) fn unknown_scheme(ctx: &Ctx<'_>, written: &str, scheme: &str, remedy: &str) -> rquickjs::Error {
     wrong(ctx, &format!("the address \"{written}\" has the scheme `{scheme}`: write {remedy}"))
 }

@@ -1,9 +1,9 @@
 //! The protocols that users speak, and the one table of them.
 //!
-//! Each is a folder of its own: its verbs, script objects, options, what it keeps for a user, what it closes at an iteration's end and
-//! what `try` shows of it. To add one: a folder, and its line here (with its `mod`). Beside them stands what several share: `options`,
-//! `pattern`, `host_and_port`, `raw_exchange`, `clients` (those of databases and their kin), and `messages` (a queue of what arrives, and the
-//! waits for it). Deliberately absent: bytes on the wire, which are the `protocol` crate's.
+//! Each is a folder: its verbs, script objects, options, state of a user, actions at an iteration's end, and display in `try`. To add one:
+//! a folder, and its line here (with its `mod`). Shared parts are in the same folder: `options`, `pattern`, `host_and_port`,
+//! `raw_exchange`, `clients` (for databases and brokers), and `messages` (a queue of received messages, and the waits for them).
+//! Deliberately absent: bytes on the wire, which are in the `protocol` crate.
 
 mod clients;
 pub(crate) mod grpc;

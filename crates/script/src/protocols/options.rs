@@ -1,18 +1,18 @@
-//! Reads the options that calls of a script are given.
+//! Reads the options of a script's calls.
 
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
-use crate::unknown_options::{OptionSet, tell_unknown};
+use crate::unknown_options::{OptionSet, report_unknown};
 
-/// Calls `take` for each option of `what`; those that are `undefined` were not given.
+/// Calls `take` for each option of `what`. Options that are `undefined` count as absent.
 pub(super) fn each<'js>(
     ctx: &Ctx<'js>,
-    given: Option<&Value<'js>>,
+    options: Option<&Value<'js>>,
     what: &str,
     mut take: impl FnMut(&str, Value<'js>) -> rquickjs::Result<()>,
 ) -> rquickjs::Result<()> {
-    let Some(given) = given.filter(|value| !value.is_undefined()) else { return Ok(()) };
-    let object: &Object<'js> = given.as_object().ok_or_else(|| wrong(ctx, &format!("{what}: expected an object of options")))?;
+    let Some(options) = options.filter(|value| !value.is_undefined()) else { return Ok(()) };
+    let object: &Object<'js> = options.as_object().ok_or_else(|| wrong(ctx, &format!("{what}: expected an object of options")))?;
     for property in object.props::<String, Value<'js>>() {
         let (key, value) = property?;
         if !value.is_undefined() {
@@ -22,17 +22,17 @@ pub(super) fn each<'js>(
     Ok(())
 }
 
-/// `what` takes no such option.
+/// The error for an option that `what` does not have.
 pub(super) fn unknown(ctx: &Ctx<'_>, what: &str, option: &str, known: &[&str]) -> rquickjs::Error {
-    wrong(ctx, &tell_unknown(ctx, what, option, known))
+    wrong(ctx, &report_unknown(ctx, what, option, known))
 }
 
-/// The option is none of the set.
+/// The error for an option that is not in the set.
 pub(super) fn not_in(ctx: &Ctx<'_>, option: &str, set: &OptionSet) -> rquickjs::Error {
     unknown(ctx, set.of, option, set.known)
 }
 
-/// A mistake in what was given.
+/// An error in the script's arguments.
 pub(super) fn wrong(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
     Exception::throw_type(ctx, message)
 }
@@ -51,7 +51,7 @@ pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> r
     loadstone_units::duration::parse(&written).map_err(|problem| wrong(ctx, &format!("{what}: {problem}")))
 }
 
-/// Names and values of an object; a list repeats its name, `null` and `undefined` are left out.
+/// Names and values of an object. A list yields several values of one name; `null` and `undefined` are omitted.
 pub(super) fn pairs<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<Vec<(String, String)>> {
     let object = value.as_object().ok_or_else(|| wrong(ctx, &format!("{what}: expected an object of names and values")))?;
     let mut list = Vec::new();

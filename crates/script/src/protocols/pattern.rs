@@ -1,4 +1,4 @@
-//! Regular expressions that scripts give as options; the script's own engine runs them.
+//! Regular expressions that scripts pass as options. The script's engine runs them.
 
 use rquickjs::function::This;
 use rquickjs::{Function, Object};
@@ -7,7 +7,7 @@ pub(super) fn is_pattern(object: &Object<'_>) -> bool {
     object.contains_key("source").unwrap_or(false) && object.get::<_, Function<'_>>("test").is_ok()
 }
 
-/// As it stands in the script: `/a+/i`.
+/// As written in the script: `/a+/i`.
 pub(super) fn text_of(pattern: &Object<'_>) -> String {
     let part = |name| pattern.get::<_, String>(name).unwrap_or_default();
     format!("/{}/{}", part("source"), part("flags"))

@@ -1,4 +1,4 @@
-//! What raw TCP, Redis, SQL and Kafka have in common: how a step ended, recorded and shown. Read [`StepEnd`].
+//! Common parts of raw TCP, Redis, SQL and Kafka: how a step ended, recorded and shown. Read [`StepEnd`].
 
 use std::fmt::Display;
 
@@ -13,19 +13,19 @@ use crate::sinks::{TracedExchange, TracedRequest, TracedResponse};
 /// How a step ended.
 pub(super) struct StepEnd<'a> {
     outcome: Outcome,
-    /// As it is counted: the same for whatever has the same cause.
+    /// As it is counted: equal causes have equal strings.
     pub(super) error: Option<String>,
-    /// What the server said, where it refused.
-    said: Option<&'a [u8]>,
+    /// The server's error message, if it refused.
+    refusal: Option<&'a [u8]>,
 }
 
 impl<'a> StepEnd<'a> {
     pub(super) fn passed() -> Self {
-        Self { outcome: Outcome::Passed, error: None, said: None }
+        Self { outcome: Outcome::Passed, error: None, refusal: None }
     }
 
     pub(super) fn failed(failure: &Failure) -> Self {
-        Self { outcome: failure.outcome, error: Some(failure.message.clone()), said: None }
+        Self { outcome: failure.outcome, error: Some(failure.message.clone()), refusal: None }
     }
 
     /// Passed, or failed.
@@ -33,23 +33,23 @@ impl<'a> StepEnd<'a> {
         result.as_ref().err().map_or_else(Self::passed, Self::failed)
     }
 
-    /// The server answered with an error. Its texts differ from case to case; the code tells them apart.
-    pub(super) fn refused(code: impl Display, said: &'a [u8]) -> Self {
-        Self { outcome: Outcome::Status, error: Some(format!("error {code}")), said: Some(said) }
+    /// The server answered with an error. Its messages differ from case to case, so errors are grouped by the code.
+    pub(super) fn refused(code: impl Display, refusal: &'a [u8]) -> Self {
+        Self { outcome: Outcome::Status, error: Some(format!("error {code}")), refusal: Some(refusal) }
     }
 
     pub(super) fn record(&self, user: &UserState, step: &MeasuredStep, times: &RawTimes) -> Sample {
         let mut sample = step.sample(times.started, times.ended, self.outcome);
         sample.phases = times.phases;
         (sample.bytes_sent, sample.bytes_received) = (times.bytes_sent, times.bytes_received);
-        match (&self.error, self.said) {
-            (Some(error), Some(said)) => step.record_failed(user, &sample, error, || FailureSample::new(0, std::iter::empty(), said)),
+        match (&self.error, self.refusal) {
+            (Some(error), Some(refusal)) => step.record_failed(user, &sample, error, || FailureSample::new(0, std::iter::empty(), refusal)),
             (error, _) => step.record(user, &sample, error.as_deref()),
         }
         sample
     }
 
-    /// Shows the exchange to whoever follows every step. `method`: what stands before the address; `answer`: `None` where there was none.
+    /// Shows the exchange. `method`: the word before the address. `answer`: `None` if there was none.
     pub(super) fn show(
         &self,
         user: &UserState,

@@ -1,8 +1,8 @@
-//! Promises that iterations end with, and word of their end.
+//! Promises that end iterations, and notifications of their end.
 //!
-//! `promise.then(…)` would cost a promise, two functions and a job for each iteration. QuickJS tells its host of every promise that is
-//! fulfilled (the promise hook), and of those that are rejected while nobody handles them (the rejection tracker, see
-//! `unhandled`); an async function's own promise, which nobody else can have, is always told by one of the two.
+//! `promise.then(…)` would cost a promise, two functions and a job for each iteration. QuickJS notifies its host of every promise that is
+//! fulfilled (the promise hook), and of every promise that is rejected without a handler (the rejection tracker, see `unhandled`). One of
+//! the two always covers the promise of an async function, which no other code can have.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,39 +12,39 @@ use std::rc::Rc;
 
 use rquickjs::{Ctx, Promise, Value, qjs};
 
-/// Who waits for a promise.
+/// A waiter for a promise.
 pub(crate) trait AwaitsPromise {
-    /// It was fulfilled. Called amid JavaScript: no call into the realm may come of it.
+    /// It was fulfilled. Called while JavaScript runs, so it must not call into the realm.
     fn fulfilled(self: Rc<Self>);
     /// It was rejected.
     fn rejected<'js>(self: Rc<Self>, ctx: &Ctx<'js>, reason: &Value<'js>);
 }
 
-/// Addresses of promises that are alive, and who waits for each.
+/// Addresses of live promises, and the waiter for each.
 type AwaitedPromises = HashMap<usize, Rc<dyn AwaitsPromise>, BuildHasherDefault<AddressHasher>>;
 
-/// Promises that are waited for. Whoever waits keeps its promise alive until it is settled or forgotten, or another could come to
-/// have its address.
+/// Promises with a waiter. The waiter keeps its promise alive until it is settled or forgotten; otherwise another promise could get its
+/// address.
 #[derive(Default)]
 pub(crate) struct Awaited(Box<RefCell<AwaitedPromises>>);
 
 impl Awaited {
-    /// Listens to a context's runtime. It must live as long as the runtime runs code, and must not be listened with twice.
+    /// Listens to a context's runtime. It must live as long as the runtime runs code. Call this once per runtime.
     pub(super) fn listen(&self, ctx: &Ctx<'_>) {
         let opaque = std::ptr::from_ref::<RefCell<AwaitedPromises>>(&self.0).cast_mut().cast::<c_void>();
-        // SAFETY: the context is alive, and so is its runtime. The box's content does not move; it is dropped after the realm's last call,
+        // SAFETY: the context is alive, and so is its runtime. The box's content does not move. It is dropped after the realm's last call,
         // and the hook only runs within calls.
         unsafe { qjs::JS_SetPromiseHook(qjs::JS_GetRuntime(ctx.as_raw().as_ptr()), Some(hook), opaque) };
     }
 
-    /// From now on `who` is told what becomes of a promise.
+    /// Notifies `who` when the promise settles.
     pub(crate) fn insert(&self, promise: &Promise<'_>, who: Rc<dyn AwaitsPromise>) -> usize {
         let address = address_of(promise.as_value());
         self.0.borrow_mut().insert(address, who);
         address
     }
 
-    /// Nobody waits any more. `None`: it was settled before.
+    /// Removes the waiter. `None`: the promise has settled.
     pub(crate) fn take(&self, address: usize) -> Option<Rc<dyn AwaitsPromise>> {
         self.0.borrow_mut().remove(&address)
     }
@@ -54,7 +54,7 @@ impl Awaited {
     }
 }
 
-/// A promise that is rejected from now on is not told to anyone.
+/// Ignores later rejections of a promise.
 pub(crate) fn disregard(promise: &Value<'_>) {
     // SAFETY: the value is alive and belongs to the context.
     unsafe { qjs::JS_PromiseMarkAsHandled(promise.ctx().as_raw().as_ptr(), promise.as_raw()) };
@@ -66,7 +66,7 @@ pub(crate) fn address_of(value: &Value<'_>) -> usize {
     unsafe { qjs::JS_VALUE_GET_PTR(value.as_raw()) as usize }
 }
 
-/// QuickJS calls this for every promise that is made, fulfilled, or about to run a job.
+/// QuickJS calls this for every promise that is created, fulfilled, or about to run a job.
 unsafe extern "C" fn hook(
     _: *mut qjs::JSContext,
     kind: qjs::JSPromiseHookType,
@@ -85,7 +85,7 @@ unsafe extern "C" fn hook(
     }
 }
 
-/// Addresses are as good as random once their low bits are mixed in; the multiplier is Knuth's for 64 bits.
+/// Addresses are well distributed once their low bits are mixed in. The multiplier is Knuth's for 64 bits.
 #[derive(Default)]
 struct AddressHasher(u64);
 

@@ -1,4 +1,4 @@
-//! Objects that never change: the options that `compile::constants` has taken out of a module's code, made once for each realm.
+//! Objects that never change: the options that `compile::constants` moved out of a module's code, created once for each realm.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use rquickjs::{Ctx, Function, Object, Persistent, Value, qjs};
 
 use super::awaited::address_of;
 
-/// Constants by their address_of, which stays theirs since they are held here. Drop it before the runtime.
+/// Constants by their address, which no other object can have while they are held here. Drop it before the runtime.
 #[derive(Default)]
 pub(crate) struct Constants(Rc<RefCell<HashMap<usize, Persistent<Object<'static>>>>>);
 
 impl Constants {
-    /// Puts `constant(object)` on the native object: freezes the object with all that it holds, and returns it.
+    /// Puts `constant(object)` on the native object: it deeply freezes the object and returns it.
     pub(super) fn install<'js>(&self, ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
-        // Weak: the runtime owns the function, and must not own values of itself.
+        // Weak: the runtime owns the function, and must not own values of the same runtime.
         let known = Rc::downgrade(&self.0);
         let constant = move |ctx: Ctx<'js>, object: Object<'js>| {
             freeze(&object)?;
@@ -27,7 +27,7 @@ impl Constants {
         native.set("constant", Function::new(ctx.clone(), constant)?)
     }
 
-    /// The object is one that never changes.
+    /// Whether the object is a constant.
     pub(crate) fn has(&self, object: &Object<'_>) -> bool {
         self.0.borrow().contains_key(&address_of(object.as_value()))
     }

@@ -1,4 +1,4 @@
-//! From what JavaScript threw to an error in the coordinates of the source.
+//! Converts a JavaScript error to an error in the coordinates of the source.
 
 use rquickjs::{CaughtError, Coerced, Ctx, Exception, Value};
 
@@ -6,10 +6,10 @@ use crate::compile::Program;
 use crate::error::{ScriptError, SourcePlace, StackFrame};
 use crate::unknown_options::option_named;
 
-/// What was thrown, with its stack mapped to the source.
+/// The thrown value, with its stack mapped to the source.
 pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>) -> ScriptError {
     let Some(object) = thrown.as_object().filter(|object| object.is_error()) else {
-        return ScriptError::new(format!("thrown: {}", shown(ctx, thrown))).help("throw an `Error`: it carries the line it was thrown at");
+        return ScriptError::new(format!("thrown: {}", shown(ctx, thrown))).help("throw an `Error`, which records the line of the `throw`");
     };
     let text = |key: &str| object.get::<_, Option<Coerced<String>>>(key).ok().flatten().map(|text| text.0).unwrap_or_default();
     let (name, message, stack) = (text("name"), text("message"), text("stack"));
@@ -17,10 +17,10 @@ pub(crate) fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'j
     let interrupted = name == "InternalError" && message == "interrupted";
     let mut error = ScriptError::new(sentence(&name, &message));
     if interrupted {
-        error = ScriptError::new("the script ran on without yielding and was interrupted")
-            .help("a loop must end, or await something (`await user.pause(…)`), so that the other users get their turn");
+        error = ScriptError::new("the script ran without yielding and was interrupted")
+            .help("a loop must end, or await something (`await user.pause(…)`), so that the other users can run");
     } else if name == "InternalError" && message == "out of memory" {
-        error = error.help("the realm's memory limit is reached: keep less at the top level of the file and in `user.state`");
+        error = error.help("the script has reached its memory limit: store less at the top level of the file and in `user.state`");
     }
     if let Some(frame) = frames.first_mut() {
         if interrupted && let Some(place) = program.endless_loop(&frame.place) {
@@ -46,14 +46,14 @@ pub(crate) fn caught<'js>(ctx: &Ctx<'js>, program: &Program, error: rquickjs::Er
     }
 }
 
-/// The value behind an error of a call into JavaScript.
+/// The value thrown by a call into JavaScript.
 pub(crate) fn thrown<'js>(ctx: &Ctx<'js>, error: rquickjs::Error) -> Value<'js> {
     match CaughtError::from_error(ctx, error) {
         CaughtError::Exception(exception) => exception.into_value(),
         CaughtError::Value(value) => value,
         CaughtError::Error(error) => {
-            let made = Exception::from_message(ctx.clone(), &error.to_string());
-            made.map_or_else(|_| Value::new_undefined(ctx.clone()), Exception::into_value)
+            let exception = Exception::from_message(ctx.clone(), &error.to_string());
+            exception.map_or_else(|_| Value::new_undefined(ctx.clone()), Exception::into_value)
         }
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn name_of(thrown: &Value<'_>) -> String {
     thrown.as_object().and_then(|object| object.get::<_, String>("name").ok()).unwrap_or_default()
 }
 
-/// The member that an object does not have, as `values.ts` and QuickJS say it.
+/// The missing member in an error message of `values.ts` or QuickJS.
 fn member_named(message: &str) -> Option<&str> {
     if let Some(rest) = message.strip_prefix("there is no `") {
         let (whole, _) = rest.split_once('`')?;
@@ -92,7 +92,7 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
     }
 }
 
-/// Reads QuickJS's stack text (`    at name (module:line:column)`) and maps it; Loadstone's own frames are left out.
+/// Parses QuickJS's stack (`    at name (module:line:column)`) and maps it. Loadstone's frames are omitted.
 fn frames(program: &Program, stack: &str) -> Vec<StackFrame> {
     stack.lines().filter_map(|line| frame(program, line)).collect()
 }
@@ -110,7 +110,7 @@ fn frame(program: &Program, line: &str) -> Option<StackFrame> {
     Some(StackFrame { function: if function == "<eval>" { "<module>".to_owned() } else { function.to_owned() }, place })
 }
 
-/// The place of the innermost frame that is not Loadstone's own.
+/// The place of the innermost frame outside Loadstone.
 pub(crate) fn caller_place(ctx: &Ctx<'_>, program: &Program) -> Option<SourcePlace> {
     let stack: String = ctx.eval("new Error().stack").ok()?;
     frames(program, &stack).into_iter().next().map(|frame| frame.place)

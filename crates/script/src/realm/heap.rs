@@ -1,16 +1,15 @@
 //! When to collect garbage.
 //!
-//! QuickJS counts references; only cycles wait for its collector, which walks the whole heap and stops every user of the
-//! realm. So a collection comes after work that may have made cycles, never by allocation alone, and the more time the
-//! last one took, the more work must come before the next.
+//! QuickJS counts references. Only cycles need its collector, which scans the whole heap and stops every user of the realm. So a collection
+//! follows work that may have created cycles, not allocation. The longer the last collection took, the more work must precede the next.
 
 use std::cell::Cell;
 
 use loadstone_metrics::Nanos;
 
-/// Calls into a realm between two collections, at least.
+/// Minimum number of calls into a realm between two collections.
 const CALLS_MIN: u64 = 20_000;
-/// Calls for each millisecond that the last collection took: at some 5 µs a call, collections then take a fiftieth of the time.
+/// Calls for each millisecond of the last collection: at about 5 µs a call, collections then take a fiftieth of the time.
 const CALLS_PER_MS: u64 = 10_000;
 
 #[derive(Debug, Default)]
@@ -20,7 +19,7 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// A call into the realm was made.
+    /// A call into the realm has been made.
     pub(super) fn worked(&self) {
         self.calls.set(self.calls.get() + 1);
     }
@@ -29,9 +28,9 @@ impl Heap {
         self.calls.get() >= self.next.get().max(CALLS_MIN)
     }
 
-    pub(super) fn collected(&self, took_ns: Nanos) {
+    pub(super) fn collected(&self, elapsed_ns: Nanos) {
         self.calls.set(0);
-        self.next.set(took_ns * CALLS_PER_MS / 1_000_000);
+        self.next.set(elapsed_ns * CALLS_PER_MS / 1_000_000);
     }
 }
 
@@ -40,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_collections_come_less_often() {
+    fn long_collections_are_less_frequent() {
         let heap = Heap::default();
         let calls_until_due = || {
             let before = heap.calls.get();

@@ -1,4 +1,4 @@
-//! Hands the compiled program's modules to QuickJS. Nothing is read from disk here.
+//! Passes the compiled program's modules to QuickJS. Reads nothing from disk.
 
 use std::sync::Arc;
 
@@ -15,7 +15,11 @@ impl Resolver for ProgramLoader {
     fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Option<ImportAttributes<'js>>) -> Result<String> {
         let target = self.0.resolve(base, name).or_else(|| self.0.modules.contains_key(name).then_some(name));
         target.map(str::to_owned).ok_or_else(|| {
-            Error::new_resolving_message(base, name, "only imports written as a plain text are found; build no module names while running")
+            Error::new_resolving_message(
+                base,
+                name,
+                "only imports with a constant string are supported; do not build module names at run time",
+            )
         })
     }
 }

@@ -1,7 +1,7 @@
-//! One JavaScript realm: a QuickJS runtime with the program loaded, shared by some two thousand users.
+//! One JavaScript realm: a QuickJS runtime with the program loaded, shared by about two thousand users.
 //!
-//! Read [`Realm`]. Everything that calls into JavaScript goes through [`Realm::enter`], which starts the watchdog's turn.
-//! Deliberately absent: sockets, recording, the user object (`user`), who is run when (`runtime`).
+//! Read [`Realm`]. All calls into JavaScript go through [`Realm::enter`], which starts a turn of the watchdog. Deliberately absent:
+//! sockets, recording, the user object (`user`), the scheduling of users (`runtime`).
 
 mod awaited;
 mod constants;
@@ -43,10 +43,10 @@ use crate::unknown_options;
 const MEMORY_BYTES_MAX: usize = 512 << 20;
 /// Stack of one realm; a worker's thread has 2 MiB. Bytes.
 const STACK_BYTES_MAX: usize = 768 << 10;
-/// Jobs that the top level of the file may take to settle.
+/// Maximum number of jobs until the top level of the file settles.
 const TOP_LEVEL_JOBS_MAX: usize = 1_000_000;
 
-/// What differs from run to run or realm to realm.
+/// Inputs of a realm that vary with the run.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) program: Arc<Program>,
@@ -58,17 +58,17 @@ pub(crate) struct World {
     pub(crate) turn_ns_max: Nanos,
 }
 
-/// A realm with its globals; [`Realm::evaluate`] loads the test file. Drop it after everything that holds values of it.
+/// A realm with its globals. [`Realm::evaluate`] loads the test file. Drop it after all holders of its values.
 pub(crate) struct Realm {
     /// Before the context: it holds values.
     unhandled: Unhandled,
-    /// So do these.
+    /// It holds values too.
     constants: Constants,
     context: Context,
     runtime: Runtime,
     watchdog: Watchdog,
     heap: Heap,
-    /// After the runtime: it is told of promises to the last.
+    /// After the runtime, which notifies it of promises until it is dropped.
     awaited: Rc<Awaited>,
     /// Class of async functions in this version of QuickJS.
     async_class: qjs::JSClassID,
@@ -76,8 +76,8 @@ pub(crate) struct Realm {
 }
 
 impl Realm {
-    /// An empty realm with the language's globals and the hidden `__loadstone` object, which `install` completes.
-    /// The scope of its data comes back as well: seal it once the test file has been evaluated.
+    /// An empty realm with the language's globals and the hidden `__loadstone` object, which `install` completes. Also returns the scope of
+    /// its data: seal it once the test file has been evaluated.
     pub(crate) fn new<E>(
         world: Rc<World>,
         console: ConsoleSink,
@@ -88,7 +88,7 @@ impl Realm {
         let runtime = Runtime::new().map_err(no_realm)?;
         runtime.set_memory_limit(MEMORY_BYTES_MAX);
         runtime.set_max_stack_size(STACK_BYTES_MAX);
-        // Collections are this crate's to schedule: one over thousands of users takes milliseconds.
+        // This crate schedules collections: one over thousands of users takes milliseconds.
         runtime.set_gc_threshold(usize::MAX);
         runtime.set_interrupt_handler(Some(Box::new(watchdog.handler())));
         let loader = loader::ProgramLoader(Arc::clone(&world.program));
@@ -122,17 +122,17 @@ impl Realm {
         Ok((realm, scope, installed))
     }
 
-    /// Calls into JavaScript: one turn for the watchdog.
+    /// Calls into JavaScript: one turn of the watchdog.
     pub(crate) fn enter<R>(&self, call: impl for<'js> FnOnce(&Ctx<'js>) -> R) -> R {
         self.watchdog.turn();
         self.heap.worked();
         self.context.with(|ctx| call(&ctx))
     }
 
-    /// Runs queued jobs until none is left, or `limit` have run. Each is a turn of its own.
+    /// Runs queued jobs until none is left, or `limit` have run. Each is a separate turn.
     ///
     /// # Errors
-    /// What ended a job: only an interruption does, since what a script throws rejects a promise instead.
+    /// The error that ended a job: only an interruption, since a thrown error rejects a promise instead.
     pub(crate) fn run_jobs(&self, ctx: &Ctx<'_>, limit: usize) -> Result<usize, ScriptError> {
         for ran in 0..limit {
             self.watchdog.turn();
@@ -145,7 +145,7 @@ impl Realm {
         Ok(limit)
     }
 
-    /// Evaluates the test file and returns what `read` makes of its default export; `undefined` where it has none.
+    /// Evaluates the test file and applies `read` to its default export, which is `undefined` if there is none.
     pub(crate) fn evaluate<R>(&self, read: impl for<'js> FnOnce(&Ctx<'js>, Value<'js>) -> rquickjs::Result<R>) -> Result<R, ScriptError> {
         self.evaluate_for("default", read)
     }
@@ -169,9 +169,8 @@ impl Realm {
                     return Err(failed(error));
                 }
                 PromiseState::Pending => {
-                    return Err(ScriptError::new("the file's top level awaits something that does not come").help(
-                        "requests and pauses belong into a scenario: await them there, for instance in a set-up that runs `once()`",
-                    ));
+                    return Err(ScriptError::new("the file's top level awaits a promise that never settles")
+                        .help("requests and pauses belong in a scenario: await them there, for instance in a set-up that runs `once()`"));
                 }
             }
             let exported = module.get::<_, Value<'_>>(export).or_else(|_| {
@@ -182,7 +181,7 @@ impl Realm {
         })
     }
 
-    /// Rejections that no code has handled by now and nobody waits for.
+    /// Rejections that no code has handled and no waiter expects.
     pub(crate) fn take_unhandled(&self, ctx: &Ctx<'_>) -> Vec<ScriptError> {
         self.unhandled.take(ctx, &self.world.program, &self.awaited)
     }
@@ -192,24 +191,24 @@ impl Realm {
         &self.awaited
     }
 
-    /// Options that were taken out of the code.
+    /// Options that were moved out of the code.
     pub(crate) fn constants(&self) -> &Constants {
         &self.constants
     }
 
-    /// An `async` function: each call returns a promise that nobody else has.
+    /// Whether it is an `async` function: each call returns a promise that no other code has.
     pub(crate) fn is_async(&self, function: &Function<'_>) -> bool {
         class_of(function.as_value()) == self.async_class
     }
 
-    /// Collects garbage where enough work has been done since the last time. Returns how long it took, in nanoseconds.
+    /// Collects garbage if enough work has been done since the last time. Returns how long it took, in nanoseconds.
     pub(crate) fn collect_if_due(&self, clock: &Clock) -> Option<Nanos> {
         self.heap.is_due().then(|| {
             let began = clock.now();
             self.runtime.run_gc();
-            let took_ns = clock.now().saturating_sub(began);
-            self.heap.collected(took_ns);
-            took_ns
+            let elapsed_ns = clock.now().saturating_sub(began);
+            self.heap.collected(elapsed_ns);
+            elapsed_ns
         })
     }
 }
@@ -241,16 +240,16 @@ fn install_commonjs<'js>(ctx: &Ctx<'js>, native: &Object<'js>, program: &Arc<Pro
 }
 
 fn unknown_option(ctx: Ctx<'_>, what: String, option: String, known: Vec<String>) -> String {
-    unknown_options::tell_unknown(&ctx, &what, &option, &known)
+    unknown_options::report_unknown(&ctx, &what, &option, &known)
 }
 
-/// The name that was meant, or an empty text.
+/// The most similar known name, or an empty string.
 fn nearest_name(written: String, known: Vec<String>) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     loadstone_units::nearest(&written, &known).unwrap_or_default().to_owned()
 }
 
-/// Nanoseconds of a text. `what` names the option in the error.
+/// Nanoseconds of a duration. `what` names the option in the error.
 fn duration(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
     let ns = loadstone_units::duration::parse(&text).map(|ns| ns as f64);
     ns.map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
@@ -266,7 +265,7 @@ fn share(ctx: Ctx<'_>, text: String, what: String) -> rquickjs::Result<f64> {
     loadstone_units::share::parse(&text).map_err(|error| Exception::throw_range(&ctx, &format!("{what}: {error}")))
 }
 
-/// The folder of the file that called a function of the module: what its relative paths are found from.
+/// The folder of the file that called a function of the module. Its relative paths start there.
 pub(crate) fn caller_folder(ctx: &Ctx<'_>, world: &World) -> PathBuf {
     let file = caller_place(ctx, &world.program).map(|place| world.folder.join(&*place.file));
     file.and_then(|file| file.parent().map(std::path::Path::to_path_buf)).unwrap_or_else(|| world.folder.clone())

@@ -1,4 +1,4 @@
-//! Promises that were rejected and that nobody handled: a forgotten `await`, most often.
+//! Promises that were rejected without a handler, most often because of a missing `await`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,8 +10,8 @@ use super::failure::describe;
 use crate::compile::Program;
 use crate::error::ScriptError;
 
-/// Most rejections that are kept until they are reported; further ones are of a kind.
-const KEPT_MAX: usize = 64;
+/// Maximum number of rejections stored until they are reported. Further ones are probably similar.
+const REJECTIONS_MAX: usize = 64;
 
 type Rejected = (Persistent<Value<'static>>, Persistent<Value<'static>>);
 
@@ -20,10 +20,10 @@ type Rejected = (Persistent<Value<'static>>, Persistent<Value<'static>>);
 pub(super) struct Unhandled(Rc<RefCell<Vec<Rejected>>>);
 
 impl Unhandled {
-    /// `awaited`: promises whose rejection is somebody's affair.
+    /// `awaited`: promises whose rejection a waiter handles.
     pub(super) fn watch(runtime: &Runtime, awaited: &Rc<Awaited>) -> Self {
         let unhandled = Self::default();
-        // Weak: the runtime owns the tracker, and must not own values of itself.
+        // Weak: the runtime owns the tracker, and must not own values of the same runtime.
         let (list, awaited) = (Rc::downgrade(&unhandled.0), Rc::downgrade(awaited));
         runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx: Ctx<'_>, promise: Value<'_>, reason: Value<'_>, handled| {
             let Some(list) = list.upgrade() else { return };
@@ -32,14 +32,14 @@ impl Unhandled {
             let promise = Persistent::save(&ctx, promise);
             if handled {
                 list.retain(|(known, _)| *known != promise);
-            } else if expected || list.len() < KEPT_MAX {
+            } else if expected || list.len() < REJECTIONS_MAX {
                 list.push((promise, Persistent::save(&ctx, reason)));
             }
         })));
         unhandled
     }
 
-    /// Tells those who wait of their promises, and returns the errors that nobody waits for.
+    /// Notifies the waiters of their promises, and returns the errors without a waiter.
     pub(super) fn take(&self, ctx: &Ctx<'_>, program: &Program, awaited: &Awaited) -> Vec<ScriptError> {
         if self.0.borrow().is_empty() {
             return Vec::new();
@@ -52,7 +52,7 @@ impl Unhandled {
                 return None;
             }
             let error = describe(ctx, program, &reason);
-            let help = "a promise was rejected and nobody awaited it: add `await`, or handle it with `catch`";
+            let help = "a promise was rejected and no code awaited it: add `await`, or handle it with `catch`";
             Some(ScriptError { message: format!("unhandled rejection: {}", error.message), ..error }.help(help))
         });
         described.collect()

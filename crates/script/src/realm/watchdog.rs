@@ -9,10 +9,10 @@ use loadstone_metrics::clock::Monotonic;
 /// Longest turn of JavaScript. Nanoseconds.
 pub(crate) const TURN_NS_MAX: Nanos = 2_000_000_000;
 
-/// Counts turns, and knows how long the present one has lasted.
+/// Counts turns, and measures the present one.
 ///
-/// The clock is read only when QuickJS asks (every 10,000 branches), so a turn costs one increment. It is the real clock
-/// even in a run on virtual time: an endless loop does not wait for a test to move the time.
+/// The clock is read only when QuickJS asks (every 10,000 branches), so a turn costs one increment. It is the real clock even in a run on
+/// virtual time: an endless loop does not wait for a test to advance the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Watchdog {
     turn: Rc<Cell<u64>>,
@@ -54,9 +54,9 @@ mod tests {
         assert!((0..1000).all(|_| !handler()));
         let at_once = Watchdog::new(0);
         let mut handler = at_once.handler();
-        assert!(!handler(), "the first question of a turn starts its time");
+        assert!(!handler(), "the first check of a turn starts its time");
         while !handler() {}
         at_once.turn();
-        assert!(!handler(), "a new turn starts afresh");
+        assert!(!handler(), "a new turn restarts the time");
     }
 }

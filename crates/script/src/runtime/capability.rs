@@ -5,33 +5,46 @@ use rquickjs::{Array, Ctx, Object, Value};
 
 use super::parts::StateParts;
 use crate::error::ScriptError;
+use crate::inbound::ConsumerKind;
 use crate::known_verbs::AddressOfVerb;
 use crate::loaded::Loaded;
 use crate::unknown_options::OptionsOfVerb;
 
-/// The id of a module of Loadstone's own and its TypeScript.
-pub(crate) type ModuleSource = (&'static str, &'static str);
+/// A module that Loadstone brings, in TypeScript.
+#[derive(Clone, Copy)]
+pub(crate) struct ModuleSource {
+    /// `loadstone:NAME`.
+    pub(crate) id: &'static str,
+    pub(crate) text: &'static str,
+    /// The names of it that test files import from `"loadstone"`.
+    pub(crate) exports: &'static [&'static str],
+}
 
-/// What the runtime asks of a protocol, or of a step. Every method may be left out. State for a single user is made when it is first
-/// needed: see [`super::parts::UserPart`].
+/// A protocol or a step, as the runtime uses it. Every method is optional. State of a single user is created on first use: see
+/// [`super::parts::UserPart`].
 pub(crate) trait Capability: Sync {
-    /// What of its script objects is easier said in TypeScript. Evaluated in every realm, behind [`Capability::install`].
+    /// The parts of its script objects that need less code in TypeScript. Evaluated in every realm, after [`Capability::install`].
     fn sources(&self) -> &'static [ModuleSource] {
         &[]
     }
 
-    /// The options that its verbs take.
+    /// The options of its verbs.
     fn options(&self) -> &'static [OptionsOfVerb] {
         &[]
     }
 
-    /// The addresses that its verbs take, where they can be judged by themselves.
+    /// The addresses of its verbs, if they can be checked by their text alone.
     fn addresses(&self) -> &'static [AddressOfVerb] {
         &[]
     }
 
-    /// Puts its verbs on the prototype of users, and shows the prototypes of its objects to its TypeScript. Called for every realm,
-    /// also for one that only plans.
+    /// How functions of a test file receive its messages. `None`: they cannot.
+    fn consumers(&self) -> Option<&'static ConsumerKind> {
+        None
+    }
+
+    /// Puts its verbs on the prototype of users, and passes the prototypes of its objects to its TypeScript. Called for every realm, also
+    /// for one that only plans.
     fn install<'js>(&self, _ctx: &Ctx<'js>, _natives: &Natives<'js>) -> rquickjs::Result<()> {
         Ok(())
     }
@@ -41,26 +54,26 @@ pub(crate) trait Capability: Sync {
         Ok(())
     }
 
-    /// Keeps what is common to all users of a scenario on one worker; `index` is the scenario's in the plan.
+    /// Stores state that all users of a scenario on one worker share. `index` is the scenario's in the plan.
     ///
     /// # Errors
-    /// A setting that makes no sense.
+    /// An invalid setting.
     fn open_scenario(&self, _loaded: &Loaded, _index: usize, _parts: &mut StateParts) -> Result<(), ScriptError> {
         Ok(())
     }
 
-    /// Keeps what is common to all users of a realm, once the test file has been evaluated. It may hold values of the realm.
+    /// Stores state that all users of a realm share, once the test file has been evaluated. It may contain values of the realm.
     fn open_realm(&self, _ctx: &Ctx<'_>, _parts: &mut StateParts) -> rquickjs::Result<()> {
         Ok(())
     }
 
-    /// When the request was due whose response this is, if it is one of this capability's objects: `flow.start(key, { since })`.
+    /// When the request of this response was due, if it is one of this capability's objects: `flow.start(key, { since })`.
     fn due_of(&self, _value: &Value<'_>) -> Option<Nanos> {
         None
     }
 }
 
-/// Where a capability puts what scripts see of it.
+/// Where a capability puts its script interface.
 pub(crate) struct Natives<'js> {
     /// The hidden `__loadstone` object.
     pub(crate) native: Object<'js>,
@@ -69,12 +82,12 @@ pub(crate) struct Natives<'js> {
 }
 
 impl<'js> Natives<'js> {
-    /// Objects of this prototype have a `text`: `regex` is added to them (`module/extract.ts`).
+    /// Objects of this prototype have a `text`: `module/extract.ts` adds `regex` to them.
     pub(crate) fn extractable(&self, prototype: Object<'js>) -> rquickjs::Result<()> {
         self.push("extractable", prototype)
     }
 
-    /// Adds to a list on the native object, which a module of TypeScript goes through.
+    /// Adds to a list on the native object, which a TypeScript module reads.
     pub(crate) fn push(&self, list: &str, prototype: Object<'js>) -> rquickjs::Result<()> {
         let known: Option<Array<'js>> = self.native.get(list)?;
         let known = match known {

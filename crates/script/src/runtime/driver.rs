@@ -1,8 +1,7 @@
-//! The driver of one worker: polls the operations that are ready, then lets the scripts go on.
+//! The driver of one worker: polls the operations that are ready, then runs the scripts.
 //!
-//! In this order, so that JavaScript never stands between a socket that is ready and the instant written down for it: all
-//! ready operations of all realms are polled first, they settle next, jobs run, and the new operations that
-//! come of it are polled (and so sent) at once.
+//! The order guarantees that no JavaScript runs between a ready socket and the instant recorded for it. All ready operations of all realms
+//! are polled first. Then they settle, jobs run, and the new operations are polled (and so sent) at once.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -20,12 +19,12 @@ use super::realm::RealmState;
 use super::worker::WorkerState;
 use crate::realm::caught;
 
-/// Jobs that one settled operation may set off before the others get their turn.
+/// Jobs that one settled operation may run before the others.
 const JOBS_MAX: usize = 5_000;
-/// Rounds of the loop before the rest of the worker gets its turn.
+/// Rounds of the loop before the rest of the worker runs.
 const ROUNDS_MAX: usize = 16;
 
-/// A realm with jobs left over from somebody's turn.
+/// A realm with jobs left over from an earlier turn.
 type Unfinished = (Rc<RealmState>, Option<Rc<dyn Owner>>);
 
 /// The realms of one worker.
@@ -60,7 +59,7 @@ impl WorkerRealms {
         self.realms.borrow().iter().find(|realm| realm.users.get() < users_max).cloned()
     }
 
-    /// Enters a realm on somebody's behalf and runs what jobs come of it.
+    /// Enters a realm for an owner and runs the resulting jobs.
     fn turn(&self, realm: &Rc<RealmState>, owner: Option<&Rc<dyn Owner>>, call: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>) {
         *self.worker.current.borrow_mut() = owner.cloned();
         let program = &realm.realm.world.program;
@@ -99,7 +98,7 @@ impl WorkerRealms {
         }
     }
 
-    /// Nothing is ready: a time to collect garbage where it has piled up.
+    /// Nothing is ready: collects garbage if it has accumulated.
     fn rest(&self) {
         for handle in self.realms.borrow().iter() {
             if let Some(took_ns) = handle.realm.collect_if_due(&self.worker.clock) {
@@ -109,7 +108,7 @@ impl WorkerRealms {
     }
 }
 
-/// Polled for as long as the run lasts; never completes.
+/// Polled for as long as the run lasts. Never completes.
 pub(crate) struct Driver {
     /// Before the realms: operations hold values of them.
     operations: FuturesUnordered<Polled>,

@@ -1,4 +1,4 @@
-//! A group: several steps measured as one. Its time leaves declared pauses out.
+//! A group: several steps measured as one. Its time excludes declared pauses.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use loadstone_metrics::{Nanos, Outcome, Phases, Sample, Tags};
 
 use super::pausing::Pausing;
 
-/// A group that is open.
+/// An open group.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) name: Arc<str>,
@@ -36,7 +36,7 @@ impl Group {
     pub(crate) fn pause_began(innermost: Option<&Rc<Group>>, now: Nanos) {
         for group in Self::chain(innermost) {
             let mut pausing = group.pausing.get();
-            // A late timer is not the group's affair: its time goes on when its steps do.
+            // A late timer does not delay the group: its time continues when its steps do.
             pausing.began(now, Nanos::MAX);
             group.pausing.set(pausing);
         }
@@ -50,7 +50,7 @@ impl Group {
         }
     }
 
-    /// What is recorded when it ends. `passed` means that its function did not throw.
+    /// The values to record when it ends. `passed`: its function did not throw.
     pub(crate) fn sample(&self, now: Nanos, ended: GroupEnd) -> Sample {
         let outcome = match ended {
             GroupEnd::Interrupted => Outcome::Interrupted,
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_are_left_out_once_even_where_they_overlap() {
+    fn overlapping_pauses_are_excluded_once() {
         let outer = Group::new("outer", None, Tags::default(), 100);
         let inner = Group::new("inner", Some(Rc::clone(&outer)), Tags::default(), 200);
         Group::pause_began(Some(&inner), 300);
@@ -101,10 +101,10 @@ mod tests {
     fn a_failed_step_fails_all_groups_around_it() {
         let outer = Group::new("outer", None, Tags::default(), 0);
         let inner = Group::new("inner", Some(Rc::clone(&outer)), Tags::default(), 0);
-        let beside = Group::new("beside", Some(Rc::clone(&outer)), Tags::default(), 0);
+        let sibling = Group::new("sibling", Some(Rc::clone(&outer)), Tags::default(), 0);
         Group::fail(Some(&inner));
         let outcome = |group: &Group| group.sample(1, GroupEnd::Returned).outcome;
-        assert_eq!((outcome(&inner), outcome(&outer), outcome(&beside)), (Outcome::Step, Outcome::Step, Outcome::Passed));
-        assert_eq!(beside.sample(1, GroupEnd::Interrupted).outcome, Outcome::Interrupted);
+        assert_eq!((outcome(&inner), outcome(&outer), outcome(&sibling)), (Outcome::Step, Outcome::Step, Outcome::Passed));
+        assert_eq!(sibling.sample(1, GroupEnd::Interrupted).outcome, Outcome::Interrupted);
     }
 }

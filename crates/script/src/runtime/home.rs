@@ -1,4 +1,4 @@
-//! How native functions of a realm find their way back to it, and to its worker.
+//! Access from native functions of a realm to the realm and its worker.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -9,7 +9,7 @@ use super::realm::RealmState;
 use super::worker::WorkerState;
 use crate::unknown_options::UnknownOptionListener;
 
-/// Kept as user data of the realm; weak, since the realm owns it.
+/// Stored as user data of the realm. Weak, since the realm owns it.
 #[derive(JsLifetime)]
 pub(crate) struct RealmHome {
     pub(crate) worker: Rc<WorkerState>,
@@ -17,9 +17,9 @@ pub(crate) struct RealmHome {
 }
 
 impl RealmHome {
-    /// Leaves word in a realm that is being made.
+    /// Installs it in a realm that is being created.
     pub(crate) fn install(ctx: &Ctx<'_>, worker: &Rc<WorkerState>) {
-        // The store is new: nobody can have borrowed from it.
+        // The store is new, so no code has borrowed from it.
         let _ = ctx.store_userdata(Self { worker: Rc::clone(worker), realm: RefCell::default() });
         let worker = Rc::downgrade(worker);
         let listener = move |ctx: &Ctx<'_>, message: &str| _ = worker.upgrade().map(|worker| worker.misused(ctx, message));
@@ -35,12 +35,12 @@ impl RealmHome {
         });
     }
 
-    /// The realm; `None` while the test file is being evaluated.
+    /// The realm. `None` while the test file is being evaluated.
     pub(crate) fn opened(&self) -> Option<Rc<RealmState>> {
         self.realm.borrow().upgrade()
     }
 
-    /// The realm; an error while the test file is being evaluated.
+    /// The realm. An error while the test file is being evaluated.
     pub(crate) fn realm(&self, ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<Rc<RealmState>> {
         self.opened()
             .ok_or_else(|| Exception::throw_message(ctx, &format!("{what} works inside scenarios, not at the top level of the file")))

@@ -1,8 +1,8 @@
-//! What runs users: their state, the operations their scripts await, and the driver that keeps these going.
+//! The runtime of users: their state, the operations that their scripts await, and the driver that polls these.
 //!
-//! Read `operation` (what a script awaits), `promise` (the usual way to make one), `driver` (the loop), then `user`, `realm` and `worker`
-//! (the state of each) and `capability` (what a protocol tells the runtime of itself). Deliberately absent: every protocol, and what
-//! the user object offers: those stand above and are handed in as capabilities.
+//! Read `operation` (what a script awaits), `promise` (the usual implementation), `driver` (the loop), then `user`, `realm` and `worker`
+//! (the state of each) and `capability` (the interface of a protocol). Deliberately absent: every protocol, and the verbs of the user
+//! object. They are in the layers above, which pass them in as capabilities.
 
 pub(crate) mod capability;
 pub(crate) mod driver;

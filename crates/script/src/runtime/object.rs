@@ -1,4 +1,4 @@
-//! The native side of the user object that a scenario's function is given. Its verbs are the capabilities'.
+//! The native side of the user object that a scenario's function receives. Capabilities supply its verbs.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use super::user::UserState;
 pub(crate) struct UserObject {
     #[qjs(skip_trace)]
     pub(crate) state: Rc<UserState>,
-    /// The group whose function was given this object; `None`: whichever group is open.
+    /// The group whose function received this object. `None`: the group that is open at the time of a call.
     #[qjs(skip_trace)]
     pub(crate) inside: Option<Rc<Group>>,
 }
@@ -27,7 +27,7 @@ impl UserObject {
         Ok(user)
     }
 
-    /// Gives a user a new, empty `state`.
+    /// Sets a user's `state` to a new, empty object.
     pub(crate) fn forget(user: &Object<'_>) -> rquickjs::Result<()> {
         user.set("state", Object::new(user.ctx().clone())?)
     }

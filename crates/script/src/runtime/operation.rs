@@ -12,25 +12,25 @@ use rquickjs::Ctx;
 use super::owner::{Cancel, Owner};
 use super::realm::RealmState;
 
-/// What a script awaits, or what goes on in the background for it. [`super::promise`] makes most of them of a future and a function.
+/// An operation that a script awaits, or one in the background. [`super::promise`] builds most of them from a future and a function.
 pub(crate) trait Operation {
-    /// Drives it, outside JavaScript. Instants are taken here, where no script stands in between.
+    /// Drives it, outside JavaScript. Instants are taken here, before any script runs.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()>;
 
-    /// It is done: judges and records what came of it, and tells the script.
+    /// It is done: judges and records its result, and settles its promise.
     ///
     /// # Errors
-    /// What the script threw while it was told; its iteration fails.
+    /// The error that the script threw meanwhile. Its iteration fails.
     fn settle(self: Pin<Box<Self>>, ctx: &Ctx<'_>) -> rquickjs::Result<()>;
 
-    /// Whether [`Operation::settle`] is wanted. Otherwise its realm need not be entered.
+    /// Whether [`Operation::settle`] is needed. If not, its realm need not be entered.
     fn is_awaited(&self) -> bool {
         true
     }
 }
 
 pin_project! {
-    /// A future whose end nobody is told.
+    /// A future without a result.
     pub(crate) struct Background<F> {
         #[pin]
         future: F,
@@ -57,14 +57,14 @@ impl<F: Future<Output = ()>> Operation for Background<F> {
     }
 }
 
-/// An operation in the hands of the driver, which polls it, and of whoever may cancel it.
+/// An operation that the driver polls and that its owner may cancel.
 pub(crate) struct OperationSlot {
     operation: RefCell<Option<Pin<Box<dyn Operation>>>>,
     waker: RefCell<Option<Waker>>,
     cancelled: Cell<bool>,
-    /// Whose operation it is; timers set outside scenarios have none.
+    /// The owner. Timers set outside scenarios have none.
     pub(super) owner: Option<Rc<dyn Owner>>,
-    /// After the operation: the values in it must go before their realm does.
+    /// Dropped after the operation, whose values must be dropped before their realm.
     pub(super) realm: Rc<RealmState>,
 }
 
@@ -73,7 +73,7 @@ impl OperationSlot {
         Rc::new(Self { operation: RefCell::new(Some(operation)), waker: RefCell::default(), cancelled: Cell::default(), owner, realm })
     }
 
-    /// The operation, to be settled; `None` when it was cancelled meanwhile.
+    /// The operation, to be settled. `None` if it was cancelled meanwhile.
     pub(super) fn take(&self) -> Option<Pin<Box<dyn Operation>>> {
         self.operation.borrow_mut().take()
     }
@@ -82,7 +82,7 @@ impl OperationSlot {
 impl Cancel for OperationSlot {
     fn cancel(&self) {
         self.cancelled.set(true);
-        // It may cancel itself while it is polled or settles: it then ends by itself.
+        // It may cancel itself while it is polled or settles. Then it ends by itself.
         let operation = self.operation.try_borrow_mut().ok().and_then(|mut operation| operation.take());
         drop(operation);
         if let Some(waker) = self.waker.borrow_mut().take() {
@@ -91,7 +91,7 @@ impl Cancel for OperationSlot {
     }
 }
 
-/// The driver's hold on an operation. Completes with nothing when there is nothing to settle.
+/// The driver's future of an operation. Completes with `None` if there is nothing to settle.
 pub(super) struct Polled(pub(super) Rc<OperationSlot>);
 
 impl Future for Polled {

@@ -1,4 +1,4 @@
-//! State that capabilities keep, found by its type.
+//! State of capabilities, found by its type.
 
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// What capabilities keep for a scenario or a realm: filled when it opens, and the same from then on.
+/// State of capabilities for a scenario or a realm. It is filled when that opens, and constant from then on.
 #[derive(Default)]
 pub(crate) struct StateParts(Vec<Box<dyn Any>>);
 
@@ -18,7 +18,7 @@ impl StateParts {
     /// The part of this type.
     ///
     /// # Panics
-    /// When no capability has put one there: the capability that asks is the one that should have.
+    /// No capability has added one. The calling capability should have.
     pub(crate) fn get<T: Any>(&self) -> &T {
         match self.0.iter().find_map(|part| part.downcast_ref()) {
             Some(part) => part,
@@ -27,7 +27,7 @@ impl StateParts {
     }
 }
 
-/// Runs until what was begun to close is closed.
+/// Runs until all connections that began to close are closed.
 pub(crate) type ClosingWork = Pin<Box<dyn Future<Output = ()>>>;
 
 /// What a user keeps from one iteration to the next.
@@ -38,21 +38,21 @@ pub(crate) struct KeptState {
     pub(crate) state: bool,
 }
 
-/// What a capability keeps for one user: its connections, most often. Must not hold the user.
+/// State of a capability for one user, usually its connections. Must not hold the user.
 pub(crate) trait UserPart: Any {
     /// A new iteration begins.
     fn iteration_began(&self, _: KeptState) {}
 
-    /// The iteration has returned. It is over once what this gives has ended: what the user does not keep is closed in an orderly way.
+    /// The iteration has returned. It ends once the returned work has ended, which closes the rest in an orderly way.
     fn iteration_returned(&self, _: KeptState) -> Option<ClosingWork> {
         None
     }
 
-    /// The iteration was interrupted, or the user goes: closes everything without waiting.
+    /// The iteration was interrupted, or the user ends: closes everything without waiting.
     fn abandon(&self) {}
 }
 
-/// The parts of one user; each is made when it is first asked for, so that a protocol that is not spoken costs nothing.
+/// The parts of one user. Each is created on first use, so that an unused protocol costs nothing.
 #[derive(Default)]
 pub(crate) struct UserParts(RefCell<Vec<Rc<dyn UserPart>>>);
 
@@ -63,9 +63,9 @@ impl UserParts {
         if let Some(Ok(part)) = found.map(Rc::downcast) {
             return part;
         }
-        let made = Rc::new(make());
-        self.0.borrow_mut().push(Rc::clone(&made) as _);
-        made
+        let created = Rc::new(make());
+        self.0.borrow_mut().push(Rc::clone(&created) as _);
+        created
     }
 
     pub(super) fn iteration_began(&self, kept: KeptState) {

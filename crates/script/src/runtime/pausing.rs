@@ -1,4 +1,4 @@
-//! For how long declared pauses have lasted; those that overlap count once.
+//! Total time of declared pauses. Overlapping pauses count once.
 
 use loadstone_metrics::Nanos;
 
@@ -7,13 +7,13 @@ use loadstone_metrics::Nanos;
 pub(super) struct Pausing {
     running: u32,
     since: Nanos,
-    /// When the last of those that run was to end. What a late timer adds is no pause.
+    /// When the last running pause was to end. The delay of a late timer is no pause.
     until: Nanos,
     over_ns: u64,
 }
 
 impl Pausing {
-    /// A pause begins that is to last until an instant.
+    /// A pause begins that will last until an instant.
     pub(super) fn began(&mut self, now: Nanos, until: Nanos) {
         if self.running == 0 {
             (self.since, self.until) = (now, until);
@@ -29,7 +29,7 @@ impl Pausing {
         self.running = self.running.saturating_sub(1);
     }
 
-    /// How long there was a pause until now. Nanoseconds.
+    /// Total pause until now. Nanoseconds.
     pub(super) fn lasted_ns(&self, now: Nanos) -> u64 {
         let running_ns = if self.running > 0 { now.min(self.until).saturating_sub(self.since) } else { 0 };
         self.over_ns + running_ns
@@ -43,10 +43,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the pauses and however late their timers: the first request is due no later than it can begin, and no part of what
-        /// was no pause is taken for one.
+        /// For any pauses and timer delays: the first request is due no later than it can begin, and only declared pauses count as pauses.
         #[test]
-        fn no_pause_reaches_into_the_future(
+        fn pauses_never_extend_into_the_future(
             pauses in proptest::collection::vec((0u64..100, 0u64..100, 0u64..5), 0..8), now in 0u64..220, lag in 0u64..50,
         ) {
             let begun = 1_000;
@@ -64,7 +63,7 @@ mod tests {
             let lasted = pausing.lasted_ns(now);
             let due = begun - lag + lasted;
             prop_assert!(due <= now);
-            // By hand: the moments in which a pause was declared to last, and those in which a late timer kept one of them open.
+            // Computed separately: the instants in which a pause was declared to last, and those in which a late timer prolonged one.
             let in_any = |moment: Nanos, late: bool| pauses.iter().any(|(at, length, more)| {
                 let end = begun + at + length + if late { *more } else { 0 };
                 (begun + at..end).contains(&moment)

@@ -1,4 +1,4 @@
-//! Operations with a promise: a future, and a function that makes a value for the script of what came.
+//! Operations with a promise: a future, and a function that converts its output for the script.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ impl PromiseEnds {
         Ok((promise, Self { resolve: Persistent::save(ctx, resolve), reject: Persistent::save(ctx, reject) }))
     }
 
-    /// Resolves the promise with a value, or rejects it with what was thrown.
+    /// Resolves the promise with a value, or rejects it with the thrown error.
     pub(crate) fn settle<'js>(self, ctx: &Ctx<'js>, result: rquickjs::Result<Value<'js>>) -> rquickjs::Result<()> {
         match result {
             Ok(value) => call_with(&self.resolve.restore(ctx)?, &value).map(drop),
@@ -34,7 +34,7 @@ impl PromiseEnds {
 }
 
 pin_project! {
-    /// A future, and what is done in the realm with its output.
+    /// A future, and a function for its output that runs in the realm.
     struct Settling<F: Future, S> {
         #[pin]
         future: F,
@@ -62,7 +62,7 @@ where
     }
 }
 
-/// A future with what is to be done in the realm once it has ended. Boxed at once: futures are large, and each move would copy one.
+/// A future, and a function that runs in the realm once it has ended. Boxed at once: futures are large, and each move would copy one.
 #[inline]
 pub(crate) fn settling<F: Future + 'static>(
     future: F,
@@ -72,8 +72,8 @@ pub(crate) fn settling<F: Future + 'static>(
 }
 
 impl UserState {
-    /// Runs a future of this user's; the promise resolves with what `settle` makes of its output, and is rejected with what that throws.
-    /// Interrupting the iteration drops the future.
+    /// Runs a future for this user. The promise resolves with the result of `settle` for its output, or is rejected with the error that
+    /// `settle` throws. Interrupting the iteration drops the future.
     #[inline]
     pub(crate) fn promise<'js, F: Future + 'static>(
         self: &Rc<Self>,

@@ -1,13 +1,13 @@
-//! A realm of a worker, and what capabilities keep in it.
+//! A realm of a worker, with the state of capabilities in it.
 
 use std::cell::Cell;
 
 use super::parts::StateParts;
 use crate::realm::Realm;
 
-/// A realm of this worker, and how many users it has.
+/// A realm of this worker, with its number of users.
 pub(crate) struct RealmState {
-    /// What capabilities keep. Before the realm: it may hold values of it.
+    /// State of capabilities. Before the realm, since it may contain values of it.
     pub(crate) parts: StateParts,
     pub(crate) realm: Realm,
     pub(crate) users: Cell<usize>,

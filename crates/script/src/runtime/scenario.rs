@@ -1,4 +1,4 @@
-//! What does not vary between the users of one scenario, prepared once per worker.
+//! State that the users of one scenario share, prepared once per worker.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,21 +23,21 @@ type SeriesByName = HashMap<String, SeriesId>;
 pub(crate) struct ScenarioState {
     pub(crate) name: Rc<str>,
     key_name: Arc<str>,
-    /// Time limit of a request that has none of its own.
+    /// Time limit of a request that sets none.
     pub(crate) timeout_ns: u64,
     pub(crate) keep: Keep,
     pub(crate) iterations: SeriesId,
     /// Its requests and groups are counted and timed.
     pub(crate) measured: bool,
-    /// Its users do something before or after their iterations.
+    /// Its users run functions before or after their iterations.
     pub(crate) runs_around: bool,
-    /// That is counted and timed, too.
+    /// These are counted and timed, too.
     pub(crate) measures_start_and_end: bool,
-    /// What capabilities keep.
+    /// State of capabilities.
     pub(crate) parts: StateParts,
     /// Series by kind and group, then by name.
     series: RefCell<HashMap<(SeriesKind, Arc<str>), SeriesByName>>,
-    /// Where the script first called what is measured under a series.
+    /// The place of the first call of each series.
     places: RefCell<HashMap<SeriesId, String>>,
     series_max: usize,
 }
@@ -71,7 +71,7 @@ impl ScenarioState {
         })
     }
 
-    /// Remembers where the code that runs calls what is measured under a series; only once, since looking costs.
+    /// Records the place of the running call of a series. Only once per series, since finding the place is expensive.
     pub(crate) fn note_place(&self, ctx: &Ctx<'_>, program: &Program, series: SeriesId) {
         let mut places = self.places.borrow_mut();
         if places.len() < self.series_max && !places.contains_key(&series) {
@@ -92,7 +92,7 @@ impl ScenarioState {
         }
         let key = SeriesKey { kind, scenario: self.key_name.clone(), group: group.clone(), name: name.into() };
         let id = recorder.borrow_mut().series(&key);
-        // Names beyond the recorder's bound are looked up there each time, so that this cache is bounded as well.
+        // For names beyond the recorder's limit, the recorder is asked each time, so that this cache is bounded as well.
         if names.len() < self.series_max {
             names.insert(name.to_owned(), id);
         }

@@ -1,4 +1,4 @@
-//! How a step of a script is measured: under which name, from when, and what is recorded of it. The same for every protocol.
+//! The measurement of a script's step: its name, its start, and its record. The same for every protocol.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rquickjs::Ctx;
 use super::group::Group;
 use super::user::UserState;
 
-/// A step under way, for the record when it ends.
+/// A step in progress, for the record when it ends.
 pub(crate) struct MeasuredStep {
     pub(crate) series: SeriesId,
     /// When it was due, if that is not its start.
@@ -17,14 +17,14 @@ pub(crate) struct MeasuredStep {
     /// The iteration it belongs to.
     epoch: u32,
     group: Option<Rc<Group>>,
-    /// It is counted and timed; otherwise only its failure is told.
+    /// It is counted and timed. If not, only its failure is recorded.
     counts: bool,
     /// The part of its series that carries its tags.
     tagged: Option<TaggedId>,
 }
 
 impl MeasuredStep {
-    /// A step of this name. The first of an iteration in open load counts from when the iteration was due.
+    /// A step of this name. The first step of an iteration in open load counts from when the iteration was due.
     pub(crate) fn named(user: &UserState, group: Option<Rc<Group>>, name: &str) -> Self {
         let series = Self::series(user, group.as_ref(), name);
         Self::of_series(user, group, series)
@@ -34,7 +34,7 @@ impl MeasuredStep {
         Self { series, due: user.take_due(), epoch: user.epoch(), group, counts: user.measures(), tagged: None }
     }
 
-    /// It counts for the part of its series that carries these tags, too.
+    /// Also counts for the part of its series that carries these tags.
     pub(crate) fn with_tags(mut self, user: &UserState, tags: &Tags) -> Self {
         if !tags.is_empty() && self.counts {
             self.tagged = user.worker.recorder.borrow_mut().tagged(self.series, tags);
@@ -55,18 +55,18 @@ impl MeasuredStep {
         user.scenario.series(&worker.recorder, SeriesKind::Request, group, name)
     }
 
-    /// A step of the same iteration and schedule, under another name.
-    pub(crate) fn beside(&self, user: &UserState, name: &str) -> Self {
+    /// A step of the same iteration and schedule, with another name.
+    pub(crate) fn with_name(&self, user: &UserState, name: &str) -> Self {
         let series = Self::series(user, self.group.as_ref(), name);
         Self { series, due: self.due, epoch: self.epoch, group: self.group.clone(), counts: self.counts, tagged: None }
     }
 
-    /// As reports call it.
+    /// Its name in reports.
     pub(crate) fn name(&self, user: &UserState) -> Arc<str> {
         user.worker.recorder.borrow().key(self.series).name.clone()
     }
 
-    /// Its time in flight, which is yet to begin. The iteration does not end before it.
+    /// Its time in flight, before it begins. The iteration does not end before it.
     pub(crate) fn in_flight(&self, user: &Rc<UserState>) -> StepInFlight {
         user.step_began();
         let mut flight = self.in_background(user, self.due);
@@ -74,7 +74,7 @@ impl MeasuredStep {
         flight
     }
 
-    /// The same, for what goes on in the background, due at another instant.
+    /// The same for a background step that is due at another instant.
     pub(crate) fn in_background(&self, user: &Rc<UserState>, due: Option<Nanos>) -> StepInFlight {
         StepInFlight {
             user: Rc::clone(user),
@@ -88,7 +88,7 @@ impl MeasuredStep {
         }
     }
 
-    /// Remembers where the script calls it, for messages.
+    /// Records the place of its call, for messages.
     pub(crate) fn note_place(&self, ctx: &Ctx<'_>, user: &UserState) {
         user.scenario.note_place(ctx, &user.worker.loaded.program, self.series);
     }
@@ -109,7 +109,7 @@ impl MeasuredStep {
         }
     }
 
-    /// Records it. With a failure, in words, it also goes into the list of errors and fails its iteration and the groups around it.
+    /// Records it. A failure with a message is also added to the list of errors, and fails its iteration and the groups around it.
     pub(crate) fn record(&self, user: &UserState, sample: &Sample, failure: Option<&str>) {
         let mut recorder = user.worker.recorder.borrow_mut();
         self.count(&mut recorder, sample);
@@ -122,7 +122,7 @@ impl MeasuredStep {
         }
     }
 
-    /// Records one that failed though it was answered; the first few of a kind are kept with their answer.
+    /// Records one that failed although it was answered. The first few of a kind are stored with their answer.
     pub(crate) fn record_failed(&self, user: &UserState, sample: &Sample, failure: &str, answer: impl FnOnce() -> FailureSample) {
         let mut recorder = user.worker.recorder.borrow_mut();
         self.count(&mut recorder, sample);
@@ -132,7 +132,7 @@ impl MeasuredStep {
     }
 }
 
-/// A request between its start and its end. Dropped before the end, it records the interruption.
+/// A request between its start and its end. If dropped before the end, it records the interruption.
 pub(crate) struct StepInFlight {
     user: Rc<UserState>,
     series: SeriesId,
@@ -150,7 +150,7 @@ impl StepInFlight {
         &self.user
     }
 
-    /// It begins now. Returns when that is.
+    /// It begins now. Returns the instant.
     pub(crate) fn begin(&mut self) -> Nanos {
         self.began = self.user.now();
         if self.counts {

@@ -1,4 +1,4 @@
-//! The state of one user that outlives a single call: its iteration, its groups, its operations under way.
+//! State of one user that outlives a single call: its iteration, its groups, its operations in progress.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -25,10 +25,10 @@ use crate::data::draws::DrawStream;
 use crate::error::ScriptError;
 use crate::realm::{AwaitsPromise, describe, name_of};
 
-/// Operations of one user that are remembered before those that are over are swept out.
-const UNDER_WAY_SWEPT_AT: usize = 8;
+/// Number of stored operations of one user at which those that have ended are removed.
+const OPERATIONS_SWEPT_AT: usize = 8;
 
-/// Holds no JavaScript values: objects of the realm hold it, and a cycle through the engine would never be freed.
+/// Contains no JavaScript values: objects of the realm hold it, and a cycle through the engine would never be freed.
 pub(crate) struct UserState {
     pub(crate) worker: Rc<WorkerState>,
     pub(crate) scenario: Rc<ScenarioState>,
@@ -38,26 +38,26 @@ pub(crate) struct UserState {
     realm: Weak<RealmState>,
     leaf: u32,
     iteration: RefCell<Option<Iteration>>,
-    /// Counts the iterations, so that what belongs to an earlier one is known.
+    /// Counts the iterations, so that steps of an earlier one can be recognised.
     epoch: Cell<u32>,
-    /// When the first request of this iteration was due, but for pauses; taken by it.
+    /// When the first request of this iteration was due, without pauses. That request takes it.
     due: Cell<Option<Nanos>>,
     pausing: Cell<Pausing>,
-    /// `Passed`, or the first thing that made the iteration fail.
+    /// `Passed`, or the first reason for the iteration's failure.
     outcome: Cell<Outcome>,
-    /// Its code threw something that nothing caught.
+    /// Its code threw an uncaught error.
     threw: Cell<bool>,
     /// Steps that the script can await and that have not ended.
     steps: Cell<u32>,
-    /// The scenario's function has returned while steps were under way.
+    /// The scenario's function has returned while steps were in progress.
     leaving: Cell<Option<PendingEnd>>,
-    /// What its code does now is counted and timed.
+    /// Its present steps are counted and timed.
     measures: Cell<bool>,
-    /// The script itself declared the iteration failed.
-    given_up: Cell<bool>,
+    /// The script declared the iteration failed.
+    declared_failed: Cell<bool>,
     end: Cell<Option<IterationEnd>>,
     waker: RefCell<Option<Waker>>,
-    under_way: RefCell<Vec<Weak<dyn Cancel>>>,
+    operations: RefCell<Vec<Weak<dyn Cancel>>>,
     groups: RefCell<Vec<Rc<Group>>>,
     parts: UserParts,
 }
@@ -83,16 +83,16 @@ impl UserState {
             threw: Cell::default(),
             steps: Cell::default(),
             leaving: Cell::default(),
-            given_up: Cell::default(),
+            declared_failed: Cell::default(),
             end: Cell::default(),
             waker: RefCell::default(),
-            under_way: RefCell::default(),
+            operations: RefCell::default(),
             groups: RefCell::default(),
             parts: UserParts::default(),
         }
     }
 
-    /// What a capability keeps for this user; made by `make` the first time.
+    /// The state of a capability for this user. `make` creates it on first use.
     pub(crate) fn part<T: UserPart>(&self, make: impl FnOnce(&Self) -> T) -> Rc<T> {
         self.parts.get_or(|| make(self))
     }
@@ -104,12 +104,12 @@ impl UserState {
     /// The realm that its code runs in.
     ///
     /// # Errors
-    /// Throws when the run is over.
+    /// The run has ended.
     pub(crate) fn realm(&self, ctx: &Ctx<'_>) -> rquickjs::Result<Rc<RealmState>> {
         self.realm.upgrade().ok_or_else(|| Exception::throw_message(ctx, "the run has ended"))
     }
 
-    /// Throws outside an iteration. `advice`: what to do instead, such as "await every request".
+    /// Throws outside an iteration. `advice`: the remedy, such as "await every request".
     pub(crate) fn check_running(&self, ctx: &Ctx<'_>, advice: &str) -> rquickjs::Result<()> {
         if self.iteration.borrow().is_some() {
             return Ok(());
@@ -117,13 +117,13 @@ impl UserState {
         Err(Exception::throw_message(ctx, &format!("the iteration has ended: {advice} inside the scenario's function")))
     }
 
-    /// Hands an operation of the script to the driver; an interruption of the iteration cancels it.
+    /// Passes an operation of the script to the driver. An interruption of the iteration cancels it.
     pub(crate) fn submit(self: &Rc<Self>, operation: Pin<Box<dyn Operation>>, realm: &Rc<RealmState>) {
         let slot = self.worker.submit(operation, Some(Rc::clone(self) as _), realm);
         self.track(Rc::downgrade(&slot) as _);
     }
 
-    /// Runs a future for as long as the realm lives, or until its slot is cancelled. Nobody is told of its end. `None`: the run is over.
+    /// Runs a future for as long as the realm lives, or until its slot is cancelled. Its end is not reported. `None`: the run has ended.
     pub(crate) fn background(&self, future: impl Future<Output = ()> + 'static) -> Option<Rc<OperationSlot>> {
         let realm = self.realm.upgrade()?;
         Some(self.worker.submit(Box::pin(Background::new(future)), None, &realm))
@@ -137,7 +137,7 @@ impl UserState {
         self.iteration.borrow().as_ref().map(|iteration| iteration.arrival.sequence)
     }
 
-    /// When the running iteration was due; in closed load, when it began. `None` between iterations.
+    /// When the running iteration was due. In closed load: when it began. `None` between iterations.
     pub(crate) fn scheduled(&self) -> Option<Nanos> {
         self.iteration.borrow().as_ref().map(|iteration| iteration.arrival.scheduled)
     }
@@ -151,7 +151,7 @@ impl UserState {
         self.measures.get()
     }
 
-    /// From now on what its code does is counted and timed, or not.
+    /// Whether its steps are counted and timed from now on.
     pub(crate) fn measure(&self, measures: bool) {
         self.measures.set(measures);
     }
@@ -178,7 +178,7 @@ impl UserState {
         self.pausing.set(Pausing::default());
         self.outcome.set(Outcome::Passed);
         self.threw.set(false);
-        self.given_up.set(false);
+        self.declared_failed.set(false);
         self.end.set(None);
         self.groups.borrow_mut().clear();
         let stream = if open {
@@ -192,8 +192,8 @@ impl UserState {
         kept.state
     }
 
-    /// The scenario's function has come to its end. The iteration is over once the steps that nobody awaited have ended, too, and what
-    /// it does not keep is closed.
+    /// The scenario's function has returned. The iteration ends once the steps that were not awaited have ended and its connections that
+    /// are not kept are closed.
     pub(crate) fn finish(self: &Rc<Self>, is_exhausted: bool) {
         let Some(iteration) = self.iteration.borrow_mut().take() else { return };
         let leaving = PendingEnd { open: iteration.open, is_exhausted };
@@ -221,7 +221,7 @@ impl UserState {
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// It has ended, or was dropped; `series`: what it is measured under.
+    /// It has ended, or was dropped. `series`: the series of its measurement.
     pub(super) fn step_ended(self: &Rc<Self>, series: SeriesId) {
         self.steps.set(self.steps.get().saturating_sub(1));
         let Some(leaving) = self.leaving.get() else { return };
@@ -229,7 +229,7 @@ impl UserState {
         if self.steps.get() > 0 {
             return;
         }
-        // It has yet to be judged, which the driver does before this call.
+        // It has not been judged yet, which the driver does before this call.
         match self.realm.upgrade() {
             Some(realm) => self.worker.call(Rc::new(LastStep { user: Rc::clone(self), realm })),
             None => self.be_over(leaving),
@@ -239,7 +239,7 @@ impl UserState {
     /// The scenario's function threw.
     pub(crate) fn finish_thrown<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, thrown: &Value<'js>) {
         if self.sequence().is_none() {
-            return; // Cut off: what it throws now is a consequence.
+            return; // Cut off: this error is a consequence.
         }
         if name_of(thrown) == "Exhausted" {
             return self.finish(true);
@@ -248,9 +248,9 @@ impl UserState {
         self.finish(false);
     }
 
-    /// What the script throws next is its verdict on the target, and no error of its own.
-    pub(crate) fn give_up(&self) {
-        self.given_up.set(true);
+    /// The next error of the script is its verdict on the target, not an error of the script.
+    pub(crate) fn declare_failed(&self) {
+        self.declared_failed.set(true);
     }
 
     fn be_over(&self, leaving: PendingEnd) {
@@ -275,25 +275,25 @@ impl UserState {
         }
     }
 
-    /// Ends the iteration from outside: everything under way is dropped and recorded as interrupted.
+    /// Ends the iteration from outside: all operations in progress are dropped and recorded as interrupted.
     pub(crate) fn interrupt(&self) {
         *self.iteration.borrow_mut() = None;
         self.leaving.set(None);
         self.waker.borrow_mut().take();
-        let under_way = std::mem::take(&mut *self.under_way.borrow_mut());
-        under_way.iter().filter_map(Weak::upgrade).for_each(|operation| operation.cancel());
+        let operations = std::mem::take(&mut *self.operations.borrow_mut());
+        operations.iter().filter_map(Weak::upgrade).for_each(|operation| operation.cancel());
         let groups = std::mem::take(&mut *self.groups.borrow_mut());
         groups.iter().rev().for_each(|group| self.record_group(group, GroupEnd::Interrupted));
         self.abandon();
     }
 
-    /// Closes what is open, without waiting for a server.
+    /// Closes all connections, without waiting for a server.
     pub(crate) fn abandon(&self) {
         self.parts.abandon();
     }
 }
 
-/// What its steps are measured by.
+/// The clock of its steps.
 impl UserState {
     /// A declared pause begins.
     pub(crate) fn pause_began(&self, now: Nanos, until: Nanos) {
@@ -310,15 +310,15 @@ impl UserState {
         }
     }
 
-    /// When the next request was due, if it is the first of an open iteration. A declared pause before it is no lateness: it is due that
-    /// much later, and never later than now.
+    /// When the next request was due, if it is the first of an open iteration. A declared pause before it is not lateness: it moves the due
+    /// time, but never beyond now.
     pub(crate) fn take_due(&self) -> Option<Nanos> {
         let due = self.due.take()?;
         let now = self.now();
         Some(due.saturating_add(self.pausing.get().lasted_ns(now)).min(now))
     }
 
-    /// A step failed, with this outcome: so have its iteration and the groups around it.
+    /// A step failed with this outcome. So have its iteration and the groups around it.
     pub(crate) fn note_failure(&self, outcome: Outcome, epoch: u32, group: Option<&Rc<Group>>) {
         if epoch == self.epoch.get() {
             self.note_outcome(if outcome == Outcome::Script { Outcome::Script } else { Outcome::Step });
@@ -326,14 +326,14 @@ impl UserState {
         Group::fail(group);
     }
 
-    /// The first cause stands: what a script throws over a response that failed is a consequence.
+    /// The first cause applies: an error that a script throws after a failed response is a consequence.
     fn note_outcome(&self, outcome: Outcome) {
         if self.outcome.get() == Outcome::Passed {
             self.outcome.set(outcome);
         }
     }
 
-    /// The innermost group that is open.
+    /// The innermost open group.
     pub(crate) fn group(&self) -> Option<Rc<Group>> {
         self.groups.borrow().last().cloned()
     }
@@ -379,7 +379,7 @@ impl Owner for UserState {
             self.threw.set(true);
             self.note_outcome(Outcome::Script);
         }
-        if is_present && !self.given_up.take() && self.outcome.get() == Outcome::Script {
+        if is_present && !self.declared_failed.take() && self.outcome.get() == Outcome::Script {
             self.worker.recorder.borrow_mut().script_error(self.scenario.iterations);
         }
         let outcome = if is_present { self.outcome.get() } else { Outcome::Script };
@@ -391,26 +391,26 @@ impl Owner for UserState {
     }
 
     fn track(&self, operation: Weak<dyn Cancel>) {
-        let mut under_way = self.under_way.borrow_mut();
-        // Mostly the one before is over; a weak reference would keep its memory.
-        while under_way.last().is_some_and(|operation| operation.strong_count() == 0) {
-            under_way.pop();
+        let mut operations = self.operations.borrow_mut();
+        // Usually the previous operation has ended, and a weak reference would hold its memory.
+        while operations.last().is_some_and(|operation| operation.strong_count() == 0) {
+            operations.pop();
         }
-        if under_way.len() >= UNDER_WAY_SWEPT_AT {
-            under_way.retain(|operation| operation.strong_count() > 0);
+        if operations.len() >= OPERATIONS_SWEPT_AT {
+            operations.retain(|operation| operation.strong_count() > 0);
         }
-        under_way.push(operation);
+        operations.push(operation);
     }
 }
 
-/// How an iteration whose function has returned is left.
+/// How an iteration ends after its function has returned.
 #[derive(Debug, Clone, Copy)]
 struct PendingEnd {
     open: bool,
     is_exhausted: bool,
 }
 
-/// The last step of an iteration that is being left has ended.
+/// The last step of an iteration that is ending has ended.
 struct LastStep {
     user: Rc<UserState>,
     realm: Rc<RealmState>,
@@ -426,7 +426,7 @@ impl PendingCall for LastStep {
     }
 
     fn call(&self, _: &Ctx<'_>) -> rquickjs::Result<()> {
-        // Interrupted meanwhile: nothing is left to be waited for.
+        // Interrupted meanwhile: nothing is left to wait for.
         if let Some(leaving) = self.user.leaving.take() {
             self.user.close(leaving);
         }

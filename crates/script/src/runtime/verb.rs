@@ -1,7 +1,7 @@
-//! Verbs of the user object, `user.get(…)` and its likes, as functions that QuickJS calls directly.
+//! Verbs of the user object, such as `user.get(…)`, as functions that QuickJS calls directly.
 //!
-//! What a method of a class goes through otherwise (a callable object, each argument converted, the object borrowed) takes longer
-//! than finding a prepared request.
+//! The usual overhead of a class method (a callable object, each argument converted, the object borrowed) takes longer than finding a
+//! prepared request.
 
 use std::ffi::{CString, c_int};
 use std::marker::PhantomData;
@@ -16,36 +16,36 @@ use super::object::UserObject;
 /// A function of the user object.
 pub(crate) trait Verb: 'static {
     const NAME: &'static str;
-    /// How many arguments it takes.
+    /// Number of its arguments.
     const ARGUMENTS: usize;
-    /// It neither changes nor keeps its options, so it may be given constants: see `compile::constants`.
+    /// It neither changes nor stores its options, so they may be constants: see `compile::constants`.
     const TAKES_CONSTANTS: bool = false;
 
     /// # Errors
-    /// What it throws.
+    /// The error that it throws.
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>>;
 }
 
-/// What a verb was called with.
+/// The arguments of a call.
 pub(crate) struct VerbArguments<'a, 'js> {
     ctx: &'a Ctx<'js>,
     values: *mut qjs::JSValue,
-    /// As many as were given, and at least as many as the verb takes.
+    /// All arguments, filled up to the number that the verb takes.
     count: usize,
     borrowed: PhantomData<&'a [Value<'js>]>,
 }
 
 impl<'js> VerbArguments<'_, 'js> {
-    /// `undefined` where none was given.
+    /// `undefined` if it is absent.
     pub(crate) fn get(&self, index: usize) -> Value<'js> {
         if index >= self.count {
             return Value::new_undefined(self.ctx.clone());
         }
-        // SAFETY: there are `count` values, which live as long as the call; the one returned is counted.
+        // SAFETY: there are `count` values, which live as long as the call; the returned one is counted.
         unsafe { Value::from_raw(self.ctx.clone(), qjs::JS_DupValue(raw(self.ctx), *self.values.add(index))) }
     }
 
-    /// All that were given.
+    /// All arguments of the call.
     pub(crate) fn all(&self) -> Vec<Value<'js>> {
         (0..self.count).map(|index| self.get(index)).collect()
     }
@@ -54,7 +54,7 @@ impl<'js> VerbArguments<'_, 'js> {
 /// Puts a verb on the prototype of users.
 pub(crate) fn install<'js, V: Verb>(ctx: &Ctx<'js>, prototype: &Object<'js>) -> rquickjs::Result<()> {
     let name = CString::new(V::NAME).map_err(Error::InvalidString)?;
-    // SAFETY: the context is alive and copies the name; the form that is told is the one that is given. The value returned is ours.
+    // SAFETY: the context is alive and copies the name; the function has the declared form. The returned value is owned here.
     let function = unsafe {
         let length = V::ARGUMENTS as c_int;
         let function = qjs::JS_NewCFunction2(raw(ctx), Some(call::<V>), name.as_ptr(), length, qjs::JSCFunctionEnum_JS_CFUNC_generic, 0);
@@ -67,15 +67,15 @@ pub(crate) fn install<'js, V: Verb>(ctx: &Ctx<'js>, prototype: &Object<'js>) -> 
     prototype.prop(V::NAME, Property::from(function).writable().configurable())
 }
 
-/// QuickJS fills up with `undefined` to as many arguments as the function says it takes, which `count` does not tell.
+/// QuickJS fills the arguments with `undefined` up to the number that the function declares, which `count` does not include.
 unsafe extern "C" fn call<V: Verb>(
     ctx: *mut qjs::JSContext,
     this: qjs::JSValue,
     count: c_int,
     arguments: *mut qjs::JSValue,
 ) -> qjs::JSValue {
-    // SAFETY: QuickJS calls with a context that is alive and entered, and with a value that lives as long as the call; what is held
-    // here is counted.
+    // SAFETY: QuickJS calls with a context that is alive and entered, and with a value that lives as long as the call; references held here
+    // are counted.
     let (ctx, this) = unsafe {
         let ctx = Ctx::from_raw(NonNull::new_unchecked(ctx));
         let this = Value::from_raw(ctx.clone(), qjs::JS_DupValue(raw(&ctx), this));
@@ -88,7 +88,7 @@ unsafe extern "C" fn call<V: Verb>(
         V::call(&ctx, &user.borrow(), &arguments)
     }));
     match called {
-        // SAFETY: as above; the caller gets a count of its own.
+        // SAFETY: as above; the caller gets its own reference.
         Ok(Ok(value)) => unsafe { qjs::JS_DupValue(raw(&ctx), value.as_raw()) },
         Ok(Err(Error::Exception)) => qjs::JS_EXCEPTION,
         Ok(Err(error)) => {

@@ -1,4 +1,4 @@
-//! What the users of one worker share: clock, recorder, network, and the queues to the driver.
+//! State that the users of one worker share: clock, recorder, network, and the queues to the driver.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -32,11 +32,11 @@ pub(crate) struct WorkerState {
     pub(crate) sinks: Sinks,
     /// Indexed by scenario id.
     pub(crate) scenarios: Vec<Rc<ScenarioState>>,
-    /// Expressions that scripts take values out of bodies with.
+    /// Compiled expressions with which scripts extract values from bodies.
     pub(crate) compiled: RefCell<Compiled>,
     /// Name of the group outside groups.
     pub(crate) no_group: Arc<str>,
-    /// Whose code is running.
+    /// The owner of the running code.
     pub(crate) current: RefCell<Option<Rc<dyn Owner>>>,
     incoming: RefCell<Vec<Rc<OperationSlot>>>,
     calls: RefCell<Vec<Rc<dyn PendingCall>>>,
@@ -70,7 +70,7 @@ impl WorkerState {
         })
     }
 
-    /// Hands an operation to the driver.
+    /// Passes an operation to the driver.
     pub(crate) fn submit(
         &self,
         operation: Pin<Box<dyn Operation>>,
@@ -83,13 +83,13 @@ impl WorkerState {
         slot
     }
 
-    /// Asks the driver for a turn in a realm.
+    /// Requests a turn in a realm from the driver.
     pub(crate) fn call(&self, call: Rc<dyn PendingCall>) {
         self.calls.borrow_mut().push(call);
         self.wake();
     }
 
-    /// Operations that the driver has not seen yet.
+    /// Operations that the driver has not received yet.
     pub(super) fn take_incoming(&self, mut each: impl FnMut(Rc<OperationSlot>)) {
         self.incoming.borrow_mut().drain(..).for_each(&mut each);
     }
@@ -102,7 +102,7 @@ impl WorkerState {
         !self.incoming.borrow().is_empty() || !self.calls.borrow().is_empty()
     }
 
-    /// Drops what waits for a driver that has gone.
+    /// Drops operations and turns that wait for a driver that has ended.
     pub(crate) fn clear(&self) {
         let waiting = (std::mem::take(&mut *self.incoming.borrow_mut()), std::mem::take(&mut *self.calls.borrow_mut()));
         drop(waiting);
@@ -121,7 +121,7 @@ impl WorkerState {
         }
     }
 
-    /// Reports an error of a script, grouped under a series. `outcome`: `Script`, or what it is a consequence of.
+    /// Reports an error of a script, grouped under a series. `outcome`: `Script`, or that of its cause.
     pub(crate) fn report(&self, series: SeriesId, outcome: Outcome, error: &ScriptError) {
         let message = match &error.place {
             Some(place) => format!("{} ({place})", error.message),
@@ -131,7 +131,7 @@ impl WorkerState {
         self.sinks.error(error);
     }
 
-    /// A script gave an option that does not exist, whatever it does about what is thrown then.
+    /// A script passed an unknown option, whether or not it catches the error.
     pub(crate) fn misused(&self, ctx: &Ctx<'_>, message: &str) {
         let Some(misuse) = &self.sinks.misuse else { return };
         let program = &self.loaded.program;
@@ -143,7 +143,7 @@ impl WorkerState {
         });
     }
 
-    /// An iteration returned while a step of it was under way. The run says so once.
+    /// An iteration returned while one of its steps was in progress. The run warns once.
     pub(crate) fn warn_unawaited(&self, scenario: &ScenarioState, series: SeriesId) {
         if self.loaded.warned_unawaited.swap(true, Ordering::Relaxed) {
             return;

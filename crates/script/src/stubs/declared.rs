@@ -1,79 +1,52 @@
-//! What a test file declares of a stub, and where it listens.
+//! Reads the stubs of a test file: what it declares of each, and where each listens.
 
 use std::cell::RefCell;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use loadstone_plan::TestPlan;
 use loadstone_stub::StubSpec;
 use rquickjs::{Ctx, Exception, Function, Object};
 
-use super::kind::StubKind;
+use super::kinds::kind_of;
 use crate::data::files::FileBytes;
 use crate::error::ScriptError;
+use crate::inbound::DeclaredStub;
 use crate::protocols::grpc::services::Services;
 use crate::realm::Realm;
 
-/// A stub of a test file.
-#[derive(Debug)]
-pub(crate) struct DeclaredStub {
-    pub(crate) kind: StubKind,
-    /// Without a slash at its end.
-    url: String,
-    /// Of a stub on any free port: it listens from the moment that its address is known.
-    listener: Mutex<Option<TcpListener>>,
-}
-
-impl DeclaredStub {
-    pub(crate) fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Takes the socket that listens already; a second run of the same file gets another.
-    pub(crate) fn listener(&self) -> Option<TcpListener> {
-        // Whoever held it cannot have panicked in between.
-        self.listener.lock().ok()?.take()
-    }
-
-    /// As its signals are called: `stub:NAME`.
-    pub(crate) fn name(&self, number: usize) -> String {
-        let port = self.kind.address().map_or(0, |address| address.port());
-        self.kind.name().unwrap_or_else(|| if port > 0 { port.to_string() } else { (number + 1).to_string() })
-    }
-
-    /// The stubs of a plan, checked.
-    ///
-    /// # Errors
-    /// Names the stub and the part that makes no sense.
-    pub(crate) fn all(plan: &TestPlan, addresses: &Addresses, folder: &Path, services: &Services) -> Result<Vec<Self>, ScriptError> {
-        let mut all: Vec<Self> = Vec::new();
-        for (number, (description, (url, listener))) in plan.stubs.iter().zip(addresses.borrow_mut().drain(..)).enumerate() {
-            let said = StubKind::said(description);
-            let wrong = |problem: String| ScriptError::new(format!("{said}, stub number {}: {problem}", number + 1));
-            let mut kind = StubKind::read(description, services).map_err(wrong)?;
-            let read = |file: &str| {
-                let content = FileBytes::read(&folder.join(file)).map_err(|error| error.to_string())?;
-                content.text().map(str::to_owned).ok_or_else(|| format!("{file} is not text"))
-            };
-            kind.read_files(read).and_then(|()| kind.check()).map_err(|problem| wrong(problem.to_string()))?;
-            let declared = Self { kind, url, listener: Mutex::new(listener) };
-            let name = declared.name(number);
-            if all.iter().enumerate().any(|(earlier, other)| other.name(earlier) == name) {
-                return Err(wrong(format!("another stub is called \"{name}\" as well: give it a `name`")));
-            }
-            all.push(declared);
+/// The stubs of a plan, checked.
+///
+/// # Errors
+/// Names the stub and the part that is wrong.
+pub(crate) fn stubs(plan: &TestPlan, addresses: &Addresses, folder: &Path, services: &Services) -> Result<Vec<DeclaredStub>, ScriptError> {
+    let mut all: Vec<DeclaredStub> = Vec::new();
+    for (number, (description, (url, listener))) in plan.stubs.iter().zip(addresses.borrow_mut().drain(..)).enumerate() {
+        let mut description = description.clone();
+        let kind = kind_of(&mut description);
+        let wrong = |problem: String| ScriptError::new(format!("{}, stub number {}: {problem}", kind.call, number + 1));
+        let read = |file: &str| {
+            let content = FileBytes::read(&folder.join(file)).map_err(|error| error.to_string())?;
+            content.text().map(str::to_owned).ok_or_else(|| format!("{file} is not text"))
+        };
+        let protocol = (kind.read)(description, services, &read).map_err(wrong)?;
+        let declared = DeclaredStub::new(protocol, url, listener);
+        let name = declared.name(number);
+        if all.iter().enumerate().any(|(earlier, other)| other.name(earlier) == name) {
+            return Err(wrong(format!("another stub has the name \"{name}\" as well: set another `name`")));
         }
-        Ok(all)
+        all.push(declared);
     }
+    Ok(all)
 }
 
-/// Where the stubs of a file listen, in the order of their declaration, while it is planned.
+/// The URLs and sockets of a file's stubs, in the order of their declaration, while the file is planned.
 pub(crate) type Addresses = Rc<RefCell<Vec<(String, Option<TcpListener>)>>>;
 
-/// Puts `stub(number, listen, tls)`, which gives the URL, on the native object of the realm that plans. Any free port is chosen, and
-/// listened on, here: so the URL is known everywhere from the start. `elsewhere`: URLs of stubs that another machine starts.
+/// Puts `stub(number, listen, tls)`, which returns the URL, on the native object of the realm that plans. A stub on any free port already
+/// listens here, so that its URL is known everywhere from the start. `elsewhere`: URLs of stubs that another machine starts.
 pub(crate) fn install_for_planning<'js>(
     ctx: &Ctx<'js>,
     native: &Object<'js>,
@@ -127,7 +100,7 @@ pub(crate) fn install_for_running<'js>(
     native.set("declared", declared)?;
     let stubs = Arc::clone(stubs);
     let url = move |ctx: Ctx<'js>, number: usize| {
-        let found = stubs.get(number).map(|stub| stub.url.clone());
+        let found = stubs.get(number).map(|stub| stub.url().to_owned());
         found.ok_or_else(|| Exception::throw_message(&ctx, "declare stubs at the top level of the test, outside scenarios"))
     };
     native.set("stub", Function::new(ctx.clone(), url)?)

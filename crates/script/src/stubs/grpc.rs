@@ -1,38 +1,88 @@
-//! Stubs of gRPC: their messages encoded, the object that their functions are given, and what these answer.
+//! Stubs of gRPC: their messages encoded, the object that their functions receive, and what these answer.
 
 use std::cell::{OnceCell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use loadstone_stub::{GrpcAnswer, GrpcMethodSpec, GrpcSpec, GrpcTurns, Reply};
-use prost_reflect::MethodDescriptor;
+use loadstone_stub::{GrpcAnswer, GrpcMethodSpec, GrpcSpec, GrpcTurns, Reply, Server, StubError, StubRequest, StubWiring};
+use prost_reflect::{DescriptorPool, MethodDescriptor};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Array, Ctx, Exception, JsLifetime, Object, Value};
+use rquickjs::{Array, Class, Ctx, Exception, JsLifetime, Object, Value};
 use serde_json::Value as Json;
 
-use super::reply::{delay_ns, pairs};
-use super::request::fields_of;
+use super::kind::StubKind;
+use super::reflection;
+use super::reply::{delay_ns, fields_of, pairs};
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
 use crate::fields::object_of;
+use crate::inbound::{StubEndpoint, StubProtocol};
 use crate::protocols::grpc::json::{answer, decode, of_json};
 use crate::protocols::grpc::services::Services;
 
-/// The stub that a description says, with its messages encoded.
-///
-/// # Errors
-/// A method that there is not, or a message that does not fit its type.
-pub(super) fn spec(description: Json, services: &Services) -> Result<GrpcSpec, String> {
-    let mut spec = GrpcSpec::try_from(description)?;
-    for method in &mut spec.methods {
-        let found = services.method(&method.method)?;
-        if found.is_client_streaming() && found.is_server_streaming() {
-            method.turns = GrpcTurns::EachMessage;
+pub(super) static KIND: StubKind = StubKind {
+    name: "grpc",
+    call: "stub.grpc(…)",
+    read: |description, services, files| {
+        let mut stub = GrpcStub::read(description, services)?;
+        stub.spec.read_files(files).and_then(|()| stub.spec.check()).map_err(|problem| problem.to_string())?;
+        Ok(Box::new(stub))
+    },
+    prototype: |ctx| Class::<GrpcCallObject>::prototype(ctx),
+};
+
+/// A stub with its messages encoded.
+#[derive(Debug)]
+struct GrpcStub {
+    spec: GrpcSpec,
+    /// Of the methods of the specification, in their order.
+    methods: Vec<MethodDescriptor>,
+    /// The services that it describes.
+    pools: Vec<DescriptorPool>,
+}
+
+impl GrpcStub {
+    /// # Errors
+    /// A method does not exist, or a message does not fit its type.
+    fn read(description: Json, services: &Services) -> Result<Self, String> {
+        let mut spec = GrpcSpec::try_from(description)?;
+        let mut methods = Vec::with_capacity(spec.methods.len());
+        for method in &mut spec.methods {
+            let found = services.method(&method.method)?;
+            if found.is_client_streaming() && found.is_server_streaming() {
+                method.turns = GrpcTurns::EachMessage;
+            }
+            method.messages = messages(method, &found).map_err(|problem| format!("\"{}\": {problem}", method.method))?;
+            methods.push(found);
         }
-        method.messages = messages(method, &found).map_err(|problem| format!("\"{}\": {problem}", method.method))?;
+        Ok(Self { spec, methods, pools: services.pools() })
     }
-    Ok(spec)
+}
+
+impl StubProtocol for GrpcStub {
+    fn name(&self) -> Option<&str> {
+        self.spec.name.as_deref()
+    }
+
+    fn address(&self) -> Result<SocketAddr, StubError> {
+        self.spec.address()
+    }
+
+    fn has_functions(&self) -> bool {
+        self.spec.methods.iter().any(|method| method.handler)
+    }
+
+    fn endpoints(&self) -> Vec<Box<dyn StubEndpoint>> {
+        let methods = self.spec.methods.iter().zip(&self.methods);
+        let answered = methods.map(|(spec, method)| AnsweredMethod { name: Rc::from(spec.method.as_str()), method: method.clone() });
+        answered.map(|method| Box::new(GrpcEndpoint(Rc::new(method))) as Box<dyn StubEndpoint>).collect()
+    }
+
+    fn start_at(&self, wiring: StubWiring) -> Result<Server, StubError> {
+        self.spec.start_at(StubWiring { grpc_methods: reflection::methods(&self.pools, &self.spec.methods), ..wiring })
+    }
 }
 
 fn messages(method: &GrpcMethodSpec, found: &MethodDescriptor) -> Result<Vec<Bytes>, String> {
@@ -41,43 +91,44 @@ fn messages(method: &GrpcMethodSpec, found: &MethodDescriptor) -> Result<Vec<Byt
     complete(encoded.collect::<Result<_, _>>()?, method.response.status.unwrap_or_default(), found)
 }
 
-/// Where one message is due and none was given, it is one of no fields.
+/// If one message is required and there is none, it is a message without fields.
 fn complete(mut messages: Vec<Bytes>, status: u16, found: &MethodDescriptor) -> Result<Vec<Bytes>, String> {
     if !found.is_server_streaming() && status == 0 && messages.is_empty() {
         messages.push(Bytes::new());
     }
     if !found.is_server_streaming() && status != 0 && !messages.is_empty() {
-        return Err("a status that is not OK comes without a message".to_owned());
+        return Err("a status other than OK has no message".to_owned());
     }
     Ok(messages)
 }
 
-/// What a function of a stub answers for.
-pub(super) struct AnsweredMethod {
+/// A method that a function of a stub may answer.
+struct AnsweredMethod {
     name: Rc<str>,
     method: MethodDescriptor,
 }
 
-impl AnsweredMethod {
-    /// `None`: the method is not declared, which has been said before.
-    pub(super) fn of(spec: &GrpcMethodSpec, services: &Services) -> Option<Self> {
-        let method = services.method(&spec.method).ok()?;
-        Some(Self { name: Rc::from(spec.method.as_str()), method })
+struct GrpcEndpoint(Rc<AnsweredMethod>);
+
+impl StubEndpoint for GrpcEndpoint {
+    fn name(&self) -> &str {
+        &self.0.name
     }
 
-    pub(super) fn name(&self) -> &Rc<str> {
-        &self.name
+    fn received<'js>(&self, ctx: &Ctx<'js>, request: StubRequest, compiled: &Rc<RefCell<Compiled>>) -> rquickjs::Result<Value<'js>> {
+        let object = GrpcCallObject { request, method: Rc::clone(&self.0), compiled: Rc::clone(compiled), json: OnceCell::new() };
+        Class::instance(ctx.clone(), object).map(Class::into_value)
     }
 
-    /// What `module/grpc-stubs.ts` made of the function's answer.
-    pub(super) fn read<'js>(&self, ctx: &Ctx<'js>, value: &Value<'js>, draw: impl FnMut() -> u64) -> rquickjs::Result<Reply> {
+    /// Reads what `module/grpc-stubs.ts` returns.
+    fn read<'js>(&self, ctx: &Ctx<'js>, value: &Value<'js>, draw: &mut dyn FnMut() -> u64) -> rquickjs::Result<Reply> {
         let Some(object) = value.as_object() else { return Ok(Reply::default()) };
+        let AnsweredMethod { name, method } = &*self.0;
         let status = object.get::<_, f64>("status")? as u16;
-        let given: Array<'js> = object.get("messages")?;
-        let encoded =
-            given.iter::<Value<'js>>().map(|message| answer(ctx, &self.method, &self.name, &message?).map(|(_, bytes)| bytes.into()));
-        let messages = complete(encoded.collect::<rquickjs::Result<_>>()?, status, &self.method);
-        let messages = messages.map_err(|problem| Exception::throw_type(ctx, &format!("the answer of \"{}\": {problem}", self.name)))?;
+        let written: Array<'js> = object.get("messages")?;
+        let encoded = written.iter::<Value<'js>>().map(|message| answer(ctx, method, name, &message?).map(|(_, bytes)| bytes.into()));
+        let messages = complete(encoded.collect::<rquickjs::Result<_>>()?, status, method);
+        let messages = messages.map_err(|problem| Exception::throw_type(ctx, &format!("the answer of \"{name}\": {problem}")))?;
         let details: Option<String> = object.get("details")?;
         let answer = GrpcAnswer {
             messages,
@@ -104,7 +155,7 @@ fn every_ns(ctx: &Ctx<'_>, every: Option<String>) -> rquickjs::Result<u64> {
 #[rquickjs::class(rename = "GrpcCall")]
 pub(super) struct GrpcCallObject {
     #[qjs(skip_trace)]
-    request: loadstone_stub::StubRequest,
+    request: StubRequest,
     #[qjs(skip_trace)]
     method: Rc<AnsweredMethod>,
     #[qjs(skip_trace)]
@@ -115,10 +166,6 @@ pub(super) struct GrpcCallObject {
 }
 
 impl GrpcCallObject {
-    pub(super) fn new(request: loadstone_stub::StubRequest, method: Rc<AnsweredMethod>, compiled: Rc<RefCell<Compiled>>) -> Self {
-        Self { request, method, compiled, json: OnceCell::new() }
-    }
-
     fn described(&self) -> String {
         format!("a call of \"{}\"", self.method.name)
     }
@@ -189,7 +236,7 @@ impl GrpcCallObject {
         self.reading(&ctx, |body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }

@@ -1,5 +1,5 @@
-//! Functions of stubs and of consumers: JavaScript in a realm and on a thread of their own, so that neither a stub's timing nor a load worker waits
-//! for them.
+//! Functions of stubs and of consumers: JavaScript in a separate realm and thread, so that they delay neither a stub's timing nor a load
+//! worker.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -13,75 +13,72 @@ use loadstone_metrics::clock::{Clock, Monotonic};
 use loadstone_metrics::{FlowEvent, FlowKey};
 use loadstone_stub::{Call, Reply, SeededRandom};
 use rquickjs::promise::PromiseState;
-use rquickjs::{Class, Ctx, Function, Object, Promise, Value};
+use rquickjs::{Ctx, Function, Object, Promise, Value};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::Receiver;
 
-use super::StubConsole;
-use super::answered::AnsweredEndpoint;
 use super::declared;
+use super::kinds::KINDS;
 use crate::error::ScriptError;
 use crate::extract::cache::Compiled;
 use crate::globals::console::ConsoleLevel;
+use crate::inbound::{ConsumerNews, StubEndpoint};
 use crate::loaded::Loaded;
 use crate::natives;
-use crate::protocols::grpc::services::Services;
-use crate::protocols::kafka::ConsumedRecordObject;
-use crate::protocols::kafka::consumers::ConsumerNews;
 use crate::realm::{Realm, caught};
 use crate::runtime::capability::Natives;
 use crate::runtime::object::UserObject;
-use crate::sinks::ConsoleLine;
+use crate::sinks::{ConsoleLine, StubConsole};
 use crate::user::{self, flows, metrics as own_metrics};
 
-/// Jobs that one call may set off.
+/// Maximum number of jobs of one call.
 const JOBS_MAX: usize = 10_000;
 /// Calls handled before their flow events are sent on.
 const BATCH_MAX: usize = 256;
-/// Distinct errors that are shown; a function that fails with ever new words must not flood the console.
+/// Maximum number of distinct errors shown. A function whose error messages vary must not flood the console.
 const ERRORS_MAX: usize = 100;
-/// Flow events kept while nobody takes them.
+/// Maximum number of flow events that wait to be taken.
 const EVENTS_MAX: usize = 1_000_000;
 
-/// What the functions are called for.
+/// The calls and messages for the functions.
 pub(super) struct HandlerWork {
     pub(super) calls: Receiver<Call>,
     /// `None`: the test has no consumers.
-    pub(super) records: Option<Receiver<ConsumerNews>>,
-    /// By consumer: counts the records that its function was given.
+    pub(super) messages: Option<Receiver<ConsumerNews>>,
+    /// By consumer: the messages that its function has received.
     pub(super) consumed: Arc<[AtomicU64]>,
 }
 
-/// One thing of it.
+/// A single call or message.
 enum HandlerTask {
     Call(Call),
-    Record(ConsumerNews),
+    Message(ConsumerNews),
 }
 
 impl HandlerWork {
-    /// `None`: nothing more can come.
+    /// `None`: nothing more can arrive.
     async fn next(&mut self) -> Option<HandlerTask> {
-        let Some(records) = &mut self.records else { return self.calls.recv().await.map(HandlerTask::Call) };
+        let Some(messages) = &mut self.messages else { return self.calls.recv().await.map(HandlerTask::Call) };
         let either = tokio::select! {
             call = self.calls.recv() => call.map(HandlerTask::Call),
-            record = records.recv() => record.map(HandlerTask::Record),
+            message = messages.recv() => message.map(HandlerTask::Message),
         };
-        // One of them is at its end.
+        // One of the channels has ended.
         match either {
             Some(task) => Some(task),
-            None if self.calls.is_closed() && self.calls.is_empty() => records.recv().await.map(HandlerTask::Record),
+            None if self.calls.is_closed() && self.calls.is_empty() => messages.recv().await.map(HandlerTask::Message),
             None => self.calls.recv().await.map(HandlerTask::Call),
         }
     }
 
-    /// What is there already.
+    /// A call or message that is already there.
     fn ready(&mut self) -> Option<HandlerTask> {
-        let record = || self.records.as_mut()?.try_recv().ok().map(HandlerTask::Record);
-        self.calls.try_recv().ok().map(HandlerTask::Call).or_else(record)
+        let message = || self.messages.as_mut()?.try_recv().ok().map(HandlerTask::Message);
+        self.calls.try_recv().ok().map(HandlerTask::Call).or_else(message)
     }
 }
 
-/// Opens the realm on a new thread and serves until nothing more can come.
+/// Opens the realm on a new thread and serves until nothing more can arrive.
 pub(super) fn start(
     loaded: &Arc<Loaded>,
     work: HandlerWork,
@@ -104,15 +101,15 @@ pub(super) fn start(
     Ok(thread)
 }
 
-/// What the realm's native functions share with the thread.
+/// State that the realm's native functions share with the thread.
 struct HandlerState {
-    /// When the request that is being handled arrived: CLOCK_MONOTONIC.
+    /// When the current request arrived. CLOCK_MONOTONIC.
     arrived_ns: Cell<u64>,
-    /// A function is being called; at the top level of the file it is not.
+    /// A function is running. False at the top level of the file.
     is_handling: Cell<bool>,
     origin_ns: Arc<AtomicU64>,
     events: RefCell<Vec<FlowEvent>>,
-    /// Some events found no room.
+    /// Some events were lost for lack of room.
     lost: Cell<bool>,
 }
 
@@ -123,13 +120,11 @@ struct Handlers {
     console: Rc<StubConsole>,
     compiled: Rc<RefCell<Compiled>>,
     /// By stub.
-    endpoints: Vec<Vec<AnsweredEndpoint>>,
-    /// Of consumers.
-    topics: Vec<Rc<str>>,
+    endpoints: Vec<Vec<Box<dyn StubEndpoint>>>,
     random: RefCell<SeededRandom>,
     shown: RefCell<HashSet<String>>,
     clock: Clock,
-    /// Waits for two channels at once; it drives nothing.
+    /// Waits for two channels at once. It drives nothing else.
     runtime: Runtime,
 }
 
@@ -148,26 +143,27 @@ impl Handlers {
         let for_flows = Rc::clone(&state);
         let (realm, scope, ()) = Realm::new(Rc::new(loaded.world()), Rc::new(print), |ctx, native| {
             user::install(ctx, native)?;
-            AnsweredEndpoint::install(ctx, &Natives { native: native.clone(), users: UserObject::prototype(ctx)? })?;
+            let natives = Natives { native: native.clone(), users: UserObject::prototype(ctx)? };
+            for kind in KINDS {
+                (kind.prototype)(ctx)?.map(|prototype| natives.extractable(prototype)).transpose()?;
+            }
             natives::install(ctx, native, &loaded.inputs, &loaded.plan.secrets)?;
             declared::install_for_running(ctx, native, &loaded.stubs, &loaded.plan)?;
-            let tell = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.tell(&ctx, flow, step, &key);
+            let record = move |ctx: Ctx<'_>, flow: u32, step: i32, key: String| for_flows.record(&ctx, flow, step, &key);
             let outside = |ctx: Ctx<'_>| -> rquickjs::Result<()> { Err(own_metrics::outside(&ctx)) };
             native.set("metric", Function::new(ctx.clone(), outside)?)?;
-            native.set("flow", Function::new(ctx.clone(), tell)?)
+            native.set("flow", Function::new(ctx.clone(), record)?)
         })?;
         realm.evaluate(|_, _| Ok(()))?;
         scope.seal();
         declared::seal(&realm).map_err(|error| ScriptError::new(error.to_string()))?;
-        let services = realm.enter(Services::declared);
         Ok(Self {
             realm,
             loaded: Arc::clone(loaded),
             state,
             console,
             compiled: Rc::default(),
-            endpoints: loaded.stubs.iter().map(|stub| AnsweredEndpoint::all(&stub.kind, &services)).collect(),
-            topics: loaded.consumers.iter().map(|consumer| Rc::from(consumer.topic.as_str())).collect(),
+            endpoints: loaded.stubs.iter().map(|stub| stub.protocol.endpoints()).collect(),
             random: RefCell::new(SeededRandom::from_seed(loaded.plan.options.seed)),
             shown: RefCell::default(),
             clock: Clock::real(Monotonic::start()),
@@ -189,31 +185,28 @@ impl Handlers {
                 let text = format!("more than {EVENTS_MAX} events of journeys waited to be counted; the rest are lost");
                 self.complain(&ScriptError::new(text));
             }
-            // How long it took matters to nobody: no user waits for this realm.
+            // The duration does not matter: no user waits for this realm.
             let _ = self.realm.collect_if_due(&self.clock);
         }
-        // Nobody waits for this thread any more, and whoever takes the events joins it first: what does not fit now is lost.
+        // Nothing waits for this thread any more, and the reader of the events joins it first: events without room are lost now.
         self.state.send(batches);
     }
 
     fn perform(&self, task: HandlerTask, consumed: &[AtomicU64]) {
         match task {
             HandlerTask::Call(call) => self.handle(call),
-            HandlerTask::Record(news) => self.take(news, consumed),
+            HandlerTask::Message(news) => self.take(news, consumed),
         }
     }
 
-    /// Gives a record to the function of its consumer.
+    /// Calls the function of a consumer with a message.
     fn take(&self, news: ConsumerNews, consumed: &[AtomicU64]) {
-        let ConsumerNews { consumer, read, at_ns } = news;
-        let topic = self.topics.get(consumer).map_or_else(|| Rc::from("?"), Rc::clone);
-        let record = match read {
-            Ok(record) => record,
-            Err(problem) => {
-                let text = format!("kafka.consume(…): the topic \"{topic}\" could not be read for a while: {}", problem.text());
-                return self.complain(&ScriptError::new(text));
-            }
+        let ConsumerNews { consumer, received, at_ns } = news;
+        let message = match received {
+            Ok(message) => message,
+            Err(problem) => return self.complain(&ScriptError::new(problem)),
         };
+        let source = self.loaded.consumers.get(consumer).map_or("?", |declared| declared.consumer.source());
         if let Some(count) = consumed.get(consumer) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -224,11 +217,10 @@ impl Handlers {
             let call = || -> rquickjs::Result<Value<'_>> {
                 let native: Object<'_> = ctx.globals().get("__loadstone")?;
                 let consume: Function<'_> = native.get("consume")?;
-                let record = Class::instance(ctx.clone(), ConsumedRecordObject::new(record, Rc::clone(&topic), Rc::clone(&self.compiled)))?;
-                consume.call((consumer, record))
+                consume.call((consumer, message.into_object(ctx, &self.compiled)?))
             };
             let returned = call().map_err(|error| caught(ctx, program, error))?;
-            self.settled(ctx, returned, || format!("the consumer of \"{topic}\""), "functions of consumers return at once").map(drop)
+            self.settled(ctx, returned, || format!("the consumer of \"{source}\""), "functions of consumers return at once").map(drop)
         });
         self.state.is_handling.set(false);
         if let Err(error) = taken {
@@ -236,7 +228,7 @@ impl Handlers {
         }
     }
 
-    /// What a function's promise came to, or what it returned.
+    /// The result of a function, or of its promise.
     fn settled<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -252,11 +244,11 @@ impl Handlers {
             PromiseState::Rejected => {
                 let Some(Err(error)) = promise.result::<Value<'_>>() else { return Err(ScriptError::new("it was rejected")) };
                 let error = caught(ctx, program, error);
-                // It is reported here, and need not be again as one that nobody handled.
+                // It is reported here, not again as an unhandled rejection.
                 let _ = self.realm.take_unhandled(ctx);
                 Err(error)
             }
-            PromiseState::Pending => Err(ScriptError::new(format!("{} awaits something that does not come", what())).help(remedy)),
+            PromiseState::Pending => Err(ScriptError::new(format!("{} awaits a promise that never settles", what())).help(remedy)),
         }
     }
 
@@ -271,7 +263,7 @@ impl Handlers {
             let text = format!("the function of this endpoint failed: {}\n", error.message);
             Reply { status: Some(500), body: Some(text.into()), ..Reply::default() }
         });
-        // The client may have gone.
+        // The client may have left.
         let _ = answer.send(reply);
     }
 
@@ -286,12 +278,12 @@ impl Handlers {
             };
             let returned = call().map_err(|error| caught(ctx, program, error))?;
             let what = || format!("the function of \"{}\"", endpoint.name());
-            let value = self.settled(ctx, returned, what, "functions of stubs answer at once; give the answer a `delay`")?;
-            endpoint.read(ctx, &value, || self.random.borrow_mut().next_u64()).map_err(|error| caught(ctx, program, error))
+            let value = self.settled(ctx, returned, what, "functions of stubs answer at once; set the `delay` of the answer")?;
+            endpoint.read(ctx, &value, &mut || self.random.borrow_mut().next_u64()).map_err(|error| caught(ctx, program, error))
         })
     }
 
-    /// Says each error once.
+    /// Reports each error once.
     fn complain(&self, error: &ScriptError) {
         let mut shown = self.shown.borrow_mut();
         let text = error.render();
@@ -306,8 +298,8 @@ fn console_line(level: ConsoleLevel, text: &str) -> ConsoleLine {
 }
 
 impl HandlerState {
-    /// The event happened when the request arrived, whenever its function comes to run.
-    fn tell(&self, ctx: &Ctx<'_>, flow: u32, step: i32, key: &str) -> rquickjs::Result<()> {
+    /// The event happened when the request arrived, not when its function runs.
+    fn record(&self, ctx: &Ctx<'_>, flow: u32, step: i32, key: &str) -> rquickjs::Result<()> {
         if !self.is_handling.get() {
             return Err(flows::outside(ctx));
         }
@@ -322,7 +314,7 @@ impl HandlerState {
         Ok(())
     }
 
-    /// Never waits: what finds no room goes with the next batch.
+    /// Never waits: events without room are sent with the next batch.
     fn send(&self, batches: &SyncSender<Vec<FlowEvent>>) {
         let mut events = self.events.borrow_mut();
         if events.is_empty() {

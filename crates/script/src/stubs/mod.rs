@@ -1,17 +1,18 @@
-//! Stubs that a test file declares: their addresses while it is planned, their servers and functions while it runs; and its consumers, whose functions run
-//! beside those of stubs.
+//! Stubs of a test file: their addresses while it is planned, their servers and functions while it runs. Also its consumers, whose
+//! functions run on the same thread.
 //!
-//! Read [`Stubs`] (all of a run), then `handlers` (the realm in which functions run). The servers are the `stub` crate's, what consumers read is their
-//! protocol's.
+//! Read [`Stubs`] (all of a run), then `handlers` (the realm of the functions). Deliberately absent: the servers (the `stub` crate) and the
+//! protocols of consumers (`protocols`).
 
-mod answered;
+mod consumers;
 pub(crate) mod declared;
 mod grpc;
 mod handlers;
+mod http;
 mod kind;
+mod kinds;
 mod reflection;
 mod reply;
-mod request;
 mod tcp;
 
 use std::cell::RefCell;
@@ -27,33 +28,41 @@ use loadstone_stub::{DnsServer, NameSecond, Recording, SecondCounts, Server, Stu
 use tokio::sync::mpsc;
 
 use crate::error::ScriptError;
+use crate::inbound::DeclaredConsumer;
 use crate::loaded::Loaded;
-use crate::protocols::kafka::consumers::KafkaConsumers;
-use crate::sinks::ConsoleLine;
+use crate::sinks::StubConsole;
+use consumers::ConsumerThread;
 
-/// Calls that wait for a function; a stub whose calls find no room waits with them.
+/// Calls that wait for a function. When the queue is full, the stub waits.
 const CALLS_MAX: usize = 4_096;
 /// Batches of flow events that wait to be taken.
 const BATCHES_MAX: usize = 1_024;
 
-/// How long a stub goes on for calls that it holds when the run is over, and then again for those that came meanwhile: ten seconds in all. A
-/// call that dies inside makes the system under test complain, and try again where nobody listens any more.
+/// After the run: how long a stub continues for its open calls, and again for calls that arrive meanwhile, ten seconds in all. Otherwise
+/// the system under test would report failed calls, and repeat them when no stub listens.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Receives what functions of stubs print, and their errors.
-pub type StubConsole = Box<dyn Fn(&ConsoleLine) + Send>;
+/// How many messages the function of a consumer has received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsumedCount {
+    /// What the consumer reads, such as `topic orders`.
+    pub source: String,
+    /// What it receives, in the singular, such as `record`.
+    pub unit: &'static str,
+    pub count: u64,
+}
 
-/// The stubs and consumers of a run, at work. Dropping it stops them.
+/// The running stubs and consumers of a run. Dropping it stops them.
 pub struct Stubs {
     servers: RefCell<Vec<(String, Server)>>,
     name_servers: RefCell<Vec<(String, DnsServer)>>,
-    consumers: RefCell<Option<KafkaConsumers>>,
+    consumers: RefCell<Option<ConsumerThread>>,
     handlers: RefCell<Option<JoinHandle<()>>>,
-    /// By consumer: records that its function was given.
+    /// By consumer: the messages that its function has received.
     consumed: Arc<[AtomicU64]>,
-    topics: Vec<String>,
+    loaded: Arc<Loaded>,
     events: Receiver<Vec<FlowEvent>>,
-    /// CLOCK_MONOTONIC of the run's zero; 0 while there is none.
+    /// CLOCK_MONOTONIC of the run's start. 0 before it.
     origin_ns: Arc<AtomicU64>,
 }
 
@@ -61,17 +70,17 @@ impl Stubs {
     /// Starts the servers and consumers that a test declares, and a thread for their functions if there are any.
     ///
     /// # Errors
-    /// An address that is not free, an answer that makes no sense, or a topic that cannot be read.
+    /// An address that is not free, an invalid answer, or a topic that cannot be read.
     pub fn start(loaded: &Arc<Loaded>, console: StubConsole) -> Result<Self, ScriptError> {
         let origin_ns = Arc::new(AtomicU64::new(0));
         let (calls, requests) = mpsc::channel(CALLS_MAX);
         let (batches, events) = sync_channel(BATCHES_MAX);
-        let any_function = loaded.stubs.iter().any(|stub| stub.kind.has_functions());
-        let consuming = (!loaded.consumers.is_empty()).then(|| KafkaConsumers::start(loaded)).transpose()?;
-        let (consumers, records) = consuming.unzip();
+        let any_function = loaded.stubs.iter().any(|stub| stub.protocol.has_functions());
+        let consuming = (!loaded.consumers.is_empty()).then(|| ConsumerThread::start(loaded)).transpose()?;
+        let (consumers, messages) = consuming.unzip();
         let consumed: Arc<[AtomicU64]> = loaded.consumers.iter().map(|_| AtomicU64::default()).collect();
-        let is_needed = any_function || records.is_some();
-        let work = handlers::HandlerWork { calls: requests, records, consumed: Arc::clone(&consumed) };
+        let is_needed = any_function || messages.is_some();
+        let work = handlers::HandlerWork { calls: requests, messages, consumed: Arc::clone(&consumed) };
         let handlers = is_needed.then(|| handlers::start(loaded, work, batches, Arc::clone(&origin_ns), console)).transpose()?;
         let mut servers = Vec::new();
         for (number, declared) in loaded.stubs.iter().enumerate() {
@@ -82,7 +91,7 @@ impl Stubs {
                 drain: Some(DRAIN),
                 ..StubWiring::default()
             };
-            let server = declared.kind.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
+            let server = declared.protocol.start_at(place).map_err(|error| ScriptError::new(error.to_string()))?;
             servers.push((declared.name(number), server));
         }
         let start =
@@ -94,20 +103,20 @@ impl Stubs {
             consumers: RefCell::new(consumers),
             handlers: RefCell::new(handlers),
             consumed,
-            topics: loaded.consumers.iter().map(|consumer| consumer.topic.clone()).collect(),
+            loaded: Arc::clone(loaded),
             events,
             origin_ns,
         })
     }
 
-    /// The run begins: what happens from now on is on its clock.
+    /// The run begins: later events are on its clock.
     pub fn begin(&self, clock: Monotonic) {
         self.origin_ns.store(clock.origin_ns(), Ordering::Release);
         self.servers.borrow().iter().for_each(|(_, server)| server.count_seconds(clock.origin_ns()));
         self.name_servers.borrow().iter().for_each(|(_, server)| server.begin(clock.origin_ns()));
     }
 
-    /// What functions have told of journeys since the last call.
+    /// Events of journeys that functions have recorded since the last call.
     pub fn flow_events(&self) -> Vec<FlowEvent> {
         self.events.try_iter().flatten().collect()
     }
@@ -119,28 +128,34 @@ impl Stubs {
         of_servers.chain(name_servers.iter().map(|(name, server)| (name.clone(), server.seconds()))).collect()
     }
 
-    /// By name server: who was asked for in the seconds that [`Stubs::seconds`] has given.
+    /// By name server: the questions in the seconds that [`Stubs::seconds`] has returned.
     pub fn names(&self) -> Vec<(String, Vec<NameSecond>)> {
         self.name_servers.borrow().iter().map(|(name, server)| (name.clone(), server.names())).collect()
     }
 
-    /// By stub: everything it saw.
+    /// By stub: everything it has received.
     pub fn recordings(&self) -> Vec<(String, Recording)> {
         self.servers.borrow().iter().map(|(name, server)| (name.clone(), server.recording())).collect()
     }
 
-    /// By topic that is consumed: how many records its function was given.
-    pub fn consumed(&self) -> Vec<(String, u64)> {
-        self.topics.iter().cloned().zip(self.consumed.iter().map(|count| count.load(Ordering::Relaxed))).collect()
+    /// By consumer, in the order of their declaration.
+    pub fn consumed(&self) -> Vec<ConsumedCount> {
+        let counts = self.consumed.iter().map(|count| count.load(Ordering::Relaxed));
+        let counted = |(DeclaredConsumer { kind, consumer }, count): (&DeclaredConsumer, u64)| ConsumedCount {
+            source: format!("{} {}", kind.source, consumer.source()),
+            unit: kind.unit,
+            count,
+        };
+        self.loaded.consumers.iter().zip(counts).map(counted).collect()
     }
 
-    /// Stops the servers, once they have answered the calls that they hold, and their functions. What was still to be told of journeys can
-    /// be taken afterwards.
+    /// Stops the servers, once they have answered their open calls, and then the functions. The remaining events of journeys can be taken
+    /// afterwards.
     pub fn stop(&self) {
-        // Side by side: who waits for one stub may be about to call another.
+        // At the same time: a caller that waits for one stub may be about to call another.
         self.servers.borrow_mut().iter_mut().for_each(|(_, server)| server.stop());
         drop(self.consumers.borrow_mut().take());
-        // The functions' thread ends when nobody can call it any more.
+        // The functions' thread ends when it has no more callers.
         self.servers.borrow_mut().clear();
         self.name_servers.borrow_mut().clear();
         if let Some(handlers) = self.handlers.borrow_mut().take() {

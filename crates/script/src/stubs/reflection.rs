@@ -1,4 +1,4 @@
-//! What every stub of gRPC offers beside its methods: the description of its services, and its health.
+//! Services that every gRPC stub offers in addition to its methods: the description of its services, and its health.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, FileDescriptor, MessageDescr
 
 use crate::protocols::grpc::known;
 
-/// The versions differ in their names alone.
+/// The versions differ only in their names.
 const REFLECTION: [&str; 2] =
     ["grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"];
 const HEALTH: &str = "grpc.health.v1.Health/Check";
@@ -17,15 +17,15 @@ const HEALTH_WATCH: &str = "grpc.health.v1.Health/Watch";
 const HEALTH_SERVICE: &str = "grpc.health.v1.Health";
 /// `{ status: SERVING }`
 const SERVING: &[u8] = &[8, 1];
-/// As a code of gRPC.
+/// A gRPC code.
 const NOT_FOUND: i32 = 5;
 const INVALID_ARGUMENT: u16 = 3;
 
-/// Methods that a stub of these services has where its test declares none of the same name. `declared`: those of the test.
+/// Methods of a stub of these services, unless its test declares one of the same name. `declared`: those of the test.
 pub(super) fn methods(pools: &[DescriptorPool], declared: &[GrpcMethodSpec]) -> Vec<(String, Behaviour)> {
     let serving = |turns| GrpcContent { source: GrpcSource::Fixed(GrpcAnswer::message(SERVING)), turns };
     let check = (HEALTH.to_owned(), Behaviour::new().grpc(serving(GrpcTurns::AtEnd)));
-    // Nothing of this health ever changes. Where the test has its own, this one must not say otherwise.
+    // This health never changes. If the test has its own health check, this one must not contradict it.
     let is_ours = !declared.iter().any(|method| method.method == HEALTH);
     let watch = is_ours.then(|| (HEALTH_WATCH.to_owned(), Behaviour::new().grpc(serving(GrpcTurns::Watch))));
     let reflection = REFLECTION.into_iter().map(|name| {
@@ -40,15 +40,15 @@ fn describe(pools: &[DescriptorPool], messages: &[Bytes]) -> GrpcAnswer {
     let answered = messages.iter().map(|message| answer(pools, message)).collect::<Option<Vec<Bytes>>>();
     match answered {
         Some(messages) => GrpcAnswer { messages, ..GrpcAnswer::default() },
-        None => GrpcAnswer::status(INVALID_ARGUMENT, "this is no question of server reflection that the stub understands"),
+        None => GrpcAnswer::status(INVALID_ARGUMENT, "the stub does not support this request of server reflection"),
     }
 }
 
 fn answer(pools: &[DescriptorPool], question: &Bytes) -> Option<Bytes> {
     let question = DynamicMessage::decode(message("ServerReflectionRequest")?, question.clone()).ok()?;
     let text = |field: &str| {
-        let given = question.has_field_by_name(field).then(|| question.get_field_by_name(field))??;
-        given.as_str().map(str::to_owned)
+        let value = question.has_field_by_name(field).then(|| question.get_field_by_name(field))??;
+        value.as_str().map(str::to_owned)
     };
     let mut answer = DynamicMessage::new(message("ServerReflectionResponse")?);
     if let Some(name) = text("file_by_filename") {
@@ -72,17 +72,17 @@ fn file_with(pool: &DescriptorPool, symbol: &str) -> Option<FileDescriptor> {
     let service = |name: &str| pool.get_service_by_name(name).map(|found| found.parent_file());
     let message = |name: &str| pool.get_message_by_name(name).map(|found| found.parent_file());
     let numbers = |name: &str| pool.get_enum_by_name(name).map(|found| found.parent_file());
-    // A method is named behind its service, a field behind its message.
+    // The name of a method follows that of its service, the name of a field that of its message.
     let owner = || symbol.rsplit_once('.').and_then(|(owner, _)| service(owner).or_else(|| message(owner)));
     service(symbol).or_else(|| message(symbol)).or_else(|| numbers(symbol)).or_else(owner)
 }
 
-/// A file with all that it imports.
+/// A file with all its imports.
 fn describe_files(answer: &mut DynamicMessage, file: Option<FileDescriptor>, asked: &str) -> Option<()> {
     let Some(file) = file else {
         let mut error = DynamicMessage::new(message("ErrorResponse")?);
         error.set_field_by_name("error_code", Value::I32(NOT_FOUND));
-        error.set_field_by_name("error_message", Value::String(format!("{asked} is not known to this stub")));
+        error.set_field_by_name("error_message", Value::String(format!("{asked} is unknown to this stub")));
         answer.set_field_by_name("error_response", Value::Message(error));
         return Some(());
     };
@@ -93,7 +93,7 @@ fn describe_files(answer: &mut DynamicMessage, file: Option<FileDescriptor>, ask
             wanted.extend(next.dependencies());
         }
     }
-    // What was asked for comes first.
+    // The requested file comes first.
     let others = files.values().filter(|other| other.name() != file.name());
     let encoded = std::iter::once(&file).chain(others).map(|file| Value::Bytes(file.encode_to_vec().into()));
     let mut description = DynamicMessage::new(message("FileDescriptorResponse")?);

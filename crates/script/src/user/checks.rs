@@ -19,7 +19,7 @@ use crate::unknown_options::{OptionSet, OptionsOfVerb, check_options};
 
 static CHECK: OptionSet = OptionSet::new("check(…)", &["tags"]);
 
-/// Checks known by their name; a power of two.
+/// Checks found by the address of their name. A power of two.
 const KNOWN_MAX: usize = 128;
 
 pub(super) struct Checks;
@@ -77,15 +77,15 @@ impl Verb for ScriptCheck {
     }
 }
 
-/// Of a check's options.
+/// The options of a check.
 fn tags_of<'js>(ctx: &Ctx<'js>, options: &Value<'js>, name: &impl Fn() -> rquickjs::Result<String>) -> rquickjs::Result<Tags> {
     let Some(options) = options.as_object() else { return Ok(Tags::default()) };
     check_options(options, CHECK.of, CHECK.known)?;
     tags::read(ctx, &options.get("tags")?, &format_args!("check \"{}\"", name()?))
 }
 
-/// Series of checks by the addresses of their names, outside groups. A name that is written out is the same string object every time;
-/// each is held, so that no other can come to have its address.
+/// Series of checks by the addresses of their names, outside groups. A literal name is the same string object every time. Each name is
+/// held, so that no other string can have its address.
 struct KnownChecks(RefCell<Vec<Option<KnownCheck>>>);
 
 struct KnownCheck {
@@ -102,7 +102,7 @@ impl Default for KnownChecks {
 }
 
 impl KnownChecks {
-    /// The series of a check, found by `find` the first time.
+    /// The series of a check. `find` finds it the first time.
     fn series<'js>(
         &self,
         ctx: &Ctx<'js>,

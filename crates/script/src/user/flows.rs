@@ -1,4 +1,4 @@
-//! What scenarios tell of flows: `start`, `stage` and `finish` of a journey.
+//! Events of flows in scenarios: `start`, `stage` and `finish` of a journey.
 
 use loadstone_metrics::{FlowEvent, FlowKey, FlowStep, Nanos};
 use rquickjs::{Class, Ctx, Exception, Function, Object, Value};
@@ -13,7 +13,7 @@ pub(super) struct Flows;
 impl Capability for Flows {
     /// Puts `flow(number, step, key, since)` on the native object.
     fn install_for_users<'js>(&self, ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Result<()> {
-        native.set("flow", Function::new(ctx.clone(), tell)?)
+        native.set("flow", Function::new(ctx.clone(), record)?)
     }
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn step(number: i32) -> FlowStep {
     }
 }
 
-fn tell<'js>(ctx: Ctx<'js>, flow: u32, number: i32, key: String, since: Value<'js>) -> rquickjs::Result<()> {
+fn record<'js>(ctx: Ctx<'js>, flow: u32, number: i32, key: String, since: Value<'js>) -> rquickjs::Result<()> {
     let Some(home) = ctx.userdata::<RealmHome>() else { return Err(outside(&ctx)) };
     home.realm(&ctx, "a flow")?;
     let at = if since.is_undefined() { home.worker.clock.now() } else { due(&ctx, &since)? };

@@ -1,4 +1,4 @@
-//! `user.group(…)`: several steps measured as one. The call itself is TypeScript (`group.ts`); here a group is opened and closed.
+//! `user.group(…)`: several steps measured as one. The call is TypeScript (`group.ts`). The group is opened and closed here.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ impl Capability for Groups {
     }
 
     fn sources(&self) -> &'static [ModuleSource] {
-        &[("loadstone:group", include_str!("group.ts"))]
+        &[ModuleSource { id: "loadstone:group", text: include_str!("group.ts"), exports: &[] }]
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
@@ -44,7 +44,7 @@ impl Verb for EnterGroup {
     }
 }
 
-/// Closes the group of this user; the argument says whether its function has returned.
+/// Closes the group of this user. The argument is whether its function has returned.
 struct LeaveGroup;
 
 impl Verb for LeaveGroup {

@@ -1,4 +1,4 @@
-//! `user.log(…)` and `user.fail(…)`: words of a scenario.
+//! `user.log(…)` and `user.fail(…)`: messages of a scenario.
 
 use rquickjs::function::Rest;
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, Object, Value};
@@ -45,7 +45,7 @@ impl Verb for Fail {
     const ARGUMENTS: usize = 1;
 
     fn call<'js>(ctx: &Ctx<'js>, user: &UserObject, arguments: &VerbArguments<'_, 'js>) -> rquickjs::Result<Value<'js>> {
-        user.state.give_up();
+        user.state.declare_failed();
         let message = Coerced::<String>::from_js(ctx, arguments.get(0))?.0;
         Err(Exception::throw_message(ctx, &message))
     }

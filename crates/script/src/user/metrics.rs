@@ -1,4 +1,4 @@
-//! Metrics of the test's own: `add` and `set` of what `metric.trend(…)` and its likes return.
+//! Custom metrics: `add` and `set` of the objects that `metric.trend(…)` and the other kinds return.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -53,13 +53,13 @@ fn empty(spec: &DeclaredMetric, tags: Tags) -> MetricSlice {
     MetricSlice { name: spec.name.as_str().into(), unit: spec.unit.as_str().into(), tags, value }
 }
 
-/// `value` is finite: its class has seen to that.
-fn record<'js>(ctx: Ctx<'js>, number: usize, value: f64, given: Value<'js>) -> rquickjs::Result<()> {
+/// `value` is finite: its class has checked it.
+fn record<'js>(ctx: Ctx<'js>, number: usize, value: f64, tags: Value<'js>) -> rquickjs::Result<()> {
     let Some(home) = ctx.userdata::<RealmHome>() else { return Err(outside(&ctx)) };
     let realm = home.realm(&ctx, "recording a metric")?;
     let loaded = Arc::clone(&home.worker.loaded);
     let Some(spec) = loaded.plan.metrics.get(number) else { return Err(outside(&ctx)) };
-    let tags = tags::read(&ctx, &given, &format_args!("metric \"{}\"", spec.name))?;
+    let tags = tags::read(&ctx, &tags, &format_args!("metric \"{}\"", spec.name))?;
     let at = home.worker.clock.now();
     let mut recorder = home.worker.recorder.borrow_mut();
     let whole = realm.parts.get::<KnownMetrics>().id(number, spec, &mut recorder);

@@ -6,10 +6,10 @@ function interval(options: any): number {
   if (options.perSecond !== undefined) return 1e9 / number(options.perSecond, "pace({ perSecond })", Number.MIN_VALUE);
   if (options.perMinute !== undefined) return 60e9 / number(options.perMinute, "pace({ perMinute })", Number.MIN_VALUE);
   if (options.every !== undefined) return nanoseconds(options.every, "pace({ every })");
-  throw new TypeError("pace(…): say how often, with `perSecond`, `perMinute` or `every`");
+  throw new TypeError("pace(…): set `perSecond`, `perMinute` or `every`");
 }
 
-/** What `pace` gives: an iterator of its own, since a suspended generator would take half a kilobyte more of every waiting user. */
+/** The result of `pace`: a custom iterator, since a suspended generator would need half a kilobyte more for every waiting user. */
 class Pace {
   turn = 0;
   constructor(readonly user: any, readonly begun: number, readonly every: number, public times: number, readonly end: number) {}
@@ -18,7 +18,7 @@ class Pace {
     const due = this.begun + turn * this.every;
     if (turn >= this.times || due >= this.end) return this.return();
     const loadEnd = this.user.loadEnd();
-    // A user that left now would come back for an iteration of less than one turn, again and again until the load ends.
+    // A user that ended now would begin an iteration of less than one turn, again and again until the load ends.
     if (due >= loadEnd) return this.user.sleepUntil(loadEnd, this.return());
     const result = { value: turn, done: false };
     return turn === 0 ? result : this.user.sleepUntil(due, result);

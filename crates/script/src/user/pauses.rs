@@ -21,7 +21,7 @@ impl Capability for Pauses {
     }
 
     fn sources(&self) -> &'static [ModuleSource] {
-        &[("loadstone:pace", include_str!("pace.ts"))]
+        &[ModuleSource { id: "loadstone:pace", text: include_str!("pace.ts"), exports: &[] }]
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
@@ -77,7 +77,7 @@ impl Verb for LoadEnd {
     }
 }
 
-/// Waits until an instant of the run's clock, for `pace`; resolves with the second argument.
+/// Waits until an instant of the run's clock, for `pace`. Resolves with the second argument.
 struct SleepUntil;
 
 impl Verb for SleepUntil {

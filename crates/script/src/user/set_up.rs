@@ -1,4 +1,4 @@
-//! What `setup(…)` returned, from the one user that ran it to all others.
+//! The result of `setup(…)`, from the single user that ran it to all others.
 
 use rquickjs::{Ctx, Exception, Function, Object};
 
@@ -8,7 +8,7 @@ use crate::runtime::home::RealmHome;
 pub(super) struct SetUpValue;
 
 impl Capability for SetUpValue {
-    /// Puts `setUpValue()`, which throws for now, on the native object.
+    /// Puts `setUpValue()`, which always throws, on the native object.
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {
         natives.native.set("setUpValue", Function::new(ctx.clone(), |ctx: Ctx<'_>| -> rquickjs::Result<String> { Err(missing(&ctx)) })?)
     }
@@ -32,5 +32,5 @@ fn value(ctx: Ctx<'_>) -> rquickjs::Result<String> {
 }
 
 fn missing(ctx: &Ctx<'_>) -> rquickjs::Error {
-    Exception::throw_message(ctx, "the set-up has left no value: it has not ended yet, or it failed; read `.value` inside scenarios")
+    Exception::throw_message(ctx, "the set-up has no value: it has not ended yet, or it failed; read `.value` inside scenarios")
 }

@@ -1,4 +1,4 @@
-//! `setTimeout`, `setInterval` and their likes, on the run's clock.
+//! `setTimeout`, `setInterval` and the functions that clear them, on the run's clock.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::runtime::promise::settling;
 use crate::runtime::realm::RealmState;
 use crate::runtime::worker::WorkerState;
 
-/// Browsers and Node.js treat longer times as none; an hour of a test is long enough to say so instead. Milliseconds.
+/// Longer times are shortened to this, the limit of browsers and Node.js, which treat longer times as zero. Milliseconds.
 const LONGEST_MS: f64 = 2_147_483_647.0;
 
 pub(super) struct TimerFunctions;
@@ -36,13 +36,13 @@ impl Capability for TimerFunctions {
     }
 }
 
-/// The timers of one realm that have not ended, by the numbers that scripts know them by.
+/// The timers of one realm that have not ended, by the numbers that scripts have.
 struct TimerIds {
     slots: RefCell<HashMap<u32, Weak<OperationSlot>>>,
     next: Cell<u32>,
 }
 
-/// What is called when a timer is due, again and again where it has an interval.
+/// The call of a timer. Repeated if it has an interval.
 struct TimerCall {
     id: u32,
     run: Persistent<Function<'static>>,
@@ -67,7 +67,7 @@ fn set<'js>(ctx: &Ctx<'js>, run: Function<'js>, ms: Opt<f64>, arguments: Rest<Va
         return Err(Exception::throw_message(ctx, "timers work inside scenarios, not at the top level of the file"));
     };
     let realm = home.realm(ctx, "a timer")?;
-    // An interval of nothing would keep the worker from all else, so intervals last a millisecond at least, as in Node.js.
+    // An interval of zero would block the worker, so intervals last at least a millisecond, as in Node.js.
     let least = if repeats { 1.0 } else { 0.0 };
     let ms = ms.0.filter(|ms| ms.is_finite()).unwrap_or(0.0).clamp(least, LONGEST_MS);
     let ns = (ms * 1e6) as u64;
@@ -98,7 +98,7 @@ fn clear(ctx: Ctx<'_>, id: Opt<Value<'_>>) {
 }
 
 impl TimerCall {
-    /// Waits for as many nanoseconds and then makes the call.
+    /// Waits for a number of nanoseconds, then calls the function.
     fn submit(self, realm: &Rc<RealmState>, ns: u64) {
         let (worker, owner, id) = (Rc::clone(&self.worker), self.owner.clone(), self.id);
         let timer = worker.clock.sleep(ns);

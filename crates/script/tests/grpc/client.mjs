@@ -1,5 +1,5 @@
-// A gRPC client by grpc-js: makes the calls that a line of its input asks for, one after the other, and writes what became of each.
-// node client.mjs PORT
+// A gRPC client by grpc-js. It makes the calls of each line of its input, one after the other, and prints the result of each. node
+// client.mjs PORT
 import { createInterface } from "node:readline";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -16,7 +16,7 @@ const shop = new Shop(address, insecure);
 // 2: gzip.
 const packed = new Shop(address, insecure, { "grpc.default_compression_algorithm": 2 });
 const health = new (load(join(dirname(require.resolve("grpc-health-check/package.json")), "proto/health/v1/health.proto")).grpc.health.v1.Health)(address, insecure);
-// As the reflection service of others describes itself.
+// As grpc-js's reflection service describes itself.
 const described = join(dirname(require.resolve("@grpc/reflection/package.json")), "build/proto/grpc/reflection/v1/reflection.proto");
 const reflection = new (load(described).grpc.reflection.v1.ServerReflection)(address, insecure);
 const clients = { shop, packed, health, reflection };
@@ -33,7 +33,7 @@ function perform({ client = "shop", method, send = [{}], metadata = {}, timeout 
     const of = clients[client];
     const about = { deadline: Date.now() + timeout };
     const requests = of[method].requestStream, responses = of[method].responseStream;
-    const took = () => Math.round(performance.now() - began);
+    const elapsed = () => Math.round(performance.now() - began);
     const answered = (error, message) => {
       if (error) end.error = error.details;
       else end.messages.push(message);
@@ -44,16 +44,16 @@ function perform({ client = "shop", method, send = [{}], metadata = {}, timeout 
       : of[method](send[0], fields, about, answered);
     call.on("metadata", (received) => (end.metadata = plain(received)));
     call.on("status", ({ code, details, metadata: trailers }) => {
-      Object.assign(end, { status: status[code], details, trailers: plain(trailers), took: took() });
-      // What came with it is told first.
+      Object.assign(end, { status: status[code], details, trailers: plain(trailers), elapsed: elapsed() });
+      // The message of the answer comes first.
       setImmediate(() => resolve(end));
     });
     call.on("error", () => {});
     if (responses) {
       call.on("data", (message) => {
         end.messages.push(message);
-        end.at.push(took());
-        // Both ways: the next message goes out once the last has been answered.
+        end.at.push(elapsed());
+        // Bidirectional: the next message is sent once the last has been answered.
         if (requests && end.messages.length < send.length) call.write(send[end.messages.length]);
         else if (requests) call.end();
       });

@@ -1,4 +1,4 @@
-// A gRPC server by grpc-js, which does what it is asked to; writes its port, and a line for each call that its client cancels.
+// A gRPC server by grpc-js that follows the commands in its requests. Prints its port, and a line for each call that its client cancels.
 import { readFileSync } from "node:fs";
 import { Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
@@ -29,7 +29,7 @@ const shop = {
     answer(null, call.request);
   },
   fail(call, answer) {
-    answer({ code: status[call.request.status], details: call.request.details, metadata: trailers({ "x-why": "told" }) });
+    answer({ code: status[call.request.status], details: call.request.details, metadata: trailers({ "x-why": "noticed" }) });
   },
   sleep(call) {
     call.on("cancelled", () => console.log("cancelled Sleep"));
@@ -65,5 +65,5 @@ server.bindAsync("127.0.0.1:0", credentials, (error, port) => {
   if (error) throw error;
   console.log(`port ${port}`);
 });
-// The test has gone.
+// The test has ended.
 process.stdin.on("end", () => process.exit(0)).resume();

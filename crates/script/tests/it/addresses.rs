@@ -1,4 +1,4 @@
-//! Addresses that lead nowhere: an error before anything runs, where they are written out or are parameters.
+//! Invalid addresses in literals or parameters are errors before anything runs.
 
 use loadstone_script::Inputs;
 
@@ -14,33 +14,38 @@ fn test(body: &str) -> String {
 }
 
 #[test]
-fn an_address_that_leads_nowhere_is_refused_with_its_place_and_without_its_password() {
-    for (body, place, said, help) in [
+fn an_invalid_address_is_rejected_with_its_place_and_without_its_password() {
+    for (body, place, expected, help) in [
         (
             "await user.sql(database).query('SELECT 1');",
             "t.load.ts:4:18",
             "the URL of the database: its scheme is http: write postgres://, or mysql://",
-            "give another by `-p shop=…`",
+            "set it with `-p shop=…`",
         ),
-        ("const sql = user.sql('mysql:///shop');", "t.load.ts:4:24", "the URL of the database: it names no host", ""),
+        ("const sql = user.sql('mysql:///shop');", "t.load.ts:4:24", "the URL of the database: it has no host", ""),
         ("user.sql(`postgres://app@h/x`); user.redis(\"http://:hidden@h\");", "t.load.ts:4:46", "its scheme is http: write redis://", ""),
         ("user.kafka('kafka://app:hidden@h/orders');", "t.load.ts:4:14", "the URL of the Kafka broker: it has a path", ""),
-        ("user.redis(database);", "t.load.ts:4:14", "the URL of the Redis server: its scheme is http", "it is the parameter `shop`"),
+        (
+            "user.redis(database);",
+            "t.load.ts:4:14",
+            "the URL of the Redis server: its scheme is http",
+            "the address is the parameter `shop`",
+        ),
     ] {
         let error = load_error(&test(body));
         assert_eq!(at(&error), place, "{}", error.render());
-        assert!(error.message.contains(said) && error.help.as_deref().unwrap_or_default().contains(help), "{}", error.render());
+        assert!(error.message.contains(expected) && error.help.as_deref().unwrap_or_default().contains(help), "{}", error.render());
         assert!(!error.render().contains("hidden"), "{}", error.render());
     }
 }
 
 #[test]
-fn what_is_known_only_as_it_runs_is_not_judged_before() {
-    let given = |value: &str| Inputs { parameters: vec![("shop".to_owned(), value.to_owned())], ..Inputs::default() };
+fn addresses_known_only_at_run_time_are_checked_at_run_time() {
+    let with_shop = |value: &str| Inputs { parameters: vec![("shop".to_owned(), value.to_owned())], ..Inputs::default() };
     let uses_it = test("await user.sql(database).query('SELECT 1');");
-    load_with(&uses_it, &[], &given("mysql://app@127.0.0.1/shop")).unwrap();
-    let refused = load_with(&uses_it, &[], &given("postgres://127.0.0.1/shop")).unwrap_err();
-    assert!(refused.message.contains("it names no user"), "{refused}");
+    load_with(&uses_it, &[], &with_shop("mysql://app@127.0.0.1/shop")).unwrap();
+    let refused = load_with(&uses_it, &[], &with_shop("postgres://127.0.0.1/shop")).unwrap_err();
+    assert!(refused.message.contains("it has no user"), "{refused}");
     load_with(&test("user.sql('mssql' + '://h');"), &[], &Inputs::default()).unwrap();
     load_with(&test("const other = { sql: (url: string) => url }; other.sql('mssql://h');"), &[], &Inputs::default()).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Name servers, from a file to what they answer.
+//! Name servers, from a test file to their answers.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ stub.dns({{ listen: "127.0.0.1:0", delay: "uniform(1ms, 2ms)", loss: "1%", names
 }
 
 #[test]
-fn mistakes_are_told() {
-    for (wrong, said) in [
+fn mistakes_are_errors() {
+    for (wrong, expected) in [
         (r#"stub.dns({ listen: "127.0.0.1", names: {} });"#, "is not an address"),
         (r#"stub.dns({ listen: "127.0.0.1:0" });"#, "`names` is an object"),
         (r#"stub.dns({ listen: "127.0.0.1:0", names: { a: "localhost" } });"#, "is not an address"),
@@ -41,10 +41,10 @@ fn mistakes_are_told() {
         (
             r#"const moves = [{ after: "2s", address: "127.0.0.2" }, { after: "1s", address: "127.0.0.3" }];
                stub.dns({ listen: "127.0.0.1:0", names: { a: { address: "127.0.0.1", moves } } });"#,
-            "do not follow each other in time",
+            "are not in order of time",
         ),
     ] {
-        let told = load_error(&format!("{TEST}\n{wrong}"));
-        assert!(told.to_string().contains(said), "{wrong}: {told}");
+        let error = load_error(&format!("{TEST}\n{wrong}"));
+        assert!(error.to_string().contains(expected), "{wrong}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! How iterations come to their end: each user by its own promise, whoever settles what it waits for.
+//! How iterations end: each with its own promise, whichever user settles the promises it waits for.
 
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ fn messages(worker: &TestWorker) -> Vec<String> {
 }
 
 #[test]
-fn a_user_that_waits_for_another_ends_when_that_one_settles_it() {
+fn a_user_that_waits_for_another_ends_when_the_other_settles_its_promise() {
     let top = "let open: () => void;\nconst gate = new Promise<void>((resolve) => { open = resolve; });";
-    // One waits for the gate alone, one races it against a pause that would outlast the test.
+    // One waits only for the gate. The other races it against a pause that is longer than the test.
     let function = "async (user) => {
   if (user.number === 0) await gate;
   else if (user.number === 1) await Promise.race([gate, user.pause('1h')]);
@@ -40,14 +40,14 @@ fn a_user_that_waits_for_another_ends_when_that_one_settles_it() {
 }
 
 #[test]
-fn one_rejection_that_many_wait_for_fails_each_of_them_once() {
+fn one_rejection_with_many_waiters_fails_each_of_them_once() {
     let top = "let fail: (error: Error) => void;\nconst gate = new Promise<void>((_, reject) => { fail = reject; });";
     let function = "async (user) => {
   if (user.number === 0) { await user.pause('5ms'); fail(new Error('no gate')); }
   else await gate;
 }";
     run(&test_of(top, function), async |worker| {
-        // More than are kept of rejections that nobody waits for.
+        // More than the stored number of rejections without a waiter.
         let all = (0..150).map(|number| worker.iterate(number));
         let ends = futures_util::future::join_all(all).await;
         assert_eq!(ends.iter().filter(|end| **end == THREW).count(), 149);
@@ -58,7 +58,7 @@ fn one_rejection_that_many_wait_for_fails_each_of_them_once() {
 }
 
 #[test]
-fn a_scenario_that_awaits_nothing_ends_at_once_and_fails_by_what_it_throws() {
+fn a_scenario_that_awaits_nothing_ends_at_once_and_fails_if_it_throws() {
     run(&test_of("", "async (user) => { if (user.number === 1) throw new Error('at once'); }"), async |worker| {
         assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, THREW, PASSED));
         assert_eq!(messages(worker), ["at once (t.load.ts:3:76)"]);
@@ -68,7 +68,7 @@ fn a_scenario_that_awaits_nothing_ends_at_once_and_fails_by_what_it_throws() {
 #[test]
 fn a_promise_that_users_share_ends_each_of_their_iterations() {
     let top = "let open: () => void;\nconst gate = new Promise<void>((resolve) => { open = resolve; });";
-    // No async function: the promise returned is the same for both, and the third's is settled already.
+    // Not an async function: both users return the same promise, and the third user's is already settled.
     let function = "(user) => { if (user.number === 2) open(); return gate; }";
     run(&test_of(top, function), async |worker| {
         let late = async {
@@ -80,7 +80,7 @@ fn a_promise_that_users_share_ends_each_of_their_iterations() {
 }
 
 #[test]
-fn what_an_interrupted_iteration_throws_later_is_no_news() {
+fn later_errors_of_an_interrupted_iteration_are_not_reported() {
     let top = "let fail: (error: Error) => void;\nconst gate = new Promise<void>((_, reject) => { fail = reject; });";
     let function = "async (user) => {
   if (user.number === 0) await gate;
@@ -98,7 +98,7 @@ fn what_an_interrupted_iteration_throws_later_is_no_news() {
 }
 
 #[test]
-fn an_iteration_ends_when_requests_have_that_nobody_awaited() {
+fn an_iteration_ends_after_its_requests_that_were_not_awaited() {
     let function = "(user) => { user.get('/a', { name: 'A' }); user.get('/status/500', { name: 'B' }); user.pause('1h'); }";
     run(&test_of("", function), async |worker| {
         let ends = futures_util::future::join_all((0..15).map(|number| worker.iterate(number))).await;
@@ -113,7 +113,7 @@ fn an_iteration_ends_when_requests_have_that_nobody_awaited() {
 }
 
 #[test]
-fn what_goes_on_behind_an_iteration_makes_no_further_requests() {
+fn code_that_outlives_an_iteration_cannot_send_requests() {
     let function = "(user) => { (async () => { await user.get('/a'); await user.get('/b'); })(); }";
     run(&test_of("", function), async |worker| {
         assert_eq!(worker.iterate(0).await, THREW);
@@ -124,7 +124,7 @@ fn what_goes_on_behind_an_iteration_makes_no_further_requests() {
 }
 
 #[test]
-fn an_interruption_also_ends_requests_that_nobody_awaited() {
+fn an_interruption_also_ends_requests_that_were_not_awaited() {
     run(&test_of("", "(user) => { user.get('/hang', { name: 'H' }); }"), async |worker| {
         let mut user = worker.user(0);
         let cut = tokio::time::timeout(Duration::from_millis(50), user.iterate(worker.iteration(0, None))).await;

@@ -1,4 +1,4 @@
-//! What is kept of failures, and whose fault they are.
+//! Stored failures, and their causes.
 
 use loadstone_engine::IterationEnd;
 use loadstone_metrics::Outcome;
@@ -9,31 +9,31 @@ const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
 const THREW: IterationEnd = IterationEnd::Threw(Outcome::Script);
 
 #[test]
-fn the_first_failures_of_a_kind_are_kept_with_their_answers() {
+fn the_first_failures_of_a_kind_are_stored_with_their_answers() {
     let body = "await user.get('/status/503', { name: 'Down' });
                 await user.get('/echo', { name: 'Wrong', expect: { json: { '$.method': 'PUT' } } });
                 await user.get('/echo', { name: 'Fine' });
                 await user.get('/hang', { name: 'Late', timeout: '5ms' });";
     run(&scenario(body), async |worker| {
-        let mut kept = Vec::new();
+        let mut stored = Vec::new();
         for sequence in 0..5 {
             assert_eq!(worker.iterate(sequence).await, FAILED);
-            kept.extend(worker.drain().errors.into_iter().map(|error| (error.message.to_string(), error.samples)));
+            stored.extend(worker.drain().errors.into_iter().map(|error| (error.message.to_string(), error.samples)));
         }
-        let of = |message: &str| kept.iter().filter(|(known, _)| known == message).flat_map(|(_, samples)| samples).collect::<Vec<_>>();
+        let of = |message: &str| stored.iter().filter(|(known, _)| known == message).flat_map(|(_, samples)| samples).collect::<Vec<_>>();
         let (down, wrong) = (of("status 503"), of("$.method is \"GET\", expected \"PUT\""));
-        assert_eq!((down.len(), wrong.len()), (3, 3), "{kept:?}");
+        assert_eq!((down.len(), wrong.len()), (3, 3), "{stored:?}");
         assert_eq!((down[0].status, wrong[0].status), (503, 200));
         assert!(wrong[0].body.contains("\"method\":\"GET\"") && wrong[0].at > 0);
         assert!(down[0].headers.iter().any(|(name, value)| name == "x-two" && value == "a"), "{:?}", down[0].headers);
-        // Nothing was answered.
-        assert!(kept.iter().filter(|(message, _)| message.contains("timed out")).all(|(_, samples)| samples.is_empty()));
-        assert!(kept.iter().any(|(message, _)| message.contains("timed out")), "{kept:?}");
+        // There was no answer.
+        assert!(stored.iter().filter(|(message, _)| message.contains("timed out")).all(|(_, samples)| samples.is_empty()));
+        assert!(stored.iter().any(|(message, _)| message.contains("timed out")), "{stored:?}");
     });
 }
 
 #[test]
-fn what_a_script_throws_over_a_failed_request_is_a_consequence() {
+fn an_error_thrown_after_a_failed_request_is_a_consequence() {
     run(&scenario("(await user.get('/status/500', { name: 'Down' })).json('$.gone');"), async |worker| {
         assert_eq!(worker.iterate(0).await, IterationEnd::Threw(Outcome::Step));
         assert!(worker.drain().errors.iter().all(|error| error.outcome != Outcome::Script));

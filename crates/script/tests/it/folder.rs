@@ -1,4 +1,4 @@
-//! A temporary folder with a test file and what it imports.
+//! A temporary folder with a test file and its imports.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ impl Folder {
     }
 }
 
-/// Loads `t.load.ts` with further files beside it.
+/// Loads `t.load.ts` with further files in the same folder.
 pub(crate) fn load_with(text: &str, more: &[(&str, &str)], inputs: &Inputs) -> Result<Loaded, ScriptError> {
     let mut files = vec![("t.load.ts", text)];
     files.extend_from_slice(more);

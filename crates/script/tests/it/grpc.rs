@@ -1,4 +1,4 @@
-//! `user.grpc` and `user.grpcStream` against servers of grpc-js and grpc-go, and what is said where a call does not fit its service.
+//! `user.grpc` and `user.grpcStream` against servers of grpc-js and grpc-go, and the errors for calls that do not fit their service.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -17,7 +17,7 @@ const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
 const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
 const SHOP: &str = include_str!("../grpc/shop.proto");
 
-/// A server of `tests/grpc`, in a process of its own that ends with its standard input.
+/// A server of `tests/grpc`, in a separate process that ends with its standard input.
 struct Server {
     process: Child,
     output: BufReader<ChildStdout>,
@@ -25,13 +25,13 @@ struct Server {
 }
 
 impl Server {
-    /// That of grpc-js.
+    /// The server of grpc-js.
     fn node() -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc");
         Self::start(Command::new("node").arg("server.mjs").current_dir(folder))
     }
 
-    /// That of grpc-go, from `tools` in the target folder.
+    /// The server of grpc-go, from `tools` in the target folder.
     fn go() -> Self {
         let tools = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools");
         Self::start(&mut Command::new(tools.join("grpc-go")))
@@ -47,7 +47,7 @@ impl Server {
         Self { process, output, port: port.expect("the gRPC server did not start: `cargo xtask setup` installs what it needs") }
     }
 
-    /// The next thing that the server tells.
+    /// The next line that the server prints.
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
@@ -62,7 +62,7 @@ impl Drop for Server {
     }
 }
 
-/// One server for the tests that do not listen to it.
+/// One server for the tests that do not read its lines.
 fn server() -> String {
     static NODE: OnceLock<Server> = OnceLock::new();
     format!("http://127.0.0.1:{}", NODE.get_or_init(Server::node).port)
@@ -81,7 +81,7 @@ fn reflecting(body: &str, options: &str) -> String {
     test_of(body).replace("proto(\"shop.proto\");\n", "\n").replace("requestTimeout: \"10s\"", options)
 }
 
-/// Runs a scenario of this body once: how it ended, what it logged, what was measured.
+/// Runs a scenario of this body once: how it ended, its log, its measurements.
 fn run_at(target: &str, body: &str) -> (IterationEnd, Vec<String>, Snapshot) {
     run_test(target, &test_of(body))
 }
@@ -110,14 +110,14 @@ fn request<'a>(snapshot: &'a Snapshot, name: &str) -> &'a SeriesSlice {
     requests(snapshot).into_iter().find(|series| &*series.key.name == name).unwrap_or_else(|| panic!("no request {name}"))
 }
 
-/// What a script threw.
+/// The error that a script threw.
 fn thrown(body: &str) -> String {
     let (_, _, snapshot) = run(body);
     snapshot.errors.first().map(|error| error.message.to_string()).unwrap_or_default()
 }
 
 #[test]
-fn a_call_carries_metadata_and_gives_message_status_and_trailers() {
+fn a_call_sends_metadata_and_returns_message_status_and_trailers() {
     let (end, lines, snapshot) = run(r#"
         const r = await user.grpc("shop.v1.Shop/GetProduct", { productId: 7 }, { metadata: { "x-tenant": "t1", "x-raw-bin": new Uint8Array([1, 255]) } });
         const { id, name, state, tags, metadata } = r.message;
@@ -135,7 +135,7 @@ fn a_call_carries_metadata_and_gives_message_status_and_trailers() {
 }
 
 #[test]
-fn every_kind_of_field_goes_out_and_comes_back() {
+fn every_kind_of_field_is_sent_and_received() {
     let (end, lines, snapshot) = run(r#"
         const sent = {
           yes: true, big: 9007199254740993n, raw: new Uint8Array([0, 1, 254]), number: 0.25, products: [{ id: 1, state: "SOLD_OUT" }],
@@ -162,7 +162,7 @@ fn every_kind_of_field_goes_out_and_comes_back() {
 }
 
 #[test]
-fn another_status_than_ok_is_a_failure_by_name_unless_it_is_expected() {
+fn a_status_other_than_ok_is_a_failure_by_name_unless_it_is_expected() {
     let (end, lines, snapshot) = run(r#"
         const r = await user.grpc("shop.v1.Shop/Fail", { status: "UNAVAILABLE", details: "no shöp today" }, { name: "Broken" });
         user.log(JSON.stringify([r.ok, r.status, r.details, r.error, r.message === undefined, r.trailers["x-why"]]));
@@ -172,7 +172,7 @@ fn another_status_than_ok_is_a_failure_by_name_unless_it_is_expected() {
         user.log(JSON.stringify([wrong.ok, wrong.error]));
         "#);
     assert_eq!(end, FAILED);
-    assert_eq!(lines[0], r#"[false,"UNAVAILABLE","no shöp today","status UNAVAILABLE",true,"told"]"#);
+    assert_eq!(lines[0], r#"[false,"UNAVAILABLE","no shöp today","status UNAVAILABLE",true,"noticed"]"#);
     assert_eq!(lines[1], r#"[true,"NOT_FOUND"]"#);
     assert_eq!(lines[2], r#"[false,"$.id is 7, expected 8"]"#);
     assert_eq!(request(&snapshot, "Broken").outcomes, [(Outcome::Status, 1)]);
@@ -182,7 +182,7 @@ fn another_status_than_ok_is_a_failure_by_name_unless_it_is_expected() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_a_timeout_and_the_server_is_told() {
+fn a_call_that_takes_too_long_is_a_timeout_and_is_cancelled_at_the_server() {
     let mut node = Server::node();
     let target = format!("http://127.0.0.1:{}", node.port);
     let (end, lines, snapshot) = run_at(
@@ -197,13 +197,13 @@ fn a_call_that_takes_too_long_is_a_timeout_and_the_server_is_told() {
     assert_eq!(end, FAILED);
     assert_eq!(node.line(), "cancelled Sleep");
     let ended = &request(&snapshot, "Shop/Sleep").outcomes;
-    // Whoever is first to see the deadline says so.
+    // The side that detects the deadline first reports it.
     assert!(matches!(ended[..], [(Outcome::Timeout | Outcome::Status, 1)]), "{ended:?} {lines:?}");
     assert_eq!(lines[1], "[true,0]", "the connection goes on");
 }
 
 #[test]
-fn calls_side_by_side_share_a_connection() {
+fn concurrent_calls_share_a_connection() {
     let (end, lines, snapshot) = run(r#"
         const all = await Promise.all([...Array(20).keys()].map((id) => user.grpc("shop.v1.Shop/GetProduct", { product_id: id })));
         user.log(JSON.stringify([all.map((r) => r.message.id), new Set(all.map((r) => r.message.metadata.connection)).size]));
@@ -214,7 +214,7 @@ fn calls_side_by_side_share_a_connection() {
 }
 
 #[test]
-fn messages_go_out_compressed() {
+fn messages_are_sent_compressed() {
     let text = r#"const text = "x".repeat(20000);
         const r = await user.grpc("shop.v1.Shop/Echo", { maybe: text }, { compression: "COMPRESSION" });
         user.check("as it was", r.message.maybe === text);"#;
@@ -245,7 +245,7 @@ fn a_server_stream_is_read_to_its_status() {
     assert_eq!(request(&snapshot, "Watch").outcomes, [(Outcome::Passed, 1)]);
     assert_eq!(request(&snapshot, "Watch first message").outcomes, [(Outcome::Passed, 1)]);
     assert_eq!(request(&snapshot, "Lost").outcomes, [(Outcome::Status, 1)]);
-    assert_eq!(snapshot.errors.len(), 1, "told once: {:?}", snapshot.errors);
+    assert_eq!(snapshot.errors.len(), 1, "reported once: {:?}", snapshot.errors);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn client_and_bidirectional_streams() {
 }
 
 #[test]
-fn a_stream_that_the_script_leaves_is_cancelled_and_no_failure() {
+fn a_stream_that_the_script_leaves_is_cancelled_without_a_failure() {
     let mut node = Server::node();
     let target = format!("http://127.0.0.1:{}", node.port);
     let (end, lines, snapshot) = run_at(
@@ -294,7 +294,7 @@ fn a_stream_that_the_script_leaves_is_cancelled_and_no_failure() {
 }
 
 #[test]
-fn a_server_that_is_not_there_or_does_not_speak_grpc_is_told() {
+fn a_server_that_is_absent_or_does_not_speak_grpc_is_reported() {
     let (end, lines, snapshot) = run_at(
         "http://127.0.0.1:1",
         r#"
@@ -310,7 +310,7 @@ fn a_server_that_is_not_there_or_does_not_speak_grpc_is_told() {
 }
 
 #[test]
-fn a_server_describes_its_services_where_the_test_asks_it_to() {
+fn a_server_describes_its_services_if_the_test_requests_it() {
     let body = r#"
         const calls = [1, 2, 3].map((productId) => user.grpc("shop.v1.Shop/GetProduct", { productId }));
         user.log(JSON.stringify((await Promise.all(calls)).map((r) => r.message.name)));
@@ -322,14 +322,14 @@ fn a_server_describes_its_services_where_the_test_asks_it_to() {
     let (end, lines, snapshot) = run_test(&server(), &reflecting(body, "grpcReflection: true"));
     assert_eq!(lines, [r#"["Product 1","Product 2","Product 3"]"#, "2"], "{:?}", snapshot.errors);
     assert_eq!((end, request(&snapshot, "Shop/GetProduct").count), (IterationEnd::Threw(Outcome::Script), 3));
-    let told = &snapshot.errors[0].message;
-    assert!(told.contains("asking the server for \"shop.v1.Shopp\" by reflection"), "{told}");
+    let message = &snapshot.errors[0].message;
+    assert!(message.contains("asking the server for \"shop.v1.Shopp\" by reflection"), "{message}");
     let (_, _, snapshot) = run_test(&server(), &reflecting(body, ""));
-    let told = &snapshot.errors[0].message;
-    assert!(told.contains("declare it at the top level of the test: `proto(\"shop.proto\")`"), "{told}");
+    let message = &snapshot.errors[0].message;
+    assert!(message.contains("declare it at the top level of the test: `proto(\"shop.proto\")`"), "{message}");
 }
 
-/// The interoperability service of the gRPC project (grpc/grpc, doc/interop-test-descriptions.md), known by reflection alone.
+/// The interoperability service of the gRPC project (grpc/grpc, doc/interop-test-descriptions.md), known only by reflection.
 #[test]
 fn grpc_go_agrees() {
     let go = Server::go();
@@ -386,7 +386,7 @@ fn the_health_check_is_known_without_a_file() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_its_place_and_remedy() {
+fn misfits_are_errors_with_place_and_remedy() {
     let call = |rest: &str| thrown(&format!("await user.grpc({rest});"));
     for (rest, expected) in [
         (
@@ -415,12 +415,12 @@ fn what_does_not_fit_is_told_with_its_place_and_remedy() {
         (r#""shop.v1.Shop/Watch", {}"#, "Shop/Watch streams its messages: call it with `user.grpcStream(…)`"),
         (r#""shop.v1.Shop/Echo", {}, { metadat: {} }"#, "a call has no option `metadat` (did you mean `metadata`?)"),
         (r#""shop.v1.Shop/Echo", {}, { expect: { status: "NOTFOUND" } }"#, "such as \"NOT_FOUND\" (did you mean `NOT_FOUND`?)"),
-        (r#""shop.v1.Shop/Echo", {}, { metadata: { "grpc-timeout": "1S" } }"#, "metadata: `grpc-timeout` is set by gRPC itself"),
-        (r#""shop.v1.Shop/Echo", {}, { metadata: { "a-bin": "x" } }"#, "metadata: `a-bin` ends in -bin: give its value as a Uint8Array"),
+        (r#""shop.v1.Shop/Echo", {}, { metadata: { "grpc-timeout": "1S" } }"#, "metadata: `grpc-timeout` is set by gRPC"),
+        (r#""shop.v1.Shop/Echo", {}, { metadata: { "a-bin": "x" } }"#, "metadata: `a-bin` ends in -bin, so its value must be a Uint8Array"),
     ] {
-        let told = call(rest);
-        assert!(told.contains(expected), "{rest}\n  told: {told}\n  expected: {expected}");
-        assert!(told.contains("t.load.ts:4:"), "{told}");
+        let message = call(rest);
+        assert!(message.contains(expected), "{rest}\n  actual: {message}\n  expected: {expected}");
+        assert!(message.contains("t.load.ts:4:"), "{message}");
     }
 }
 

@@ -1,5 +1,6 @@
-// A Kafka, and beside it another client of it: what Loadstone writes is read by that, and the other way round. Takes a command in JSON per line of its standard
-// input, answers each with a line of JSON, and ends with the input. Argument: a file with a key and its certificate, for the listener with TLS and a login.
+// A Kafka broker, and a second client of it. Each side reads the records that the other writes. Reads one command in JSON per line of its
+// standard input, answers each with a line of JSON, and ends with the input. Argument: a file with a key and its certificate, for the
+// listener with TLS and a login.
 
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -24,7 +25,7 @@ process.on("uncaughtException", async (error) => {
 });
 const secured = { pem: process.argv[2], user: "app", password: "s3cret-word" };
 const broker = await startKafka({ port: 0, flushMs: 0, topic: "orders", parts: { add: (ends) => (stop = ends) }, secured });
-// Patient: the machine may be busy with other tests.
+// Patient: other tests may keep the machine busy.
 const patience = { requestTimeout: 60_000, retry: { initialRetryTime: 100, maxRetryTime: 2_000, retries: 30 } };
 const client = new Kafka({ brokers: [broker.address], logLevel: logLevel.NOTHING, ...patience });
 const [admin, producer] = [client.admin(), client.producer()];
@@ -32,7 +33,7 @@ await admin.connect();
 await producer.connect();
 
 const text = (bytes) => (bytes === null || bytes === undefined ? null : bytes.toString());
-/** A broker may not have heard yet of a topic that was created. */
+/** A broker may not know a new topic yet. */
 async function hasLeaders(topic, count) {
   try {
     const [{ partitions }] = (await admin.fetchTopicMetadata({ topics: [topic] })).topics;
@@ -52,7 +53,7 @@ const commands = {
   async write({ topic, messages, gzip }) {
     await producer.send({ topic, messages, compression: gzip ? CompressionTypes.GZIP : CompressionTypes.None });
   },
-  /** So many records of a topic from its beginning on, by partition and offset. */
+  /** A number of records of a topic from its beginning, by partition and offset. */
   async read({ topic, count }) {
     const consumer = client.consumer({ groupId: `reader-${topic}-${Math.random()}` });
     await consumer.connect();

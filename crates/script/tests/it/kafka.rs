@@ -1,4 +1,4 @@
-//! `user.kafka` and `kafka.consume` against a Kafka broker, beside another client of it.
+//! `user.kafka` and `kafka.consume` against a Kafka broker, with a second client of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use loadstone_engine::IterationEnd;
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{FlowEvent, FlowKey, FlowStep, Outcome, SeriesKind, SeriesSlice, Snapshot};
-use loadstone_script::{Inputs, Stubs};
+use loadstone_script::{ConsumedCount, Inputs, Stubs};
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, at, load_error};
@@ -145,12 +145,12 @@ fn records_are_read_by_another_client_as_they_were_written() {
     assert_eq!(rest, [(eight, &json!("{\"id\":[1]}")), (eight, null), (null, &json!("")), (null, &json!("l")), (null, &json!("n"))]);
     let counts: Vec<u64> = ["produce written", "Three", "Leader", "Nobody"].map(|name| request(&snapshot, name).count).to_vec();
     assert_eq!(counts, [1; 4]);
-    // Connecting and learning who leads belong to the first alone.
+    // The first request alone connects and finds the leaders.
     assert!(request(&snapshot, "produce written").phases.connect.max() > 0);
     assert_eq!(request(&snapshot, "Three").phases.connect.max(), 0);
 }
 
-/// The other client has the partitioner of Kafka's own.
+/// The other client has Kafka's own partitioner.
 #[test]
 fn a_key_goes_where_other_producers_send_it() {
     let keys: Vec<String> = (0..40).map(|number| format!("customer-{number}")).collect();
@@ -172,7 +172,7 @@ fn a_key_goes_where_other_producers_send_it() {
 }
 
 #[test]
-fn records_without_a_key_take_the_partitions_in_turn() {
+fn records_without_a_key_rotate_over_the_partitions() {
     BROKER.create("turns", 3, &json!({}));
     let (end, lines, _) = once(
         r#"
@@ -186,7 +186,7 @@ fn records_without_a_key_take_the_partitions_in_turn() {
 }
 
 #[test]
-fn what_a_broker_refuses_is_told_by_its_code() {
+fn refusals_of_a_broker_are_reported_by_code() {
     BROKER.create("strict", 1, &json!({ "cleanup.policy": "compact" }));
     BROKER.create("small", 1, &json!({ "max.message.bytes": "200" }));
     let (end, lines, snapshot) = once(
@@ -215,13 +215,13 @@ fn what_a_broker_refuses_is_told_by_its_code() {
             r#"[true,null,null,0]"#,
         ]
     );
-    let told: Vec<&str> = snapshot.errors.iter().map(|error| error.message.as_ref()).collect();
-    assert!(told.contains(&"error INVALID_RECORD") && told.contains(&"error MESSAGE_TOO_LARGE"), "{told:?}");
+    let messages: Vec<&str> = snapshot.errors.iter().map(|error| error.message.as_ref()).collect();
+    assert!(messages.contains(&"error INVALID_RECORD") && messages.contains(&"error MESSAGE_TOO_LARGE"), "{messages:?}");
     assert_eq!(request(&snapshot, "Strict").outcomes, [(Outcome::Status, 1)]);
 }
 
 #[test]
-fn tls_and_a_login_and_the_wrong_one() {
+fn tls_with_a_valid_and_a_wrong_login() {
     let (end, lines, snapshot) = once_with(
         r#"
         const sent = await user.kafka(`kafkas://app:s3cret-word@${secured}`).produce("orders", { value: "x" }, { name: "Secured" });
@@ -239,7 +239,7 @@ fn tls_and_a_login_and_the_wrong_one() {
 }
 
 #[test]
-fn users_log_in_by_scram_and_wrong_words_are_told() {
+fn users_log_in_by_scram_and_wrong_passwords_are_reported() {
     let (end, lines, _) = once_with(
         r#"
         for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
@@ -257,20 +257,20 @@ fn users_log_in_by_scram_and_wrong_words_are_told() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_where_it_is_given() {
-    for (given, said) in [
+fn invalid_records_are_rejected_at_the_call() {
+    for (record, expected) in [
         ("'x'", "a record is an object"),
         ("[]", "the list of records is empty"),
-        ("{ key: 'k' }", "has a `value`"),
+        ("{ key: 'k' }", "needs a `value`"),
         ("{ value: 'x', json: 1 }", "not both"),
-        ("{ value: { id: 7 } }", "give an object as `json`"),
+        ("{ value: { id: 7 } }", "pass an object as `json`"),
         ("{ value: 'x', partition: -1 }", "partition: expected a whole number"),
         ("{ value: 'x', vlaue: 'y' }", "`vlaue`"),
     ] {
         let (_, lines, _) = once(&format!(
-            "try {{ await user.kafka(url).produce('orders', {given} as any); }} catch (error: any) {{ user.log(error.message); }}"
+            "try {{ await user.kafka(url).produce('orders', {record} as any); }} catch (error: any) {{ user.log(error.message); }}"
         ));
-        assert!(lines[0].contains(said), "{given}: {lines:?}");
+        assert!(lines[0].contains(expected), "{record}: {lines:?}");
     }
 }
 
@@ -292,7 +292,7 @@ fn consuming(topic: &str, take: &str) -> (Stubs, Folder, Arc<Mutex<Vec<String>>>
     (stubs, folder, lines)
 }
 
-/// Waits for so many events of flows.
+/// Waits for a number of flow events.
 fn events(stubs: &Stubs, count: usize) -> Vec<FlowEvent> {
     let clock = Monotonic::start();
     let mut events = Vec::new();
@@ -304,7 +304,7 @@ fn events(stubs: &Stubs, count: usize) -> Vec<FlowEvent> {
 }
 
 #[test]
-fn records_of_others_finish_journeys_from_the_start_of_the_run_on() {
+fn records_of_other_clients_finish_journeys_from_the_start_of_the_run() {
     BROKER.create("delivered", 3, &json!({}));
     BROKER.write("delivered", &json!([{ "key": "before", "value": "{}" }]), false);
     let (stubs, _folder, lines) = consuming(
@@ -317,22 +317,22 @@ fn records_of_others_finish_journeys_from_the_start_of_the_run_on() {
     let messages =
         keys.iter().map(|key| json!({ "key": key, "value": json!({ "id": key }).to_string(), "headers": { "h": "v" } })).collect();
     BROKER.write("delivered", &messages, false);
-    let told = events(&stubs, keys.len());
-    let mut found: Vec<FlowKey> = told.iter().map(|event| event.key).collect();
+    let received = events(&stubs, keys.len());
+    let mut found: Vec<FlowKey> = received.iter().map(|event| event.key).collect();
     let mut expected: Vec<FlowKey> = keys.iter().map(|key| FlowKey::of(key)).collect();
     found.sort();
     expected.sort();
     assert_eq!(found, expected, "{:?}", lines.lock().unwrap());
-    assert!(told.iter().all(|event| event.step == FlowStep::Finish && event.at > 0 && event.at <= clock.now()));
-    assert_eq!(stubs.consumed(), [("delivered".to_owned(), 50)]);
+    assert!(received.iter().all(|event| event.step == FlowStep::Finish && event.at > 0 && event.at <= clock.now()));
+    assert_eq!(stubs.consumed(), [ConsumedCount { source: "topic delivered".to_owned(), unit: "record", count: 50 }]);
     let line = lines.lock().unwrap().iter().find(|line| line.starts_with("order-7 ")).cloned();
     assert!(line.as_ref().is_some_and(|line| line.starts_with("order-7 {\"id\":\"order-7\"} v delivered true ")), "{line:?}");
     stubs.stop();
 }
 
-/// The broker packs what it is given itself, as the topic says.
+/// The broker compresses records as the topic requires.
 #[test]
-fn records_that_a_broker_packed_are_read() {
+fn records_that_a_broker_compressed_are_read() {
     for packing in ["gzip", "snappy", "zstd", "lz4"] {
         let topic = format!("packed-{packing}");
         BROKER.create(&topic, 1, &json!({ "compression.type": packing }));
@@ -345,9 +345,9 @@ fn records_that_a_broker_packed_are_read() {
     }
 }
 
-/// The broker unpacks them with Kafka's own libraries, as the topic says, and the other client reads what came of it.
+/// The broker decompresses them with Kafka's own libraries, as the topic requires, and the other client reads the result.
 #[test]
-fn records_are_packed_as_a_broker_reads_them() {
+fn a_broker_can_read_compressed_records() {
     BROKER.create("unpacked", 1, &json!({ "compression.type": "uncompressed" }));
     let (end, lines, snapshot) = once(
         r#"
@@ -377,7 +377,7 @@ fn records_are_packed_as_a_broker_reads_them() {
 }
 
 #[test]
-fn a_consumer_that_cannot_begin_stops_the_run_at_its_place() {
+fn a_consumer_that_cannot_be_opened_stops_the_run_with_its_place() {
     let text = format!(
         "import {{ test, scenario, once, kafka }} from \"loadstone\";\n\n  kafka.consume(\"kafka://{}\", \"nowhere\", () => {{}});\n\
          const s = scenario(\"S\", async () => {{}});\nexport default test({{ load: s.run(once()) }});\n",

@@ -1,4 +1,4 @@
-//! Knobs and proxies, from a file to what is to be done.
+//! Knobs and proxies, from a test file to their changes.
 
 use loadstone_script::{Inputs, KnobChange, KnobTarget};
 use loadstone_stub::ProxyEffects;
@@ -12,7 +12,7 @@ export default test({ load: only.run(once()) });
 "#;
 
 #[test]
-fn a_function_says_what_is_done_for_each_value() {
+fn a_function_returns_the_change_for_each_value() {
     let source = format!(
         r#"{TEST}
 const database = proxy.tcp({{ listen: "127.0.0.1:6432", to: "127.0.0.1:5432", bandwidth: 1000 }});
@@ -44,25 +44,25 @@ knob("cpus", {{ values: [2, "all"], apply: (cpus) => ({{ cpus, of: {{ port: 8080
     let proxy = &loaded.proxies[0];
     assert_eq!((proxy.listen.as_str(), proxy.to.as_str()), ("127.0.0.1:6432", "127.0.0.1:5432"));
     assert_eq!(proxy.effects, ProxyEffects { bytes_per_second: Some(1_000), ..ProxyEffects::default() });
-    // What they need to log in is shown nowhere.
+    // Their credentials are shown nowhere.
     let shown = loaded.plan.all_secrets().hide("pass-word t0p-secret").into_owned();
     assert!(!shown.contains("pass-word") && !shown.contains("t0p-secret"), "{shown}");
 }
 
 #[test]
-fn mistakes_are_told_with_their_line() {
-    for (wrong, said) in [
+fn mistakes_are_errors_with_their_line() {
+    for (wrong, expected) in [
         (r#"knob("a", { values: [1], apply: () => ({ command: "x" }) });"#, "two or more"),
         (r#"knob("a", { values: [1, 1], apply: () => ({ command: "x" }) });"#, "the same"),
-        (r#"knob("a", { values: [1, 2], apply: "x" });"#, "a function from a value"),
+        (r#"knob("a", { values: [1, 2], apply: "x" });"#, "a function that returns the change"),
         (r#"knob("a", { values: [1, 2], aply: () => ({ command: "x" }) });"#, "did you mean `apply`"),
-        (r#"knob("a", { values: [1, 2], apply: () => ({ comand: "x" }) });"#, "a change is one of"),
-        (r#"knob("a", { values: [1, 2], apply: () => ({ proxy: 1 }) });"#, "proxy.tcp(…) returned"),
+        (r#"knob("a", { values: [1, 2], apply: () => ({ comand: "x" }) });"#, "expected one of"),
+        (r#"knob("a", { values: [1, 2], apply: () => ({ proxy: 1 }) });"#, "the result of proxy.tcp(…)"),
         (r#"knob("a", { values: [1, 2], apply: () => ({ paused: true, of: {} }) });"#, "name one of port, pid, cgroup"),
         (r#"proxy.tcp({ listen: "6432", to: "127.0.0.1:5432" });"#, "is not an address"),
     ] {
         let error = load_error(&format!("{TEST}\n{wrong}\n"));
-        assert!(error.message.contains(said), "{wrong}: {}", error.message);
+        assert!(error.message.contains(expected), "{wrong}: {}", error.message);
         assert_eq!(error.place.map(|place| place.line), Some(6), "{wrong}");
     }
 }

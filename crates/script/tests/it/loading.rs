@@ -1,4 +1,4 @@
-//! From a file to a plan: what is declared, and how mistakes are reported.
+//! From a test file to a plan: the declarations, and the reports of mistakes.
 
 use loadstone_plan::{Aggregate, ClosedStage, Comparison, Load, LoadProfile, Metric, OpenStage, ParameterOrigin, Timing, Window};
 use loadstone_script::Inputs;
@@ -157,9 +157,9 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
     ] {
         let error = load_error(&format!("{head}{line}\n"));
         assert!(error.message.contains(part), "{line}: {error}");
-        // QuickJS knows the line of a call exactly, its column only roughly.
+        // QuickJS knows the line of a call exactly, but its column only approximately.
         assert_eq!(at(&error).rsplit_once(':').map_or("", |(line, _)| line), place, "{line}: {error}");
-        // Where it is about an option, the mark is under that.
+        // For an error about an option, the mark is under the option.
         if let Some((_, rest)) = error.message.split_once(" has no option `") {
             let option = rest.split('`').next().unwrap();
             let marked = error.place.as_ref().map(|place| (place.column as usize, place.width as usize));
@@ -168,9 +168,9 @@ fn mistakes_in_the_plan_name_the_line_of_the_call() {
     }
 }
 
-/// Which observers there are is for the host to say, who sees what `observe.KIND(…)` was given.
+/// The host decides which observers exist. It receives the arguments of `observe.KIND(…)`.
 #[test]
-fn the_host_judges_observers_at_the_line_of_the_call() {
+fn the_host_checks_observers_at_the_line_of_the_call() {
     fn check(description: &serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
         Err(format!("got {description}").into())
     }
@@ -190,7 +190,7 @@ fn the_host_judges_observers_at_the_line_of_the_call() {
     }
 }
 
-/// What only the whole plan shows has no line, and says what it is about.
+/// An error that needs the whole plan has no line, and names its subject.
 #[test]
 fn flows_and_stubs_are_checked_with_the_plan() {
     let head = "import { test, scenario, once, stub, flow, flowTime, flowLost } from \"loadstone\";\nconst load = scenario(\"s\", () => {}).run(once());\n";
@@ -206,7 +206,7 @@ fn flows_and_stubs_are_checked_with_the_plan() {
         ("stub.http().on('webhook', {}); export default test({ load });", "\"webhook\" is not a route"),
         ("stub.http().on('GET /a', { limit: { rat: 5 } }); export default test({ load });", "has no option `rat`"),
         ("stub.http({ delaysFrom: 'none.csv' }); export default test({ load });", "none.csv"),
-        ("stub.http({ name: 'a' }); stub.http({ name: 'a' }); export default test({ load });", "another stub is called \"a\""),
+        ("stub.http({ name: 'a' }); stub.http({ name: 'a' }); export default test({ load });", "another stub has the name \"a\""),
     ] {
         let error = load_error(&format!("{head}{lines}\n"));
         assert!(error.message.contains(part), "{lines}: {error}");
@@ -232,7 +232,7 @@ fn an_endless_loop_at_the_top_is_interrupted_at_its_line() {
 }
 
 #[test]
-fn unknown_parameters_and_files_that_are_no_tests_are_refused() {
+fn unknown_parameters_and_files_that_are_not_tests_are_rejected() {
     let text = "import { test, scenario, once, param } from \"loadstone\";\nparam.number(\"rate\", { default: 1 });\n\
                 export default test({ load: scenario(\"s\", () => {}).run(once()) });";
     let error = load_with(text, &[], &Inputs { parameters: vec![("rat".into(), "2".into())], ..Inputs::default() }).unwrap_err();

@@ -1,4 +1,4 @@
-//! The script crate from outside: files on disk in, plans, errors and runs out.
+//! The script crate through its public interface: test files in; plans, errors and runs out.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! Metrics of a test's own, from the script to the recorder.
+//! Custom metrics, from the script to the recorder.
 
 use loadstone_metrics::{GaugeValue, MetricValue, Snapshot, Tags};
 use loadstone_plan::{Aggregate, Metric, MetricKind};
@@ -36,7 +36,7 @@ fn of<'a>(snapshot: &'a Snapshot, name: &str, tags: &Tags) -> &'a MetricValue {
 }
 
 #[tokio::test]
-async fn each_kind_makes_of_values_what_it_is_there_for() {
+async fn each_kind_aggregates_its_values() {
     let snapshot = recorded(
         "value.add(12.5); value.add(-3); orders.add(); orders.add(2.5); queue.set(7); queue.set(4); cached.add(true); cached.add(false); cached.add(true);",
     )
@@ -53,7 +53,7 @@ async fn each_kind_makes_of_values_what_it_is_there_for() {
 }
 
 #[tokio::test]
-async fn what_carries_tags_counts_for_the_whole_and_for_its_part() {
+async fn tagged_values_count_for_the_whole_and_for_their_part() {
     let snapshot = recorded(
         r#"orders.add(1, { tags: { country: "DE", items: 3 } }); orders.add(2, { tags: { items: "3", country: "DE" } });
            orders.add(4, { tags: { country: "FR" } }); orders.add(8);"#,
@@ -66,8 +66,8 @@ async fn what_carries_tags_counts_for_the_whole_and_for_its_part() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_none_is_an_error_that_names_the_metric() {
-    for (body, said) in [
+async fn an_invalid_value_is_an_error_that_names_the_metric() {
+    for (body, expected) in [
         ("value.add(Number.NaN)", r#"metric "Order value": NaN is not a number"#),
         (r#"value.add("5")"#, r#"metric "Order value": "5" is not a number"#),
         ("orders.add(-1)", r#"metric "Orders": -1 is not a number of at least 0"#),
@@ -79,13 +79,13 @@ async fn a_value_that_is_none_is_an_error_that_names_the_metric() {
     ] {
         let snapshot = recorded(body).await;
         let errors: Vec<&str> = snapshot.errors.iter().map(|error| &*error.message).collect();
-        assert!(errors.len() == 1 && errors[0].contains(said), "{body}: {errors:?}");
+        assert!(errors.len() == 1 && errors[0].contains(expected), "{body}: {errors:?}");
         assert!(snapshot.metrics.is_empty(), "{body}");
     }
 }
 
 #[test]
-fn the_plan_has_the_metrics_and_what_thresholds_ask_of_them() {
+fn the_plan_has_the_metrics_and_their_thresholds() {
     let text = format!(
         r#"{DECLARED}
         const one = scenario("One", async (user) => {{}});
@@ -132,8 +132,8 @@ fn the_plan_has_the_metrics_and_what_thresholds_ask_of_them() {
 }
 
 #[test]
-fn two_metrics_of_one_name_are_refused_and_so_is_recording_while_the_file_is_read() {
-    for (line, said) in [
+fn duplicate_names_and_recording_at_the_top_level_are_rejected() {
+    for (line, expected) in [
         (r#"metric.trend("Orders");"#, "two metrics have this name"),
         ("orders.add();", "record metrics inside scenarios"),
         (r#"metric.trend("X", { units: "s" });"#, "did you mean `unit`?"),
@@ -141,6 +141,6 @@ fn two_metrics_of_one_name_are_refused_and_so_is_recording_while_the_file_is_rea
         let text = format!("{DECLARED} {line} export default test({{ load: scenario(\"One\", () => {{}}).run(iterations(1)) }});");
         let folder = Folder::new(&[("t.load.ts", &text)]);
         let error = loadstone_script::load(&folder.path("t.load.ts"), &Inputs::default()).unwrap_err();
-        assert!(error.render().contains(said), "{line}: {}", error.render());
+        assert!(error.render().contains(expected), "{line}: {}", error.render());
     }
 }

@@ -1,4 +1,4 @@
-//! Options that do not exist: an error before anything runs where they are written out, and never silence elsewhere.
+//! Unknown options: an error before anything runs if they are literals, and an error at the call otherwise.
 
 use crate::folder::{load_error, load_with};
 use crate::running::{run, scenario};
@@ -11,16 +11,16 @@ fn test(body: &str) -> String {
     format!("{HEAD}const s = scenario(\"S\", async (user) => {{\n{body}\n}});\nexport default test({{ load: s.run(once()) }});\n")
 }
 
-/// Line and column of a word, from 1.
-fn place_of(text: &str, word: &str) -> (u32, u32) {
-    let at = text.find(word).unwrap();
+/// Line and column of an identifier, from 1.
+fn place_of(text: &str, identifier: &str) -> (u32, u32) {
+    let at = text.find(identifier).unwrap();
     let before = &text[..at];
     (before.lines().count() as u32, before.chars().rev().take_while(|c| *c != '\n').count() as u32 + 1)
 }
 
 #[test]
-fn members_that_do_not_exist_are_told_with_those_that_do() {
-    for (line, place, said) in [
+fn unknown_members_are_errors_that_list_the_known_ones() {
+    for (line, place, expected) in [
         ("const n = param\n  .integer('n');", (3, 4), "there is no `param.integer`; there is: "),
         ("const { integer } = param;", (2, 9), "there is no `param.integer`; there is: "),
         ("const n = param.integer('n');", (2, 17), "there is no `param.integer`; there is: param.number, param.string, param.boolean, "),
@@ -38,17 +38,17 @@ fn members_that_do_not_exist_are_told_with_those_that_do() {
     ] {
         let head = "import { arrivals, kafka, metric, once, param, proxy, scenario, stub, test, users } from \"loadstone\";";
         let error = load_error(&format!("{head}\n{line}\nexport default test({{ load: scenario('S', () => {{}}).run(once()) }});\n"));
-        assert!(error.message.contains(said), "{line}: {}", error.render());
+        assert!(error.message.contains(expected), "{line}: {}", error.render());
         let found = error.place.clone().unwrap();
         assert_eq!((found.line, found.column), place, "{}", error.render());
-        let word = found.source_line.unwrap().chars().skip(found.column as usize - 1).take(found.width as usize).collect::<String>();
-        assert!(line.contains(&format!(".{word}(")) || line.contains(&format!("{{ {word} }}")), "{word}");
+        let identifier = found.source_line.unwrap().chars().skip(found.column as usize - 1).take(found.width as usize).collect::<String>();
+        assert!(line.contains(&format!(".{identifier}(")) || line.contains(&format!("{{ {identifier} }}")), "{identifier}");
     }
 }
 
 #[test]
-fn a_verb_that_users_do_not_have_is_marked_before_anything_runs() {
-    for (body, word, said) in [
+fn an_unknown_verb_is_marked_before_anything_runs() {
+    for (body, identifier, expected) in [
         ("  await user.gett('/');", "gett", "there is no `gett` here (did you mean `get`?)"),
         ("  const [a] = await Promise.all([\n    user\n      .psot('/'),\n  ]);", "psot", "(did you mean `post`?)"),
         ("  await user.group('G', (inner) => inner.puase('1s'));", "puase", "(did you mean `pause`?)"),
@@ -57,15 +57,15 @@ fn a_verb_that_users_do_not_have_is_marked_before_anything_runs() {
     ] {
         let text = test(body);
         let error = load_error(&text);
-        assert!(error.message.contains(said), "{body}: {error}");
+        assert!(error.message.contains(expected), "{body}: {error}");
         let place = error.place.clone().unwrap();
-        assert_eq!((place.line, place.column), place_of(&text, word), "{}", error.render());
-        assert_eq!(place.width as usize, word.len(), "{}", error.render());
+        assert_eq!((place.line, place.column), place_of(&text, identifier), "{}", error.render());
+        assert_eq!(place.width as usize, identifier.len(), "{}", error.render());
     }
 }
 
 #[test]
-fn a_property_that_the_test_gives_its_users_is_no_misspelt_verb() {
+fn a_property_that_the_test_adds_to_users_is_not_a_misspelt_verb() {
     for body in [
         "  const own: any = user; own.gett = () => 1; user.gett();",
         "  const own: any = user; own.login = () => 1; user.login();",
@@ -76,8 +76,8 @@ fn a_property_that_the_test_gives_its_users_is_no_misspelt_verb() {
 }
 
 #[test]
-fn what_only_the_run_finds_is_marked_at_the_word_as_well() {
-    for (line, column, said) in [
+fn errors_found_at_run_time_mark_the_identifier_as_well() {
+    for (line, column, expected) in [
         ("const own: any = user; await own.gett('/');", 34, "TypeError: there is no `gett` here (did you mean `get`?)"),
         ("const none: any = undefined; await user.pause(none.length);", 52, "TypeError: cannot read property 'length' of undefined"),
         ("const r: any = await user.get('/'); r.jsn('$');", 39, "TypeError: there is no `jsn` here (did you mean `json`?)"),
@@ -85,14 +85,14 @@ fn what_only_the_run_finds_is_marked_at_the_word_as_well() {
         run(&scenario(line), async |worker| {
             worker.iterate(0).await;
             let message = worker.drain().errors[0].message.to_string();
-            assert_eq!(message, format!("{said} (t.load.ts:4:{column})"));
+            assert_eq!(message, format!("{expected} (t.load.ts:4:{column})"));
         });
     }
 }
 
 #[test]
-fn what_is_written_out_is_marked_before_anything_runs() {
-    for (body, word, said) in [
+fn literal_options_are_marked_before_anything_runs() {
+    for (body, identifier, expected) in [
         ("  await user.get('/', { nmae: 'A', expect: {} });", "nmae", "a request has no option `nmae` (did you mean `name`?)"),
         (
             "  await user.post(\n    '/',\n    {\n      json: {},\n      tiemout: '1s',\n      name: 'A' });",
@@ -124,15 +124,15 @@ fn what_is_written_out_is_marked_before_anything_runs() {
     ] {
         let text = test(body);
         let error = load_error(&text);
-        assert!(error.message.contains(said), "{body}: {error}");
+        assert!(error.message.contains(expected), "{body}: {error}");
         let place = error.place.clone().unwrap();
-        assert_eq!((place.line, place.column), place_of(&text, word), "{}", error.render());
-        assert_eq!(place.width as usize, word.trim_end_matches(':').len(), "{}", error.render());
+        assert_eq!((place.line, place.column), place_of(&text, identifier), "{}", error.render());
+        assert_eq!(place.width as usize, identifier.trim_end_matches(':').len(), "{}", error.render());
     }
 }
 
 #[test]
-fn an_imported_file_is_looked_at_as_well() {
+fn an_imported_file_is_checked_as_well() {
     let text = "import { test } from \"loadstone\";\nimport { s } from \"./lib.js\";\nexport default test({ load: s });\n";
     let lib = "import { scenario, once } from \"loadstone\";\n\
                export const s = scenario(\"S\", async function (user) { await user.get('/', { nmae: 'A' }); }).run(once());\n";
@@ -141,7 +141,7 @@ fn an_imported_file_is_looked_at_as_well() {
 }
 
 #[test]
-fn what_is_not_a_users_or_not_written_out_is_left_to_the_call() {
+fn other_calls_and_computed_options_are_checked_at_the_call() {
     for body in [
         "  const other = { get(_: string, __: object) {} }; other.get('/', { nmae: 'A' });",
         "  { const user = new Map<string, object>(); user.set('/', { nmae: 'A' }); }",
@@ -155,8 +155,8 @@ fn what_is_not_a_users_or_not_written_out_is_left_to_the_call() {
 }
 
 #[test]
-fn what_a_call_finds_is_told_as_before_it_and_cannot_be_caught_away() {
-    for (call, said) in [
+fn errors_of_a_call_match_the_earlier_ones_and_cannot_be_hidden_by_catch() {
+    for (call, expected) in [
         ("user.get('/', OPTIONS)", "a request has no option `nmea`; its options are: name, headers"),
         ("user.ws('/', OPTIONS)", "a WebSocket has no option `nmea`"),
         ("user.events('/', OPTIONS)", "an event stream has no option `nmea`"),
@@ -165,7 +165,7 @@ fn what_a_call_finds_is_told_as_before_it_and_cannot_be_caught_away() {
         ("user.pace(OPTIONS)", "pace(…) has no option `nmea`"),
     ] {
         let written = load_error(&scenario(&call.replace("OPTIONS", "{ nmea: 'A' }"))).message;
-        assert!(written.contains(said), "{written}");
+        assert!(written.contains(expected), "{written}");
         let body = format!("const given: any = {{ nmea: 'A' }};\ntry {{ await {}; }} catch {{}}", call.replace("OPTIONS", "given"));
         run(&scenario(&body), async |worker| {
             worker.iterate(0).await;

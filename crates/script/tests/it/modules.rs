@@ -1,10 +1,10 @@
-//! Imports: files of one's own, packages, CommonJS, JSON, and what cannot be imported.
+//! Imports: files of the test, packages, CommonJS, JSON, and imports that fail.
 
 use loadstone_script::Inputs;
 
 use crate::folder::{at, load_error, load_with};
 
-/// The scenario's name carries what the imports gave.
+/// The scenario's name has the values of the imports.
 fn named(expression: &str, imports: &str, more: &[(&str, &str)]) -> String {
     let text = format!(
         "import {{ test, scenario, once }} from \"loadstone\";\n{imports}\n\
@@ -15,7 +15,7 @@ fn named(expression: &str, imports: &str, more: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn own_files_with_and_without_extension() {
+fn files_with_and_without_extension() {
     let files = [
         ("lib/a.ts", "import { type T, b } from './b';\nexport type Unused = T;\nexport const a: string = `a${b}`;"),
         ("lib/b.js", "export const b = 'b';"),
@@ -69,9 +69,9 @@ fn commonjs_requires_commonjs_json_and_es_modules_and_survives_cycles() {
 }
 
 #[test]
-fn what_cannot_be_imported_says_what_to_do() {
+fn failed_imports_have_a_remedy() {
     for (line, place, message, help) in [
-        ("import x from './gone';\nx;", "t.load.ts:1:15", "cannot find \"./gone\"", "folder of the importing file"),
+        ("import x from './gone';\nx;", "t.load.ts:1:15", "cannot find \"./gone\"", "relative to the importing file"),
         ("import x from 'lodash';\nx;", "t.load.ts:1:15", "cannot find \"lodash\"", "npm install lodash"),
         (
             "import x from 'https://esm.sh/lodash@4';\nx;",
@@ -92,7 +92,7 @@ fn what_cannot_be_imported_says_what_to_do() {
 }
 
 #[test]
-fn errors_in_imported_files_name_those() {
+fn errors_in_imported_files_name_the_file() {
     let error = load_with("import './a';", &[("a.ts", "let x: number = ;")], &Inputs::default()).unwrap_err();
     assert_eq!(at(&error), "a.ts:1:17");
     let thrown = "import 'p';";

@@ -29,7 +29,7 @@ impl Server {
         tries.next().expect("redis-server did not start: `cargo xtask setup` installs it")
     }
 
-    /// `None`: another has taken the port.
+    /// `None`: another process has taken the port.
     fn try_start() -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
@@ -42,8 +42,8 @@ impl Server {
         let mut server = Self { process, port, _folder: folder };
         let clock = Monotonic::start();
         while clock.now() < START_LIMIT_NS && server.process.try_wait().unwrap().is_none() {
-            // Another server on the same port would answer as well; its process id tells.
-            if says(port, "INFO server").contains(&format!("process_id:{}\r", server.process.id())) {
+            // Another server on the same port would answer as well. Its process id distinguishes them.
+            if inline_answer(port, "INFO server").contains(&format!("process_id:{}\r", server.process.id())) {
                 return Some(server);
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -59,8 +59,8 @@ impl Drop for Server {
     }
 }
 
-/// What a server answers to an inline command.
-fn says(port: u16, command: &str) -> String {
+/// The answer of a server to an inline command.
+fn inline_answer(port: u16, command: &str) -> String {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return String::new() };
     let mut text = String::new();
     let _ = stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes());
@@ -68,7 +68,7 @@ fn says(port: u16, command: &str) -> String {
     text
 }
 
-/// Runs a scenario of this body, in which `url` ends behind the port.
+/// Runs a scenario of this body, in which `url` ends after the port.
 fn run<T>(server: &Server, body: &str, act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
     let text = format!(
         "import {{ test, scenario, once, param }} from \"loadstone\";\nconst target = param.url(\"target\");\n\
@@ -118,17 +118,17 @@ fn replies_have_the_types_of_the_server() {
     assert_eq!(lines[0], r#"["OK","grün",null,41,42,3,["a","2","b"],"OK","9007199254740993",1,["f","v"]]"#);
     assert_eq!(lines[1], "[[0,255,13,10],true,null,true]");
     assert_eq!(lines[2], r#"[{"f":"v"},1.5,[],null]"#);
-    // One connection for RESP2, one for RESP3; the first command of each is the one that connects.
+    // One connection for RESP2 and one for RESP3. The first command of each opens the connection.
     assert_eq!(snapshot.generator[0].connections_opened, 2);
     assert_eq!((request(&snapshot, "SET").count, request(&snapshot, "SET").phases.connect.count()), (3, 1));
-    // As the protocol has it: `*2 GET k` is 20 bytes long, `$5 grün` 11.
+    // Lengths on the wire: `*2 GET k` has 20 bytes, `$5 grün` 11.
     let get = request(&snapshot, "GET");
     assert_eq!((get.count, get.bytes_sent, get.bytes_received), (3, 20 + 23 + 23, 11 + 5 + 3));
     assert_eq!((get.phases.wait.count(), request(&snapshot, "Raw").outcomes.as_slice()), (3, &[(Outcome::Passed, 1)][..]));
 }
 
 #[test]
-fn an_error_fails_the_command_and_not_the_connection() {
+fn an_error_fails_the_command_but_not_the_connection() {
     let (end, lines, snapshot) = once(
         r#"
         const r = user.redis(url);
@@ -158,7 +158,7 @@ fn an_error_fails_the_command_and_not_the_connection() {
 }
 
 #[test]
-fn commands_at_once_wait_in_order_for_the_one_connection() {
+fn concurrent_commands_share_one_connection_in_order() {
     let (end, lines, snapshot) = once(
         r#"
         const commands = Array.from({ length: 50 }, (_, i) => user.redis(url).command("RPUSH", "l", i, { name: "Push" }));
@@ -177,7 +177,7 @@ fn commands_at_once_wait_in_order_for_the_one_connection() {
 }
 
 #[test]
-fn the_url_says_who_asks_and_which_database() {
+fn the_url_sets_the_user_and_the_database() {
     let (end, lines, snapshot) = once(
         r#"
         const open = user.redis(`${url}/0`);
@@ -208,7 +208,7 @@ fn the_url_says_who_asks_and_which_database() {
 }
 
 #[test]
-fn a_connection_lasts_as_long_as_the_user_keeps_connections() {
+fn a_connection_is_open_while_the_user_keeps_connections() {
     let server = Server::start();
     run(&server, r#"await user.redis(url).command("PING");"#, async |worker| {
         let mut user = worker.user(0);
@@ -216,11 +216,11 @@ fn a_connection_lasts_as_long_as_the_user_keeps_connections() {
             assert_eq!(user.iterate(worker.iteration(sequence, None)).await, PASSED);
         }
         assert_eq!(worker.drain().generator[0].connections_opened, 1);
-        // The server closes what it holds: the next command connects again, as nothing of it had been sent.
-        assert!(says(server.port, "CLIENT KILL TYPE normal SKIPME yes").starts_with(":1"));
+        // The server closes its connections. The next command connects again, since no part of it had been sent.
+        assert!(inline_answer(server.port, "CLIENT KILL TYPE normal SKIPME yes").starts_with(":1"));
         while user.iterate(worker.iteration(3, None)).await != PASSED {}
         assert_eq!(worker.drain().generator[0].connections_opened, 1);
-        // In open load every arrival is another visitor; its connection stays warm as with HTTP.
+        // In open load every arrival is a new visitor. Its connection stays open as with HTTP.
         assert_eq!(user.iterate(worker.iteration(4, Some(worker.clock.now()))).await, PASSED);
         drop(user);
         assert_eq!(worker.drain().generator[0].connections, 0);
@@ -228,7 +228,7 @@ fn a_connection_lasts_as_long_as_the_user_keeps_connections() {
 }
 
 #[test]
-fn what_is_no_server_or_does_not_answer_is_told() {
+fn a_wrong_or_silent_server_is_reported() {
     let (end, lines, snapshot) = once(
         r#"
         const refused = await user.redis("redis://127.0.0.1:1").command("GET", "k", { name: "Refused" });
@@ -245,9 +245,9 @@ fn what_is_no_server_or_does_not_answer_is_told() {
 }
 
 #[test]
-fn mistakes_are_thrown_with_what_to_write() {
+fn mistakes_are_thrown_with_a_remedy() {
     let server = Server::start();
-    for (body, said) in [
+    for (body, expected) in [
         (r#"user.redis(String("127.0.0.1:6379"));"#, "write it as redis://127.0.0.1:6379/0"),
         (r#"user.redis(url, { protocol: 4 });"#, "protocol: expected 2 or 3"),
         (r#"await user.redis(url).command();"#, "a command begins with its name"),
@@ -259,10 +259,10 @@ fn mistakes_are_thrown_with_what_to_write() {
         (r#"await user.redis(url).pipeline(["GET", "k"]);"#, "a pipeline is a list of commands"),
         (r#"await user.redis(url).pipeline([]);"#, "a pipeline is a list of commands"),
     ] {
-        let told = run(&server, body, async |worker| {
+        let errors = run(&server, body, async |worker| {
             worker.iterate(0).await;
             worker.drain().errors.first().map(|error| error.message.to_string()).unwrap_or_default()
         });
-        assert!(told.contains(said), "{body}: {told}");
+        assert!(errors.contains(expected), "{body}: {errors}");
     }
 }

@@ -17,13 +17,13 @@ use tokio::net::TcpListener;
 
 use crate::folder::Folder;
 
-/// A worker with a users, and what it wrote and measured.
+/// A worker with its users, its console lines and its measurements.
 pub(crate) struct TestWorker {
     users: Rc<ScriptUsers>,
     recorder: Rc<RefCell<Recorder>>,
     pub(crate) clock: Clock,
     lines: Rc<RefCell<Vec<ConsoleLine>>>,
-    /// Options that do not exist.
+    /// Unknown options.
     pub(crate) misuse: Rc<RefCell<Vec<ScriptError>>>,
     pub(crate) load_end: Rc<std::cell::Cell<Nanos>>,
 }
@@ -62,7 +62,7 @@ impl TestWorker {
         self.user(sequence).iterate(self.iteration(sequence, None)).await
     }
 
-    /// Runs `act` with the users' driver and the clock beside it.
+    /// Runs `act` concurrently with the users' driver and the clock.
     pub(crate) async fn with<T>(&self, act: impl Future<Output = T>) -> T {
         let clock = async {
             loop {
@@ -156,7 +156,7 @@ async fn serve(listener: TcpListener) {
 
 /// A journey counts from the call, or from when the request or the iteration was due.
 #[test]
-fn flows_count_from_the_call_or_from_the_schedule() {
+fn journeys_start_at_the_call_or_at_the_scheduled_time() {
     let text = r#"
 import { arrivals, flow, param, scenario, test } from "loadstone";
 const f = flow("Journey", { stages: ["half"] });
@@ -190,7 +190,7 @@ export default test({ target: param.url("target"), load: s.run(arrivals(1).for("
             events.iter().find(|event| event.key == FlowKey::of(key) && event.step == step).map(|event| event.at).unwrap()
         };
         assert_eq!((at("user", FlowStep::Start), at("first", FlowStep::Start)), (due, due));
-        // The second request has no schedule of its own: it counts from its start.
+        // The second request has no schedule: it counts from its start.
         let second = at("second", FlowStep::Start);
         assert!(second > begun && second < at("7", FlowStep::Start), "{events:?}");
         assert!(at("7", FlowStep::Start) <= at("7", FlowStep::Stage(0)) && at("7", FlowStep::Stage(0)) <= at("7", FlowStep::Finish));
@@ -270,7 +270,7 @@ show(await user.request("report", "/p"));
 }
 
 #[test]
-fn options_that_never_change_reach_the_wire_again_and_again() {
+fn constant_options_reach_the_wire_every_time() {
     let body = "for (const path of ['/echo/a', '/echo/b', '/echo/a', '/echo/a']) {
                   const made = await user.post(path, { name: 'made', headers: { 'X-One': '1' }, json: { a: [1, 2.5] }, expect: { status: 200 } });
                   if (made.json().headers['x-one'] !== '1' || made.json('$.body') !== '{\"a\":[1,2.5]}') user.fail(made.text);
@@ -288,7 +288,7 @@ fn options_that_never_change_reach_the_wire_again_and_again() {
 }
 
 #[test]
-fn whoever_wraps_a_user_gets_options_of_its_own() {
+fn a_wrapper_of_a_user_receives_its_own_options() {
     let top = "const seen = [];
                const wrap = (user) => ({ get(path, options) { seen.push(options); \
                  options.headers = { 'X-Turn': String(seen.length) }; return user.get(path, options); } });";
@@ -304,7 +304,7 @@ fn whoever_wraps_a_user_gets_options_of_its_own() {
 }
 
 #[test]
-fn files_go_up_in_multipart() {
+fn files_are_uploaded_in_multipart() {
     let top = "import { file } from \"loadstone\";\nconst photo = file(\"photo.txt\", { name: \"p.jpg\", type: \"image/jpeg\" });";
     let text =
         scenario_with(top, "const r = await user.post('/u', { multipart: { title: 'Sun', photo } });\nconsole.log(r.json('$.body'));", "");
@@ -337,7 +337,7 @@ fn a_failed_request_does_not_throw_and_fails_the_iteration() {
 }
 
 #[test]
-fn expectations_are_judged_in_order() {
+fn expectations_are_evaluated_in_order() {
     let body = r#"
 for (const expect of [
   { header: { "content-type": /json/, "x-two": "a", "X-Two": true } }, { header: { "x-gone": true } }, { header: { "x-two": "b" } },
@@ -370,7 +370,7 @@ for (const expect of [
 }
 
 #[test]
-fn what_is_thrown_names_the_line_of_the_typescript() {
+fn errors_name_the_line_of_the_typescript() {
     let text = scenario("const n: number = 1;\nawait user.get('/');\nif (n > 0) {\n  throw new Error('no luck');\n}");
     run(&text, async |worker| {
         assert_eq!(worker.iterate(0).await, THREW);
@@ -379,7 +379,7 @@ fn what_is_thrown_names_the_line_of_the_typescript() {
 }
 
 #[test]
-fn users_and_responses_may_have_properties_of_their_own() {
+fn users_and_responses_may_have_custom_properties() {
     let text =
         scenario("const own: any = user; own.token ??= 'mine'; const r: any = await user.get('/'); user.log(own.token, r.note, own.then);");
     run(&text, async |worker| {
@@ -405,10 +405,10 @@ fn mistakes_in_calls_name_the_line_and_the_remedy() {
         ("await user.post('/', { json: 1, body: 'x' });", "one body"),
         ("await user.get(5 as any);", "expected the URL as a string, such as"),
         ("await user.get('ftp://x/');", "scheme `ftp`"),
-        ("await user.pause('uniform(3s, 1s)');", "the shorter duration must come first"),
+        ("await user.pause('uniform(3s, 1s)');", "the first duration must be shorter than the second"),
         ("user.check('c', undefined as any);", "true or false"),
         ("(await user.get('/')).json('$.gone');", "\"GET /\" answered 200: nothing at $.gone"),
-        ("(await user.get('/')).regex(/gone/);", "matches nothing"),
+        ("(await user.get('/')).regex(/gone/);", "has no match"),
         ("user.fail('enough');", "enough"),
         ("await user.group('G', async () => { await user.pause('1ms'); throw new TypeError('inside'); });", "TypeError: inside"),
     ] {
@@ -430,7 +430,7 @@ fn a_forgotten_await_is_reported() {
 }
 
 #[test]
-fn requests_run_in_parallel_and_groups_hold_their_own() {
+fn requests_run_in_parallel_and_groups_contain_their_requests() {
     let body = r#"
 await user.group("Both", async (user) => {
   await Promise.all([
@@ -474,7 +474,7 @@ console.log((await user.get("/echo")).json("$.headers.cookie"), (await user.get(
 }
 
 #[test]
-fn an_interrupted_iteration_closes_and_records_what_was_under_way() {
+fn an_interrupted_iteration_closes_connections_and_records_requests() {
     let text = scenario("await user.group('G', async () => { await user.get('/hang', { name: 'H' }); });\nconsole.log('never');");
     run(&text, async |worker| {
         let mut user = worker.user(0);
@@ -492,7 +492,7 @@ fn an_interrupted_iteration_closes_and_records_what_was_under_way() {
 }
 
 #[test]
-fn an_endless_loop_fails_its_iteration_and_the_others_go_on() {
+fn an_endless_loop_fails_its_iteration_and_the_others_continue() {
     let text = scenario("await user.pause('1ms');\nif (user.iteration === 0) {\n  let n = 0;\n  while (true) n++;\n}");
     run(&text, async |worker| {
         assert_eq!(worker.iterate(0).await, THREW);
@@ -518,7 +518,7 @@ fn the_first_request_of_an_open_iteration_counts_from_its_schedule() {
 }
 
 #[test]
-fn a_pause_before_the_first_request_is_no_lateness() {
+fn a_pause_before_the_first_request_is_not_lateness() {
     let text = scenario("await user.pause('100ms');\nawait user.get('/', { name: 'first' });");
     run(&text, async |worker| {
         let mut user = worker.user(0);
@@ -566,19 +566,19 @@ export default test({ target: param.url("target"), load: s.run(users(5000).for("
 }
 
 #[test]
-fn draws_repeat_with_the_arrival_or_the_users_own_count_and_state_with_the_user() {
+fn draws_repeat_by_arrival_or_by_user_and_iteration_and_state_by_user() {
     let text = scenario(
         "user.state.n = (user.state.n ?? 0) + 1;\nconsole.log(user.random.integer(0, 1e9), user.state.n, user.number, user.iteration);",
     );
     let play = || {
         run(&text, async |worker| {
-            // Closed load: whatever numbers a user's iterations have, which depend on how fast the others are.
+            // Closed load: draws do not depend on the numbering of a user's iterations, which depends on the speed of the others.
             let (mut user, mut slower) = (worker.user(3), worker.user(3));
             for sequence in [4, 5] {
                 user.iterate(worker.iteration(sequence, None)).await;
                 slower.iterate(worker.iteration(sequence + 3, None)).await;
             }
-            // Open load: whichever user takes an arrival.
+            // Open load: for any user that takes an arrival.
             user.iterate(worker.iteration(4, Some(0))).await;
             worker.user(8).iterate(worker.iteration(4, Some(0))).await;
             user.iterate(worker.iteration(6, Some(0))).await;
@@ -628,7 +628,7 @@ fn a_paced_loop_ends_with_its_load() {
 }
 
 #[test]
-fn a_user_whose_next_turn_lies_beyond_the_load_waits_for_its_end() {
+fn a_user_whose_next_turn_is_after_the_load_waits_for_its_end() {
     let text = scenario(
         "for await (const turn of user.pace({ every: '10s' })) console.log(turn);
 console.log('over');",
@@ -642,20 +642,20 @@ console.log('over');",
 }
 
 #[test]
-fn an_exhausted_feeder_says_that_nothing_is_left() {
+fn an_exhausted_feeder_is_reported() {
     let text = scenario_with("const q = rows([1, 2]).queue();", "console.log(q.next());", "");
     run(&text, async |worker| {
         assert_eq!((worker.iterate(0).await, worker.iterate(1).await, worker.iterate(2).await), (PASSED, PASSED, IterationEnd::Exhausted));
         assert_eq!(
             worker.texts(),
-            ["1", "2", "rows is exhausted: all 2 rows were given out (queue); the part of the load that asked for more ends"]
+            ["1", "2", "rows is exhausted: all 2 rows have been used (queue); the part of the load that needs more rows ends"]
         );
         assert!(worker.drain().errors.is_empty());
     });
 }
 
 #[test]
-fn a_scenario_that_is_no_async_function_fails_and_is_exhausted_alike() {
+fn a_scenario_without_async_fails_and_is_exhausted_in_the_same_way() {
     let text = r#"import { once, param, rows, scenario, test } from "loadstone";
 const q = rows([1, 2]).queue();
 const s = scenario("S", (user) => { if (q.next() === 2) throw new Error("two"); });
@@ -668,7 +668,7 @@ export default test({ target: param.url("target"), load: s.run(once()) });"#;
 }
 
 #[test]
-fn many_users_share_realms_and_leave_them_clean() {
+fn many_users_share_realms_and_leave_no_values_behind() {
     let text = scenario("const r = await user.get('/n');\nuser.check('ok', r.status === 200);");
     run(&text, async |worker| {
         let mut users: Vec<ScriptUser> = (0..50).map(|number| worker.user(number)).collect();
@@ -684,7 +684,7 @@ fn many_users_share_realms_and_leave_them_clean() {
 }
 
 #[test]
-fn a_long_chain_of_settled_promises_ends_and_lets_others_in_between() {
+fn a_long_chain_of_settled_promises_ends_and_others_run_in_between() {
     let text = scenario(
         "if (user.number === 1) { await user.pause('1ms'); console.log('between'); return; }\n\
          for (let i = 0; i < 300_000; i++) await null;\nconsole.log('end');",

@@ -1,4 +1,4 @@
-//! `connectionsPerUser` over HTTP/2 and in gRPC: connections as their server counts them.
+//! `connectionsPerUser` over HTTP/2 and in gRPC: the server counts the connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::running::TestWorker;
 
 const SHOP: &str = include_str!("../grpc/shop.proto");
 
-/// How many connections a server had from one user whose scenario has this body, in a test with these options; and whether all went well.
+/// Number of a server's connections from one user whose scenario has this body, in a test with these options, and whether all requests
+/// passed.
 fn connections(stub: &str, body: &str, options: &str) -> u64 {
     let server = format!(
         "import {{ test, scenario, once, proto, stub }} from \"loadstone\";\nproto(\"shop.proto\");\n{stub}\n\
@@ -38,14 +39,14 @@ fn connections(stub: &str, body: &str, options: &str) -> u64 {
     recording.connections
 }
 
-/// Longer than it takes to open all of the connections, so that the calls are under way at once.
+/// Longer than opening all connections takes, so that the calls overlap.
 const GRPC: &str = "stub.grpc({ delay: \"400ms\" }).on(\"shop.v1.Shop/GetProduct\", {}).on(\"shop.v1.Shop/Watch\", { messages: [{}] });";
 const HTTP: &str = "stub.http({ delay: \"400ms\" });";
 const CALLS: &str = "await Promise.all(Array.from({ length: 12 }, () => user.grpc(\"shop.v1.Shop/GetProduct\")));";
 const GETS: &str = "await Promise.all(Array.from({ length: 12 }, () => user.get(\"/\")));";
 
 #[test]
-fn calls_at_once_are_spread_over_as_many_connections_as_a_user_may_have() {
+fn concurrent_calls_use_all_permitted_connections() {
     assert_eq!(connections(GRPC, CALLS, ""), 1, "the default");
     assert_eq!(connections(GRPC, CALLS, "connectionsPerUser: 1"), 1);
     assert_eq!(connections(GRPC, CALLS, "connectionsPerUser: 4"), 4);
@@ -55,20 +56,20 @@ fn calls_at_once_are_spread_over_as_many_connections_as_a_user_may_have() {
 }
 
 #[test]
-fn requests_of_http2_are_spread_alike_and_those_of_http1_have_six() {
+fn http2_requests_use_all_permitted_connections_and_http1_requests_six() {
     assert_eq!(connections(HTTP, GETS, "http2: \"only\""), 1, "the default");
     assert_eq!(connections(HTTP, GETS, "http2: \"only\", connectionsPerUser: 3"), 3);
     assert_eq!(connections(HTTP, GETS, ""), 6, "the default over HTTP/1.1");
 }
 
 #[test]
-fn a_user_that_calls_once_at_a_time_needs_one_whatever_it_may_have() {
+fn sequential_calls_use_one_connection() {
     let calls = "for (let n = 0; n < 4; n += 1) await user.grpc(\"shop.v1.Shop/GetProduct\");";
     assert_eq!(connections(&GRPC.replace("400ms", "1ms"), calls, "connectionsPerUser: 4"), 1);
 }
 
 #[test]
-fn a_number_that_makes_no_sense_is_told_at_its_place() {
+fn an_invalid_number_is_an_error_with_its_place() {
     for wrong in ["0", "2.5", "\"4\""] {
         let error = load_error(&format!(
             "import {{ test, scenario, once }} from \"loadstone\";\nconst s = scenario(\"S\", () => {{}});\n\

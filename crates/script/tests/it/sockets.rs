@@ -1,4 +1,4 @@
-//! `user.ws` against a server that does what its messages tell it to.
+//! `user.ws` against a server that its messages control.
 
 #![expect(clippy::result_large_err, reason = "the library's own signature")]
 
@@ -23,7 +23,7 @@ const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
 const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
 const THREW: IterationEnd = IterationEnd::Threw(Outcome::Script);
 
-/// What the server has seen.
+/// Counts of the server.
 #[derive(Default)]
 struct Log {
     lines: RefCell<Vec<String>>,
@@ -79,7 +79,7 @@ fn answer(request: &Request, mut response: Response, path: &mut String) -> Resul
     Ok(response)
 }
 
-/// Does what it is told, and notes what it hears.
+/// Executes the commands that it receives, and records the messages.
 async fn attend(mut socket: WebSocketStream<TcpStream>, path: &str, log: &Log) {
     if path == "/tenth" {
         let number = log.opened.replace(log.opened.get() + 1);
@@ -128,7 +128,7 @@ async fn attend(mut socket: WebSocketStream<TcpStream>, path: &str, log: &Log) {
             }
             "ping" => socket.send(Message::Ping(Vec::new().into())).await.unwrap(),
             "bye" => {
-                let frame = CloseFrame { code: CloseCode::from(rest.parse::<u16>().unwrap()), reason: "told to".into() };
+                let frame = CloseFrame { code: CloseCode::from(rest.parse::<u16>().unwrap()), reason: "requested".into() };
                 let _ = socket.close(Some(frame)).await;
             }
             "drop" => return,
@@ -179,7 +179,7 @@ console.log(bytes.bytes.join());
 }
 
 #[test]
-fn a_message_in_no_time_is_a_timeout() {
+fn a_late_message_is_a_timeout() {
     let body = r#"
 const socket = await user.ws("/", { name: "Connect" });
 const late = await socket.request("late 300", { name: "Late", match: /^late/, within: "20ms" });
@@ -192,7 +192,7 @@ console.log(none.ok, none.error);
         assert_eq!(worker.iterate(0).await, FAILED);
         let expected = [
             "false no message like /^late/ came within 20ms true",
-            "\"Late\" got no message (no message like /^late/ came within 20ms): /x/ matches nothing in it",
+            "\"Late\" got no message (no message like /^late/ came within 20ms): /x/ has no match in it",
             "false no message with \"never\" came within 1ms",
         ];
         assert_eq!(worker.texts(), expected);
@@ -225,7 +225,7 @@ await refused.close();
         assert_eq!((&*forbidden.outcomes, &*forbidden.statuses), (&[(Outcome::Status, 1)][..], &[(403, 1)][..]));
         assert_eq!(&*request(&snapshot, "Refused").outcomes, &[(Outcome::Refused, 1)]);
         assert_eq!(&*request(&snapshot, "Tap").outcomes, &[(Outcome::Refused, 1)]);
-        // The connection, the message and the ping that were not sent.
+        // The connection, and the message and the ping that were not sent.
         assert!(errors(&snapshot).contains(&("Refused", Outcome::Refused, "connection refused", 3)), "{:?}", errors(&snapshot));
     });
 }
@@ -233,11 +233,11 @@ await refused.close();
 #[test]
 fn a_loss_is_counted_once_by_kind() {
     for (order, outcome, message, ordinary) in [
-        ("bye 1011", Outcome::Closed, "the server closed the WebSocket with code 1011 (told to)", false),
-        ("bye 1000", Outcome::Closed, "the server closed the WebSocket with code 1000 (told to)", true),
+        ("bye 1011", Outcome::Closed, "the server closed the WebSocket with code 1011 (requested)", false),
+        ("bye 1000", Outcome::Closed, "the server closed the WebSocket with code 1000 (requested)", true),
         ("drop", Outcome::Reset, "the server closed the connection without a close frame", false),
     ] {
-        // Something waits for it.
+        // A step waits for it.
         let body = format!(
             "const socket = await user.ws('/', {{ name: 'Connect' }});\nconst closed = socket.closed;\n\
              const tap = await socket.request('{order}', {{ name: 'Tap' }});\nconsole.log(tap.error, socket.open, (await closed).code);"
@@ -250,7 +250,7 @@ fn a_loss_is_counted_once_by_kind() {
             assert_eq!(&*request(&snapshot, "Tap").outcomes, &[(outcome, 1)]);
             assert_eq!(errors(&snapshot), [("Tap", outcome, message, 1)]);
         });
-        // Nothing does.
+        // No step waits.
         let body =
             format!("const socket = await user.ws('/', {{ name: 'Connect' }});\nawait socket.send('{order}');\nawait socket.closed;");
         run(&body, async |worker, _| {
@@ -264,7 +264,7 @@ fn a_loss_is_counted_once_by_kind() {
 }
 
 #[test]
-fn messages_come_one_after_another_until_the_end() {
+fn messages_arrive_one_after_another_until_the_end() {
     let body = r#"
 const socket = await user.ws("/");
 await socket.send("flood 500");
@@ -294,7 +294,7 @@ fn messages_end_with_the_load() {
 }
 
 #[test]
-fn what_nobody_reads_is_bounded_or_forgotten() {
+fn unread_messages_are_bounded_or_discarded() {
     let body = "const socket = await user.ws('/', { name: 'Connect' });\nawait socket.send('flood 1500');\nawait socket.closed;\nconsole.log(socket.error);";
     run(body, async |worker, _| {
         assert_eq!(worker.iterate(0).await, IterationEnd::Ended(Outcome::Script));
@@ -310,7 +310,7 @@ fn what_nobody_reads_is_bounded_or_forgotten() {
 }
 
 #[test]
-fn pings_are_answered_both_ways_and_silence_is_noticed() {
+fn pings_are_answered_in_both_directions_and_silence_is_detected() {
     let body = r#"
 const socket = await user.ws("/");
 await socket.send("ping");
@@ -323,7 +323,7 @@ console.log((await waiting).error);
 "#;
     run(body, async |worker, log| {
         assert_eq!(worker.iterate(0).await, FAILED);
-        let lost = "no pong came within 30ms: the connection is lost";
+        let lost = "no pong arrived within 30ms: the connection is lost";
         assert_eq!(worker.texts(), ["true true".to_owned(), format!("false false {lost}"), lost.to_owned()]);
         assert!(log.lines.borrow().contains(&"pong".to_owned()));
         let snapshot = worker.drain();
@@ -353,14 +353,14 @@ console.log((await kept.request(`echo ${user.iteration}`)).text, kept.open, othe
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(log.lines.borrow().last().unwrap(), "close 1001");
-        // Open load: every arrival is a new visitor, with sockets of its own.
+        // Open load: every arrival is a new visitor with its own sockets.
         assert_eq!(worker.user(1).iterate(worker.iteration(3, Some(worker.clock.now()))).await, PASSED);
         assert_eq!(log.lines.borrow().iter().filter(|line| *line == "close 1000").count(), 5);
     });
 }
 
 #[test]
-fn an_interruption_closes_and_counts_what_was_under_way() {
+fn an_interruption_closes_and_counts_steps_in_progress() {
     let body = "const socket = await user.ws('/', { name: 'Connect' });\nawait socket.request('nothing', { name: 'Tap' });";
     run(body, async |worker, log| {
         let mut user = worker.user(0);
@@ -422,7 +422,7 @@ for (let turn = 0; turn < 2; turn++) {
         let ends = futures_util::future::join_all((0..40).map(|number| worker.iterate(number))).await;
         let snapshot = worker.drain();
         let (connect, again, tap) = (request(&snapshot, "Connect"), request(&snapshot, "Connect again"), request(&snapshot, "Tap"));
-        // Of 44 connections, the 10th, 20th, 30th and 40th are dropped, in two ways.
+        // Of 44 connections, the server drops the 10th, 20th, 30th and 40th, in two different ways.
         assert_eq!((connect.count, connect.failed, again.count, again.failed), (40, 0, 4, 0));
         let mut outcomes = tap.outcomes.clone();
         outcomes.sort_unstable();

@@ -1,4 +1,4 @@
-//! `stub.grpc` in front of grpc-js and of our own `user.grpc`.
+//! `stub.grpc`, called by grpc-js and by `user.grpc`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -18,7 +18,7 @@ const SHOP: &str = include_str!("../grpc/shop.proto");
 const HEAD: &str = "import { test, scenario, once, proto, stub, flow } from \"loadstone\";\nproto(\"shop.proto\");\n";
 const END: &str = "const s = scenario(\"S\", async () => {});\nexport default test({ load: s.run(once()) });\n";
 
-/// A test's stubs at work, and grpc-js that calls the first of them.
+/// A test's running stubs, and grpc-js that calls the first of them.
 struct Called {
     stubs: Stubs,
     url: String,
@@ -48,13 +48,13 @@ impl Called {
         Self { stubs, url, lines, process, input, output, _folder: folder }
     }
 
-    /// How each of these calls ended, one after the other.
-    #[expect(clippy::needless_pass_by_value, reason = "it is written where it is given")]
+    /// How each of these calls ended, in order.
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass literals")]
     fn call(&mut self, calls: Value) -> Vec<Value> {
         writeln!(self.input.as_mut().unwrap(), "{calls}").unwrap();
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("grpc-js said {line:?}: `cargo xtask setup` installs it"))
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("grpc-js printed {line:?}: `cargo xtask setup` installs it"))
     }
 }
 
@@ -66,7 +66,7 @@ impl Drop for Called {
 }
 
 #[test]
-fn a_client_that_is_not_ours_is_answered_as_described() {
+fn another_client_receives_the_described_answers() {
     let mut called = Called::of(
         r#"
         stub.grpc({ trailers: { "x-of": "all" } })
@@ -100,11 +100,11 @@ fn a_client_that_is_not_ours_is_answered_as_described() {
         ends[3]
     );
     assert_eq!(ends[4]["messages"][0]["status"], "SERVING");
-    let told = &ends[5]["messages"];
-    assert_eq!(told[0]["listServicesResponse"]["service"], json!([{ "name": "grpc.health.v1.Health" }, { "name": "shop.v1.Shop" }]));
+    let received = &ends[5]["messages"];
+    assert_eq!(received[0]["listServicesResponse"]["service"], json!([{ "name": "grpc.health.v1.Health" }, { "name": "shop.v1.Shop" }]));
     // The file, and the timestamps that it imports.
-    assert_eq!(told[1]["fileDescriptorResponse"]["fileDescriptorProto"].as_array().unwrap().len(), 2);
-    assert_eq!((&told[2]["errorResponse"]["errorCode"], &ends[5]["status"]), (&json!(5), &json!("OK")));
+    assert_eq!(received[1]["fileDescriptorResponse"]["fileDescriptorProto"].as_array().unwrap().len(), 2);
+    assert_eq!((&received[2]["errorResponse"]["errorCode"], &ends[5]["status"]), (&json!(5), &json!("OK")));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn functions_read_calls_and_choose_their_answers() {
         (&ends[1]["status"], &ends[1]["details"], &ends[1]["trailers"]),
         (&json!("NOT_FOUND"), &json!("no 404"), &json!({ "x-why": "t1, t2" }))
     );
-    assert!(ends[0]["took"].as_u64() >= Some(20));
+    assert!(ends[0]["elapsed"].as_u64() >= Some(20));
     assert_eq!((&ends[2]["status"], &ends[2]["details"]), (&json!("INTERNAL"), &json!("the function of this endpoint failed: broken")));
     assert!(ends[3]["details"].as_str().unwrap().contains("shop.v1.Product has no field `nmae` (did you mean `name`?)"), "{}", ends[3]);
     assert!(lines.iter().any(|line| line.contains("broken") && line.contains("t.load.ts:")), "{lines:?}");
@@ -164,8 +164,8 @@ fn functions_read_calls_and_choose_their_answers() {
         "{}",
         ends[8]
     );
-    let told = called.stubs.flow_events();
-    assert!(told.len() == 4 && told.iter().all(|event| event.step == FlowStep::Finish && event.at > 0), "{told:?}");
+    let received = called.stubs.flow_events();
+    assert!(received.len() == 4 && received.iter().all(|event| event.step == FlowStep::Finish && event.at > 0), "{received:?}");
     let (name, recording) = called.stubs.recordings().remove(0);
     let ended: Vec<(String, Vec<String>)> = recording.routes.iter().map(|route| (route.route.clone(), route.endings().collect())).collect();
     assert_eq!(name, "shop");
@@ -173,7 +173,7 @@ fn functions_read_calls_and_choose_their_answers() {
         ended[0],
         ("shop.v1.Shop/GetProduct".to_owned(), vec!["1 × OK".to_owned(), "1 × NOT_FOUND".to_owned(), "2 × INTERNAL".to_owned()])
     );
-    // Both ways, each message is a call.
+    // In bidirectional streams, each message is a call.
     assert_eq!(ended[4], ("shop.v1.Shop/Chat".to_owned(), vec!["4 × OK".to_owned(), "1 × ABORTED".to_owned()]));
 }
 
@@ -215,9 +215,9 @@ fn faults_and_limits_are_statuses_and_the_recording_counts_them() {
     assert_eq!(called.stubs.recordings()[0].1.routes[2].abandoned, 1);
 }
 
-/// grpc-js takes and unpacks them; what is on the wire is seen by Node's own HTTP/2.
+/// grpc-js decompresses them. Node's own HTTP/2 shows the bytes on the wire.
 #[test]
-fn answers_are_compressed_for_those_who_accept_it() {
+fn answers_are_compressed_for_clients_that_accept_it() {
     let mut called = Called::of(
         r#"
         const name = "lamp ".repeat(2000);
@@ -242,8 +242,8 @@ fn answers_are_compressed_for_those_who_accept_it() {
             call.on("end", () => { console.log(JSON.stringify([coding, bytes])); session.close(); });
             call.end(Buffer.alloc(5));
         "#;
-        let told = Command::new("node").args(["-e", program, &called.url, accepts]).output().unwrap();
-        serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
+        let received = Command::new("node").args(["-e", program, &called.url, accepts]).output().unwrap();
+        serde_json::from_slice(&received.stdout).unwrap_or_else(|_| panic!("{received:?}"))
     };
     let (coding, packed_bytes) = received("deflate, gzip");
     assert!(coding == "gzip" && packed_bytes < 300, "{coding} {packed_bytes}");
@@ -261,7 +261,7 @@ fn health_is_watched_until_the_client_leaves() {
 }
 
 #[test]
-fn our_own_users_call_it_by_reflection() {
+fn users_of_loadstone_call_it_by_reflection() {
     let called = Called::of(
         r#"
         stub.grpc({ metadata: { "x-region": "eu" } })
@@ -289,8 +289,8 @@ fn our_own_users_call_it_by_reflection() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_where_it_is_written() {
-    for (stub, place, said) in [
+fn misfits_are_errors_with_their_place() {
+    for (stub, place, expected) in [
         ("stub.grpc().on(\"shop.v1.Shop/GetProdukt\", {});", "t.load.ts:3:13", "has no call \"GetProdukt\" (did you mean `GetProduct`?)"),
         ("stub.grpc()\n  .on(\"shop.v1.Shop/GetProduct\", { message: { nmae: \"\" } });", "t.load.ts:4:4", "(did you mean `name`?)"),
         (
@@ -298,7 +298,7 @@ fn what_does_not_fit_is_told_where_it_is_written() {
             "t.load.ts:3:13",
             "message.id is \"x\", expected a whole number",
         ),
-        ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { messages: [{}] });", "t.load.ts:3:13", "gives one message back: write `message`"),
+        ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { messages: [{}] });", "t.load.ts:3:13", "returns one message: write `message`"),
         ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { status: \"NOTFOUND\" });", "t.load.ts:3:13", "(did you mean \"NOT_FOUND\"?)"),
         (
             "stub.grpc().on(\"shop.v1.Shop/GetProduct\", { faults: { share: 1, fault: 503 } });",
@@ -309,7 +309,7 @@ fn what_does_not_fit_is_told_where_it_is_written() {
         ("stub.grpc({ listen: \"here\" });", "t.load.ts:3:6", "stub.grpc(…) listen: "),
         ("stub.grpc({ metadata: { \"x-a\": new Uint8Array([1]) } });", "t.load.ts:3:36", "only names that end in -bin hold bytes"),
         ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { delay: \"soon\" });", "", "stub.grpc(…), stub number 1: "),
-        ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { message: {}, status: \"ABORTED\" });", "", "comes without a message"),
+        ("stub.grpc().on(\"shop.v1.Shop/GetProduct\", { message: {}, status: \"ABORTED\" });", "", "has no message"),
         (
             "stub.grcp();",
             "t.load.ts:3:6",
@@ -317,7 +317,7 @@ fn what_does_not_fit_is_told_where_it_is_written() {
         ),
     ] {
         let error = load_with(&format!("{HEAD}{stub}\n{END}"), &[("shop.proto", SHOP)], &Inputs::default()).expect_err(stub);
-        assert!(error.message.contains(said), "{stub}: {}", error.render());
+        assert!(error.message.contains(expected), "{stub}: {}", error.render());
         assert_eq!(at(&error), place, "{}", error.render());
     }
 }

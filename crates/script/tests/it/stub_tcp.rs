@@ -1,4 +1,4 @@
-//! `stub.tcp` in front of a plain socket and of our own `user.tcp`.
+//! `stub.tcp`, called by a plain socket and by `user.tcp`.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -48,11 +48,11 @@ impl Running {
     }
 }
 
-/// Writes `sent` in pieces and reads so many bytes.
+/// Writes `sent` in pieces and reads a number of bytes.
 fn exchange(stream: &mut TcpStream, sent: &[&[u8]], length: usize) -> Vec<u8> {
     for piece in sent {
         stream.write_all(piece).unwrap();
-        // In a segment of its own: what is tested is that it does not matter.
+        // In a separate segment, which must not matter.
         std::thread::sleep(Duration::from_millis(2));
     }
     let mut read = vec![0; length];
@@ -61,14 +61,14 @@ fn exchange(stream: &mut TcpStream, sent: &[&[u8]], length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn requests_end_where_they_are_said_to_and_are_answered_in_order() {
+fn requests_end_as_declared_and_are_answered_in_order() {
     let lines = Running::of(
         r#"stub.tcp({ name: "lines", until: "\r\n", greeting: "hello\r\n", delay: "30ms" }, (request) => request.text.toUpperCase());"#,
     );
     let mut stream = lines.connect();
     assert_eq!(exchange(&mut stream, &[], 7), b"hello\r\n");
     let clock = Monotonic::start();
-    // Two and a half of them; the delimiter is cut in the middle.
+    // Two and a half requests. The delimiter is split in the middle.
     assert_eq!(exchange(&mut stream, &[b"one\r", b"\ntwo\r\nthr"], 10), b"ONE\r\nTWO\r\n");
     assert!(clock.now() >= 60_000_000, "one after the other: {}", clock.now());
     assert_eq!(exchange(&mut stream, &[b"ee\r\n"], 7), b"THREE\r\n");
@@ -112,8 +112,8 @@ fn functions_choose_answer_delay_and_end() {
     assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0, "a function that fails closes the connection");
     let lines = running.lines.lock().unwrap().clone();
     assert!(lines.iter().any(|line| line.contains("broken") && line.contains("t.load.ts:")), "{lines:?}");
-    let told = running.stubs.flow_events();
-    assert!(told.len() == 2 && told.iter().all(|event| event.step == FlowStep::Finish), "{told:?}");
+    let received = running.stubs.flow_events();
+    assert!(received.len() == 2 && received.iter().all(|event| event.step == FlowStep::Finish), "{received:?}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn faults_and_limits_end_connections_and_are_counted() {
 }
 
 #[test]
-fn our_own_users_talk_to_it() {
+fn users_of_loadstone_talk_to_it() {
     let running = Running::of(
         r#"stub.tcp({ name: "cache", until: "\r\n" }, (request) => (request.text === "PING\r\n" ? "+PONG\r\n" : "-ERR\r\n"));"#,
     );
@@ -169,8 +169,8 @@ fn our_own_users_talk_to_it() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
-    for (stub, place, said) in [
+fn invalid_stubs_are_errors() {
+    for (stub, place, expected) in [
         ("stub.tcp({ until: 5 });", "t.load.ts:2:6", "stub.tcp(…) until: expected a string or a Uint8Array, got 5"),
         ("stub.tcp({ untli: \"x\" });", "t.load.ts:2:12", "stub.tcp(…) has no option `untli` (did you mean `until`?)"),
         ("stub.tcp({ answer: \"a\", echo: true });", "t.load.ts:2:6", "only one of answer and echo"),
@@ -178,11 +178,11 @@ fn what_makes_no_sense_is_told() {
         ("stub.tcp({}, 5);", "t.load.ts:2:6", "5 is not a function that takes a request"),
         ("stub.tcp({ listen: \"here\" });", "t.load.ts:2:6", "stub.tcp(…) listen: "),
         ("stub.tcp({ until: \"\" });", "", "stub.tcp(…), stub number 1: a request has at least one byte"),
-        ("stub.tcp({ until: \"x\", length: 1 });", "", "give one of `until` and `length`"),
-        ("stub.tcp({ faults: { share: 1, fault: 503 } });", "", "503 is no fault of TCP"),
+        ("stub.tcp({ until: \"x\", length: 1 });", "", "set `until` or `length`, not both"),
+        ("stub.tcp({ faults: { share: 1, fault: 503 } });", "", "503 is not a fault of a TCP stub"),
     ] {
         let error = load_error(&format!("{HEAD}{stub}\n{END}"));
-        assert!(error.message.contains(said), "{stub}: {}", error.render());
+        assert!(error.message.contains(expected), "{stub}: {}", error.render());
         assert_eq!(at(&error), place, "{}", error.render());
     }
 }

@@ -1,4 +1,4 @@
-//! Tags of requests, groups and checks: the whole has everything, its parts what carries their tags.
+//! Tags of requests, groups and checks: the whole series has everything, its parts have the entries with their tags.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 
@@ -29,8 +29,8 @@ fn measured(body: &str) -> Snapshot {
 }
 
 #[test]
-fn a_request_counts_under_its_name_and_for_the_part_with_its_tags() {
-    // Written out in full (known by its address from the second call on), put together each time, and in a group.
+fn a_request_counts_for_its_name_and_for_the_part_with_its_tags() {
+    // As a literal (recognised by its address from the second call on), built for each call, and in a group.
     let snapshot = measured(
         r#"await user.get("/echo", { name: "A", tags: { type: "static" } });
            await user.get("/echo", { name: "A", tags: { turn: user.iteration } });
@@ -54,7 +54,7 @@ fn a_request_counts_under_its_name_and_for_the_part_with_its_tags() {
 }
 
 #[test]
-fn groups_and_checks_carry_tags_of_their_own() {
+fn groups_and_checks_have_their_own_tags() {
     let snapshot = measured(
         r#"await user.group("G", async (user) => {
              await user.get("/echo", { name: "A" });
@@ -67,18 +67,18 @@ fn groups_and_checks_carry_tags_of_their_own() {
 }
 
 #[test]
-fn tags_that_are_none_are_errors_that_name_the_call() {
-    for (call, said) in [
+fn invalid_tags_are_errors_that_name_the_call() {
+    for (call, expected) in [
         (r#"await user.get("/echo", { tags: "static" })"#, "a request: tags are an object of names and values"),
         (r#"await user.get("/echo", { tags: { type: null } })"#, "a request: the tag `type` must be a string, a number or a boolean"),
         (r#"await user.group("G", () => 1, { ...{ tag: { a: 1 } } })"#, "group(…) has no option `tag` (did you mean `tags`?)"),
         (r#"user.check("c", true, { tags: [] })"#, "check \"c\": tags are an object of names and values"),
         (
             r#"await user.get("/echo", { tags: { a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1 } })"#,
-            "there are 9 tags, and at most 8 are kept",
+            "there are 9 tags, but at most 8 are allowed",
         ),
     ] {
         let snapshot = measured(call);
-        assert!(snapshot.errors.iter().any(|error| error.message.contains(said)), "{call}: {:?}", snapshot.errors);
+        assert!(snapshot.errors.iter().any(|error| error.message.contains(expected)), "{call}: {:?}", snapshot.errors);
     }
 }

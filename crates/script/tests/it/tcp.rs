@@ -1,4 +1,4 @@
-//! `user.tcp` against a server that does what the lines it reads tell it to.
+//! `user.tcp` against a server that follows the commands in the lines it reads.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ async fn serve(listener: TcpListener, open: Rc<Cell<i32>>) {
     }
 }
 
-/// Answers each line as it is told.
+/// Answers each line as its command says.
 async fn attend(stream: TcpStream) {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
@@ -116,7 +116,7 @@ fn an_answer_ends_where_the_script_says() {
 }
 
 #[test]
-fn what_goes_wrong_is_an_outcome_and_ends_the_connection() {
+fn failures_are_outcomes_and_end_the_connection() {
     let (end, lines, snapshot) = once(
         r#"
         const refused = await user.tcp("127.0.0.1:1", { name: "Refused" });
@@ -131,7 +131,7 @@ fn what_goes_wrong_is_an_outcome_and_ends_the_connection() {
     assert_eq!(end, FAILED);
     assert_eq!(
         lines[0],
-        r#"[false,"connection refused",false,false,"timed out waiting for an answer","the server closed the connection in mid-answer",false]"#
+        r#"[false,"connection refused",false,false,"timed out waiting for an answer","the server closed the connection in the middle of the answer",false]"#
     );
     let outcome = |name: &str| request(&snapshot, name).outcomes.clone();
     assert_eq!(outcome("Refused"), [(Outcome::Refused, 1)]);
@@ -143,7 +143,7 @@ fn what_goes_wrong_is_an_outcome_and_ends_the_connection() {
 }
 
 #[test]
-fn names_that_nobody_gave_are_the_address() {
+fn the_default_name_is_the_address() {
     let (_, lines, snapshot) = once(
         r#"
         const c = await user.tcp(`tcp://${at}`);
@@ -173,7 +173,7 @@ fn a_connection_ends_with_its_iteration_unless_it_is_kept() {
                 while open.get() > 1 {
                     tokio::task::yield_now().await;
                 }
-                assert_eq!(open.get(), 1, "the kept one stays");
+                assert_eq!(open.get(), 1, "the kept connection remains open");
             }
             drop(user);
             while open.get() > 0 {
@@ -185,22 +185,22 @@ fn a_connection_ends_with_its_iteration_unless_it_is_kept() {
 }
 
 #[test]
-fn mistakes_are_thrown_with_what_to_write() {
-    for (body, said) in [
+fn mistakes_are_thrown_with_a_remedy() {
+    for (body, expected) in [
         (r#"await user.tcp("localhost");"#, "\"localhost\" is not a host and a port: write \"127.0.0.1:7000\""),
         (r#"await user.tcp("http://h:80");"#, "has the scheme `http`"),
-        (r#"const c = await user.tcp(at); await c.read({ until: "" });"#, "until: expected what the answer ends with"),
-        (r#"const c = await user.tcp(at); await c.read({ until: "x", length: 3 });"#, "a read ends in one way"),
+        (r#"const c = await user.tcp(at); await c.read({ until: "" });"#, "until: expected the end of the answer"),
+        (r#"const c = await user.tcp(at); await c.read({ until: "x", length: 3 });"#, "a read has only one end"),
         (r#"const c = await user.tcp(at); await c.read({ length: 0.5 });"#, "length: expected a whole number"),
         (r#"const c = await user.tcp(at); await c.read({ untl: "x" });"#, "did you mean `until`"),
-        (r#"const c = await user.tcp(at); await c.write({});"#, "expected what to send as a string or bytes"),
+        (r#"const c = await user.tcp(at); await c.write({});"#, "expected the data to send as a string or bytes"),
         (
             r#"const c = await user.tcp(at); const soon = { timeout: "10ms" }; await Promise.all([c.read(soon), c.read(soon)]);"#,
-            "another read of this connection is under way",
+            "another read of this connection is in progress",
         ),
     ] {
         let (_, _, snapshot) = once(body);
-        let told = snapshot.errors.first().map(|error| error.message.to_string()).unwrap_or_default();
-        assert!(told.contains(said), "{body}: {told}");
+        let message = snapshot.errors.first().map(|error| error.message.to_string()).unwrap_or_default();
+        assert!(message.contains(expected), "{body}: {message}");
     }
 }

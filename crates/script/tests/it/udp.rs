@@ -1,4 +1,4 @@
-//! `user.udp` against a server that does what datagrams tell it to.
+//! `user.udp` against a server that follows the commands in datagrams.
 
 use std::time::Duration;
 
@@ -36,20 +36,20 @@ fn once(body: &str) -> (IterationEnd, Vec<String>, Snapshot) {
     })
 }
 
-/// Answers each datagram as it is told.
+/// Answers each datagram as its command says.
 async fn attend(socket: UdpSocket) {
     let mut room = vec![0; 65536];
-    let mut held = Vec::new();
+    let mut waiting = Vec::new();
     while let Ok((count, from)) = socket.recv_from(&mut room).await {
         let text = String::from_utf8_lossy(&room[..count]).into_owned();
         let (order, rest) = text.split_once(' ').unwrap_or((&text, ""));
         match order {
             "echo" => drop(socket.send_to(rest.as_bytes(), from).await),
             "bytes" => drop(socket.send_to(&[0, 255, 13, 10, 7], from).await),
-            // Answers what was held after this one.
-            "hold" => held.push(rest.to_owned()),
+            // Answers the datagrams that waited for this one.
+            "hold" => waiting.push(rest.to_owned()),
             "release" => {
-                for answer in std::iter::once(rest.to_owned()).chain(held.drain(..)) {
+                for answer in std::iter::once(rest.to_owned()).chain(waiting.drain(..)) {
                     let _ = socket.send_to(answer.as_bytes(), from).await;
                 }
             }
@@ -65,7 +65,7 @@ fn request<'s>(snapshot: &'s Snapshot, name: &str) -> &'s SeriesSlice {
 }
 
 #[test]
-fn answers_are_timed_and_belong_to_who_they_match() {
+fn answers_are_timed_and_belong_to_the_matching_request() {
     let (end, lines, snapshot) = once(
         r#"
         const socket = await user.udp(at, { name: "Meter" });
@@ -94,12 +94,12 @@ fn answers_are_timed_and_belong_to_who_they_match() {
     assert_eq!((echo.count, echo.bytes_sent, echo.bytes_received, echo.phases.wait.count()), (1, 10, 5, 1));
     assert_eq!((request(&snapshot, "Hold").count, request(&snapshot, "Meter request").count), (1, 1));
     assert_eq!(request(&snapshot, "Late").outcomes.as_slice(), [(Outcome::Closed, 1)]);
-    // Opening a socket is no request.
+    // Opening a socket is not a request.
     assert!(snapshot.series.iter().all(|series| &*series.key.name != "Meter" || series.count == 0));
 }
 
 #[test]
-fn what_is_lost_is_told_by_its_time_limit_and_what_comes_late_answers_nothing() {
+fn a_lost_datagram_ends_with_its_time_limit_and_a_late_one_answers_nothing() {
     let (end, lines, snapshot) = once(
         r#"
         const socket = await user.udp(`udp://${at}`, { unread: "drop" });
@@ -117,33 +117,33 @@ fn what_is_lost_is_told_by_its_time_limit_and_what_comes_late_answers_nothing() 
 }
 
 #[test]
-fn nobody_there_names_without_addresses_and_mistakes_are_told() {
+fn closed_ports_unknown_names_and_mistakes_are_errors() {
     let (end, lines, snapshot) = once(
         r#"
         const nobody = await user.udp("127.0.0.1:1");
         const refused = await nobody.request("x", { name: "Refused" });
         const nowhere = await user.udp("does-not-exist.invalid:7", { name: "Nowhere" });
         user.log(JSON.stringify([refused.error, nobody.open, nowhere.open, typeof nowhere.error]));
-        const told = [];
+        const errors = [];
         for (const [address, options] of [["127.0.0.1"], ["tls://127.0.0.1:1"], [at, { tls: true }]]) {
-          try { await user.udp(address, options); } catch (error) { told.push(error.message); }
+          try { await user.udp(address, options); } catch (error) { errors.push(error.message); }
         }
         const socket = await user.udp(at);
-        try { await socket.send({ a: 1 }); } catch (error) { told.push(error.message); }
-        user.log(told.join("\n"));
+        try { await socket.send({ a: 1 }); } catch (error) { errors.push(error.message); }
+        user.log(errors.join("\n"));
         "#,
     );
     assert_eq!(end, FAILED);
-    assert_eq!(lines[0], r#"["nobody listens at the address (ICMP: port unreachable)",false,false,"string"]"#);
+    assert_eq!(lines[0], r#"["no process listens at the address (ICMP: port unreachable)",false,false,"string"]"#);
     assert_eq!(request(&snapshot, "Refused").outcomes.as_slice(), [(Outcome::Refused, 1)]);
     assert!(snapshot.errors.iter().any(|error| error.outcome == Outcome::Dns), "{:?}", snapshot.errors);
-    for said in ["write \"127.0.0.1:7000\"", "has the scheme `tls`", "has no option `tls`", "write objects with JSON.stringify"] {
-        assert!(lines[1].contains(said), "{said}: {}", lines[1]);
+    for expected in ["write \"127.0.0.1:7000\"", "has the scheme `tls`", "has no option `tls`", "write objects with JSON.stringify"] {
+        assert!(lines[1].contains(expected), "{expected}: {}", lines[1]);
     }
 }
 
 #[test]
-fn a_socket_lasts_as_long_as_its_iteration_unless_it_is_kept() {
+fn a_socket_closes_with_its_iteration_unless_it_is_kept() {
     let body = r#"
         const socket = user.state.socket ??= await user.udp(at, { keep: true });
         const other = await user.udp(at);

@@ -1,7 +1,7 @@
-//! A name server: which address a name has, for how long that may be believed, how late the answer comes, and when the address changes.
+//! A name server with configurable addresses, times to live, answer delays and address changes.
 //!
-//! Read [`DnsSpec`] (all of it as plain data), then [`DnsServer`]. What is answered is `zone`, what was asked `counts`. Messages are hickory's.
-//! Deliberately absent: other records than addresses, zones above a name, and asking anybody else.
+//! Read [`DnsSpec`] (all of it as plain data), then [`DnsServer`]. `zone` has the answers, `counts` the questions. Messages are hickory's.
+//! Deliberately absent: records other than addresses, zones above a name, and recursion.
 
 mod counts;
 mod names;
@@ -24,19 +24,19 @@ use counts::LookupCounts;
 use serve::Served;
 use zone::Zone;
 
-/// Where it listens, and what it answers.
+/// Where it listens, and its answers.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DnsSpec {
     /// Name in reports.
     pub name: String,
-    /// `"127.0.0.53:53"`; by UDP and TCP.
+    /// `"127.0.0.53:53"`. It listens on UDP and TCP.
     pub listen: String,
     pub names: Vec<DnsName>,
-    /// Time until an answer, as a [`Delay`] is written.
+    /// Time until an answer, written as a [`Delay`].
     #[serde(default)]
     pub delay: Option<String>,
-    /// Share of the questions by UDP that get no answer.
+    /// Share of the UDP questions that receive no answer.
     #[serde(default)]
     pub loss: f64,
     /// Seed of every draw; 0 counts as 1.
@@ -44,7 +44,7 @@ pub struct DnsSpec {
     pub seed: u64,
 }
 
-/// A name server, on a thread of its own. Dropping it ends it.
+/// A name server, on its own thread. Dropping it ends it.
 #[derive(Debug)]
 pub struct DnsServer {
     address: SocketAddr,
@@ -54,10 +54,10 @@ pub struct DnsServer {
 }
 
 impl DnsSpec {
-    /// Checks everything but whether the address is free.
+    /// Checks everything except whether the address is free.
     ///
     /// # Errors
-    /// Names what makes no sense.
+    /// Names the part that is wrong.
     pub fn check(&self) -> Result<(), StubError> {
         self.address()?;
         self.delay()?;
@@ -74,7 +74,7 @@ impl DnsSpec {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let thread = std::thread::Builder::new().name("dns".to_owned());
         let thread = thread.spawn(move || serve::run(address, served, stopped, &report)).map_err(StubError::Thread)?;
-        // The thread always reports before it serves; silence means that it panicked.
+        // The thread always reports before it serves. Silence means that it panicked.
         let listens = started.recv().unwrap_or_else(|_| Err(std::io::Error::other("it ended at once")));
         let listens = listens.map_err(|source| StubError::Listen { address, source })?;
         Ok(DnsServer { address: listens, counts, stop: Some(stop), thread: Some(thread) })
@@ -95,7 +95,7 @@ impl DnsServer {
         self.address
     }
 
-    /// The run begins at this instant of CLOCK_MONOTONIC: seconds are counted from it, and names move after it.
+    /// The run begins at this instant of CLOCK_MONOTONIC. Seconds are counted from it, and names change after it.
     pub fn begin(&self, origin_ns: u64) {
         self.counts().begin(origin_ns, now_ns());
     }
@@ -105,13 +105,13 @@ impl DnsServer {
         self.counts().take(now_ns())
     }
 
-    /// By name: the same seconds.
+    /// The same seconds by name.
     pub fn names(&self) -> Vec<NameSecond> {
         self.counts().take_names()
     }
 
     fn counts(&self) -> std::sync::MutexGuard<'_, LookupCounts> {
-        // Counts are whole at any instant.
+        // Counts are consistent at any instant.
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

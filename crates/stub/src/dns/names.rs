@@ -9,18 +9,18 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct DnsName {
     pub name: String,
-    /// For how long an answer may be believed.
+    /// Time to live of its answers.
     pub ttl_ns: u64,
-    /// The first from the start.
+    /// The first entry applies from the start.
     pub moves: Vec<DnsMove>,
 }
 
-/// From an instant of the run on, a name has these addresses.
+/// The addresses of a name from an instant of the run on.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DnsMove {
     /// Since the run began. Nanoseconds.
     pub after_ns: u64,
-    /// None: the name does not exist.
+    /// Empty: the name does not exist.
     pub addresses: Vec<IpAddr>,
 }

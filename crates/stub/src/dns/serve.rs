@@ -1,4 +1,4 @@
-//! The thread of a name server: questions by UDP and by TCP, each answered when it is due.
+//! The thread of a name server: questions over UDP and TCP, each answered when it is due.
 
 use std::cell::RefCell;
 use std::io;
@@ -18,12 +18,12 @@ use crate::clock::now_ns;
 use crate::timer::DeadlineTimer;
 use crate::{Delay, SeededRandom};
 
-/// Longer questions have no name that we know.
+/// Longer questions cannot contain a known name.
 const QUESTION_MAX: usize = 4_096;
-/// With a tenth of the ports taken, all fail once in 10^32.
+/// If a tenth of the ports are taken, all attempts fail once in 10^32.
 const PORT_TRIES: usize = 32;
 
-/// What the thread is given.
+/// The input of the thread.
 pub(crate) struct Served {
     pub(crate) zone: Zone,
     pub(crate) delay: Option<Delay>,
@@ -38,7 +38,7 @@ struct DnsState {
     timer: DeadlineTimer,
 }
 
-/// Until `stopped` says so, or its other end is gone.
+/// Runs until `stopped` is set, or until its sender is dropped.
 pub(crate) fn run(listen: SocketAddr, served: Served, stopped: oneshot::Receiver<()>, report: &SyncSender<io::Result<SocketAddr>>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().build() {
         Ok(runtime) => runtime,
@@ -62,7 +62,8 @@ pub(crate) fn run(listen: SocketAddr, served: Served, stopped: oneshot::Receiver
     });
 }
 
-/// Both on the same port. Where the system chooses it, what is free for one protocol may be taken for the other: then it chooses again.
+/// Both listen on the same port. When the system chooses the port, it may be free for one protocol and taken for the other. Then the system
+/// chooses again.
 async fn sockets(listen: SocketAddr) -> io::Result<(SocketAddr, UdpSocket, TcpListener, DeadlineTimer)> {
     let tries = if listen.port() == 0 { PORT_TRIES } else { 1 };
     let mut bound = pair(listen).await;
@@ -89,7 +90,7 @@ async fn packets(udp: UdpSocket, state: Rc<DnsState>) {
     let udp = Rc::new(udp);
     let mut buffer = vec![0; QUESTION_MAX];
     loop {
-        // What a packet to a closed port comes back as concerns nobody else.
+        // An error caused by a packet to a closed port affects no other client.
         let Ok((length, from)) = udp.recv_from(&mut buffer).await else { continue };
         let Some(pending) = state.take(&buffer[..length], true) else { continue };
         let (udp, state) = (Rc::clone(&udp), Rc::clone(&state));
@@ -105,14 +106,14 @@ async fn connections(listener: TcpListener, state: Rc<DnsState>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::task::spawn_local(converse(stream, Rc::clone(&state)))),
-            // Out of descriptors, usually: give the others a chance to close.
+            // Usually out of descriptors: let other connections close first.
             Err(_) => state.timer.sleep_until(now_ns() + 10_000_000).await,
         }
     }
 }
 
-/// RFC 1035, 4.2.2: each message has its length before it. RFC 7766, 8: both are handed to TCP at once, since there are clients that expect
-/// them in one piece.
+/// RFC 1035, 4.2.2: a length precedes each message. RFC 7766, 8: both are passed to TCP together, since some clients expect them in one
+/// segment.
 async fn converse(mut stream: TcpStream, state: Rc<DnsState>) {
     while let Ok(length) = stream.read_u16().await {
         let mut question = vec![0; usize::from(length)];
@@ -129,7 +130,7 @@ async fn converse(mut stream: TcpStream, state: Rc<DnsState>) {
     }
 }
 
-/// An answer that is not due yet; `None` in it: it is lost.
+/// An answer that is not due yet. `None` in it: it is lost.
 struct PendingAnswer {
     bytes: Option<Vec<u8>>,
     arrived_ns: u64,
@@ -157,7 +158,7 @@ impl DnsState {
     }
 
     fn counts<R>(&self, with: impl FnOnce(&mut LookupCounts) -> R) -> R {
-        // Counts are whole at any instant.
+        // Counts are consistent at any instant.
         with(&mut self.served.counts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn a_port_that_is_taken_for_one_protocol_only_is_left_to_others() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        // One port in about twenty: one of a hundred choices meets it, but for one time in a hundred.
+        // About one port in twenty is taken. One of a hundred choices meets such a port, with a probability of 99 %.
         let taken: Vec<Taken> = (0..1_500).map(|_| Taken::bind(any).unwrap()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         let opened: Vec<_> = (0..100).map(|_| runtime.block_on(sockets(any)).map(|(address, ..)| address.port())).collect();

@@ -1,4 +1,4 @@
-//! What a name server answers to a message: pure, so that a test needs no socket.
+//! The answer of a name server to a message: pure, so that a test needs no socket.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub(crate) struct Zone {
     names: Vec<DnsName>,
 }
 
-/// An answer, and which name was asked for.
+/// An answer, and the name that was asked for.
 pub(crate) struct DnsAnswer {
     pub(crate) name: Option<usize>,
     pub(crate) bytes: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct DnsAnswer {
 
 impl Zone {
     /// # Errors
-    /// A name without an address at the start, or one that stands twice.
+    /// A name without an address at the start, or a duplicate name.
     pub(crate) fn new(names: &[DnsName]) -> Result<Self, StubError> {
         let wrong = |problem: String| StubError::File { problem };
         let mut names = names.to_vec();
@@ -33,23 +33,23 @@ impl Zone {
                 return Err(wrong(format!("the name \"{}\" has no address at the start", name.name)));
             }
             if !name.moves.is_sorted_by_key(|change| change.after_ns) {
-                return Err(wrong(format!("the addresses of \"{}\" do not follow each other in time", name.name)));
+                return Err(wrong(format!("the addresses of \"{}\" are not in order of time", name.name)));
             }
         }
         for (place, name) in names.iter().enumerate() {
             if names[..place].iter().any(|other| other.name == name.name) {
-                return Err(wrong(format!("the name \"{}\" stands twice", name.name)));
+                return Err(wrong(format!("the name \"{}\" is listed twice", name.name)));
             }
         }
         Ok(Self { names })
     }
 
-    /// Each name, its time to live, and when it moves.
+    /// Each name, its time to live, and when its addresses change.
     pub(crate) fn names(&self) -> impl Iterator<Item = (String, u64, Vec<u64>)> + '_ {
         self.names.iter().map(|name| (name.name.clone(), name.ttl_ns, name.moves.iter().map(|change| change.after_ns).collect()))
     }
 
-    /// The answer to a question that came so long after the run's start; `None` for what is no question.
+    /// The answer to a question that arrived `since` the run's start. `None` if the message is no question.
     pub(crate) fn answer(&self, question: &[u8], age_ns: u64) -> Option<DnsAnswer> {
         let asked = Message::from_vec(question).ok().filter(|message| message.metadata.message_type == MessageType::Query)?;
         let mut reply = Message::response(asked.metadata.id, asked.metadata.op_code);
@@ -85,7 +85,7 @@ impl Zone {
     }
 }
 
-/// Without the root's dot; names know no case.
+/// Without the root's dot. Names are case-insensitive.
 fn plain(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }

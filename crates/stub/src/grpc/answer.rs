@@ -1,4 +1,4 @@
-//! What a method answers, as values.
+//! The answers of a method, as values.
 
 use bytes::Bytes;
 
@@ -30,17 +30,17 @@ pub(crate) const UNIMPLEMENTED: u16 = 12;
 pub(crate) const INTERNAL: u16 = 13;
 pub(crate) const UNAVAILABLE: u16 = 14;
 
-/// Messages, and a status behind them.
+/// Messages, followed by a status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GrpcAnswer {
     /// Encoded.
     pub messages: Vec<Bytes>,
-    /// Between one message and the next. Nanoseconds.
+    /// Pause between messages. Nanoseconds.
     pub pause_ns: u64,
     /// Code; 0 is OK.
     pub status: u16,
     pub details: String,
-    /// Behind the messages; the values of names in `-bin` as base64.
+    /// Trailing metadata. Values of names that end in `-bin` are base64.
     pub trailers: Vec<(String, String)>,
 }
 
@@ -56,7 +56,7 @@ impl GrpcAnswer {
     }
 }
 
-/// What a method answers with, and how often.
+/// The answers of a method, and when it sends them.
 #[derive(Debug)]
 pub struct GrpcContent {
     pub source: GrpcSource,
@@ -72,23 +72,23 @@ impl GrpcContent {
 /// When a method answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GrpcTurns {
-    /// Once, when all messages of the call are there.
+    /// Once, when all messages of the call have arrived.
     #[default]
     AtEnd,
-    /// Each message as it comes, in their order; a status that is not OK ends the call. Each is a request of its own to limits, faults and the
-    /// recording.
+    /// Each message as it arrives, in order. A status that is not OK ends the call. Limits, faults and the recording count each message as
+    /// a request.
     EachMessage,
-    /// The same; but the call stays open when its caller has sent its last message, until the caller leaves.
+    /// The same, but the call remains open after its caller has sent the last message, until the caller leaves.
     Watch,
 }
 
-/// Makes an answer of messages.
+/// Produces an answer from messages.
 pub type GrpcFunction = Box<dyn Fn(&[Bytes]) -> GrpcAnswer + Send>;
 
-/// Where an answer comes from.
+/// The source of an answer.
 pub enum GrpcSource {
     Fixed(GrpcAnswer),
-    /// Is given the messages of the call, or the one that is to be answered. Runs on the server's thread and must not block.
+    /// Receives the messages of the call, or the single message to answer. Runs on the server's thread and must not block.
     Function(GrpcFunction),
 }
 

@@ -1,4 +1,4 @@
-//! What a call is answered with, and how its status goes out.
+//! The answer to a call, and how its status is sent.
 
 use std::fmt::Write;
 
@@ -10,14 +10,14 @@ use crate::visit::ServerState;
 use crate::{Reply, StubRequest};
 
 pub(super) fn rejection(status: u16) -> GrpcAnswer {
-    GrpcAnswer::status(status, "a limit of this stub is reached")
+    GrpcAnswer::status(status, "the request exceeds a limit of this stub")
 }
 
 pub(super) fn failure(status: u16) -> GrpcAnswer {
-    GrpcAnswer::status(status, "a fault of this stub, on purpose")
+    GrpcAnswer::status(status, "a deliberate fault of this stub")
 }
 
-/// What a method answers: its function, or its behaviour.
+/// The answer of a method: from its function, or from its behaviour.
 pub(super) fn answered(
     state: &ServerState,
     index: usize,
@@ -28,7 +28,7 @@ pub(super) fn answered(
     let mut headers = state.endpoints[index].headers.clone();
     let answer = match reply {
         Reply { grpc: Some(answer), headers: own, .. } => header_map(&own).map(|own| (own, answer)),
-        // A function that failed says so in words.
+        // A function that failed describes the failure in its details.
         Reply { status: Some(_), body, .. } => {
             let details = body.map(|body| String::from_utf8_lossy(&body).trim_end().to_owned()).unwrap_or_default();
             Ok((HeaderMap::new(), GrpcAnswer::status(INTERNAL, details)))
@@ -47,9 +47,9 @@ pub(super) fn answered(
     }
 }
 
-/// What stands behind the messages.
+/// The fields that follow the messages.
 pub(super) fn trailers(answer: &GrpcAnswer) -> HeaderMap {
-    // Whoever described the stub has been told of what cannot be sent; a function's is told in place of its status.
+    // A description with invalid fields is rejected at the start. Invalid fields from a function are reported in place of its status.
     let (mut fields, status, details) = match header_map(&answer.trailers) {
         Ok(fields) => (fields, answer.status, answer.details.clone()),
         Err(problem) => (HeaderMap::new(), INTERNAL, problem.to_string()),
@@ -63,7 +63,7 @@ pub(super) fn trailers(answer: &GrpcAnswer) -> HeaderMap {
     fields
 }
 
-/// What is not printable ASCII, and the percent sign (grpc/grpc, doc/PROTOCOL-HTTP2.md, Status-Message).
+/// Percent-encodes the percent sign and all but printable ASCII (grpc/grpc, doc/PROTOCOL-HTTP2.md, Status-Message).
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -13,7 +13,7 @@ use crate::exchange::REQUEST_BODY_MAX;
 
 const PREFIX_BYTES: usize = 5;
 
-/// How the messages of an answer leave.
+/// How the messages of an answer are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerCoding {
     Identity,
@@ -21,14 +21,14 @@ pub(super) enum AnswerCoding {
 }
 
 impl AnswerCoding {
-    /// As the method wants it, where the caller takes it (`grpc-accept-encoding`).
+    /// As the method requires it, if the caller accepts it (`grpc-accept-encoding`).
     pub(super) fn of(wanted: ContentEncoding, headers: &HeaderMap) -> Self {
         let lists = headers.get_all("grpc-accept-encoding").iter().filter_map(|value| value.to_str().ok());
         let takes_gzip = lists.flat_map(|list| list.split(',')).any(|coding| coding.trim() == "gzip");
         if wanted == ContentEncoding::Gzip && takes_gzip { Self::Gzip } else { Self::Identity }
     }
 
-    /// A message as it leaves.
+    /// A message as it is sent.
     pub(super) fn framed(self, message: &Bytes) -> Bytes {
         let (flag, message) = match self {
             Self::Identity => (0, message.clone()),
@@ -36,22 +36,22 @@ impl AnswerCoding {
         };
         let mut frame = BytesMut::with_capacity(PREFIX_BYTES + message.len());
         frame.put_u8(flag);
-        // A message of 4 GB or more is beyond what any client takes.
+        // No client accepts a message of 4 GB or more.
         frame.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
         frame.put_slice(&message);
         frame.freeze()
     }
 }
 
-/// Takes bytes as they come and gives messages.
+/// Takes bytes as they arrive and yields messages.
 pub(super) struct CallReader {
     unread: BytesMut,
-    /// What `grpc-encoding` says.
+    /// The value of `grpc-encoding`.
     is_gzip: bool,
 }
 
 impl CallReader {
-    /// Of a call with this head.
+    /// For a call with this head.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         Self::new(headers.get("grpc-encoding").is_some_and(|coding| coding == "gzip"))
     }
@@ -64,10 +64,10 @@ impl CallReader {
         self.unread.extend_from_slice(bytes);
     }
 
-    /// The next message that is whole.
+    /// The next complete message.
     ///
     /// # Errors
-    /// The status with which the call is refused.
+    /// The status that rejects the call.
     pub(super) fn next(&mut self) -> Result<Option<Bytes>, GrpcAnswer> {
         let Some((prefix, rest)) = self.unread.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
         let [flag, length @ ..] = *prefix;
@@ -83,12 +83,12 @@ impl CallReader {
         match (flag, self.is_gzip) {
             (0, _) => Ok(Some(message)),
             (1, true) => unzipped(&message).map(Some),
-            (1, false) => Err(GrpcAnswer::status(UNIMPLEMENTED, "this stub understands gzip only")),
-            _ => Err(GrpcAnswer::status(INTERNAL, "a message has a flag that gRPC does not know")),
+            (1, false) => Err(GrpcAnswer::status(UNIMPLEMENTED, "this stub supports only gzip")),
+            _ => Err(GrpcAnswer::status(INTERNAL, "a message has a flag that gRPC does not define")),
         }
     }
 
-    /// Whether bytes are left that are no whole message.
+    /// Whether an incomplete message is left.
     pub(super) fn is_cut(&self) -> bool {
         !self.unread.is_empty()
     }
@@ -97,7 +97,7 @@ impl CallReader {
 fn unzipped(message: &[u8]) -> Result<Bytes, GrpcAnswer> {
     let mut plain = Vec::new();
     let read = GzDecoder::new(message).take(REQUEST_BODY_MAX as u64 + 1).read_to_end(&mut plain);
-    read.map_err(|_| GrpcAnswer::status(INTERNAL, "a message is no gzip"))?;
+    read.map_err(|_| GrpcAnswer::status(INTERNAL, "a message is not valid gzip"))?;
     if plain.len() > REQUEST_BODY_MAX { Err(too_large()) } else { Ok(plain.into()) }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn too_large() -> GrpcAnswer {
 }
 
 pub(super) fn cut() -> GrpcAnswer {
-    GrpcAnswer::status(INTERNAL, "the call ended within a message")
+    GrpcAnswer::status(INTERNAL, "the call ended in the middle of a message")
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_read_however_they_are_cut() {
+    fn messages_are_read_from_any_fragments() {
         let sent: Vec<Bytes> = vec![Bytes::from_static(b"one"), Bytes::new(), Bytes::from_static(b"three")];
         for (coding, is_gzip) in [(AnswerCoding::Identity, false), (AnswerCoding::Gzip, true)] {
             let wire: Vec<u8> = sent.iter().flat_map(|message| coding.framed(message)).collect();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_packed_where_its_caller_takes_that() {
+    fn an_answer_is_compressed_if_its_caller_accepts_it() {
         let of = |wanted, accepted: &str| {
             let value = HeaderValue::from_str(accepted).unwrap();
             AnswerCoding::of(wanted, &HeaderMap::from_iter([(HeaderName::from_static("grpc-accept-encoding"), value)]))
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_a_status() {
+    fn invalid_messages_are_rejected_with_a_status() {
         let status = |bytes: &[u8], is_gzip| {
             let mut reader = CallReader::new(is_gzip);
             reader.feed(bytes);

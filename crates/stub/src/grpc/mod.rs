@@ -1,7 +1,7 @@
-//! gRPC over the HTTP/2 that a server speaks anyway: messages in frames, a status behind them.
+//! gRPC over a server's HTTP/2: messages in frames, followed by a status.
 //!
-//! Read [`GrpcContent`] and [`GrpcAnswer`] (what a method answers), then `serve`. [`GrpcSpec`] is a stub of it as plain data. Deliberately absent: what
-//! messages say. Who makes an answer has encoded it, and is given requests as bytes.
+//! Read [`GrpcContent`] and [`GrpcAnswer`] (the answers of a method), then `serve`. [`GrpcSpec`] is a gRPC stub as plain data. Deliberately
+//! absent: the content of messages. The caller encodes answers, and receives requests as bytes.
 
 mod answer;
 mod ending;

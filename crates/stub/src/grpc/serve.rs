@@ -17,11 +17,11 @@ use super::frame::{AnswerCoding, CallReader, cut, too_large};
 use super::talk::Talk;
 use crate::StubRequest;
 use crate::body::{OutgoingBody, Reset};
-use crate::exchange::{Answer, Held, REQUEST_BODY_MAX, request_value};
+use crate::exchange::{Answer, ExchangeGuards, REQUEST_BODY_MAX, request_value};
 use crate::held::HeldCall;
 use crate::visit::{ArrivedRequest, Decision, DueRequest, ServerState, pass};
 
-/// Whether a request says that it is a call.
+/// Whether a request is a gRPC call.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"))
 }
@@ -35,7 +35,7 @@ pub(crate) async fn serve(
     (at_ns, held): (u64, HeldCall),
 ) -> Result<Answer, Reset> {
     if !is_grpc(&head.headers) {
-        // As the protocol has it for what is no gRPC.
+        // The status that the protocol requires for other requests.
         let mut answer = HttpResponse::new(OutgoingBody::new("this is a method of gRPC\n".into(), None, None, &state.timer, (None, None)));
         *answer.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Ok(answer);
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     Ok(respond(state, headers, coding, answer, (Some(visit), permit)))
 }
 
-/// A call of a method that is not served.
+/// A call of an unknown method.
 pub(crate) fn no_method(state: &ServerState, path: &str) -> Answer {
     let served: Vec<&str> =
         state.endpoints.iter().filter(|endpoint| endpoint.grpc.is_some()).map(|endpoint| endpoint.route.text()).collect();
@@ -75,13 +75,13 @@ pub(crate) fn no_method(state: &ServerState, path: &str) -> Answer {
     respond(state, HeaderMap::new(), AnswerCoding::Identity, GrpcAnswer::status(UNIMPLEMENTED, details), (None, None))
 }
 
-fn respond(state: &ServerState, headers: HeaderMap, coding: AnswerCoding, answer: GrpcAnswer, held: Held) -> Answer {
+fn respond(state: &ServerState, headers: HeaderMap, coding: AnswerCoding, answer: GrpcAnswer, held: ExchangeGuards) -> Answer {
     let trailers = trailers(&answer);
     let frames: VecDeque<Bytes> = answer.messages.iter().map(|message| coding.framed(message)).collect();
     begun(&headers, coding, OutgoingBody::messages(frames, answer.pause_ns, trailers, &state.timer, held))
 }
 
-fn begun(headers: &HeaderMap, coding: AnswerCoding, body: OutgoingBody<Held>) -> Answer {
+fn begun(headers: &HeaderMap, coding: AnswerCoding, body: OutgoingBody<ExchangeGuards>) -> Answer {
     let mut answer = HttpResponse::new(body);
     *answer.headers_mut() = headers.clone();
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));

@@ -1,6 +1,7 @@
-//! A gRPC stub as plain data: what an HTTP stub says of delays, faults and limits, beside the methods and their answers.
+//! A gRPC stub as plain data: the delays, faults and limits of an HTTP stub, and the methods with their answers.
 //!
-//! Read [`GrpcSpec`]; [`GrpcSpec::start_at`] runs it. Messages are JSON until [`GrpcMethodSpec::messages`] has been filled by someone who knows their types.
+//! Read [`GrpcSpec`]; [`GrpcSpec::start_at`] runs it. Messages are JSON. A caller that knows their types fills
+//! [`GrpcMethodSpec::messages`].
 
 use std::net::SocketAddr;
 
@@ -14,12 +15,12 @@ use crate::route::RoutePattern;
 use crate::spec::{listen_address, part};
 use crate::{Behaviour, BehaviourError, ResponseSpec, Server, StubError, StubWiring, TlsSpec, tls};
 
-/// A server of gRPC.
+/// A gRPC server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GrpcSpec {
     /// Name in reports.
     pub name: Option<String>,
-    /// `"127.0.0.1:50051"`; empty for 127.0.0.1 on any free port.
+    /// `"127.0.0.1:50051"`. Empty: 127.0.0.1 on any free port.
     pub listen: String,
     pub tls: TlsSpec,
     /// Seed of every draw; 0 counts as 1.
@@ -27,7 +28,7 @@ pub struct GrpcSpec {
     pub methods: Vec<GrpcMethodSpec>,
 }
 
-/// A method, with all that it does not leave to the stub.
+/// A method. The stub's own settings fill in what it leaves out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GrpcMethodSpec {
     /// `package.Service/Method`.
@@ -35,7 +36,7 @@ pub struct GrpcMethodSpec {
     /// A function of a test file responds.
     pub handler: bool,
     pub response: GrpcResponseSpec,
-    /// What of [`GrpcResponseSpec::messages`] goes out.
+    /// [`GrpcResponseSpec::messages`], encoded.
     pub messages: Vec<Bytes>,
     pub turns: GrpcTurns,
 }
@@ -47,7 +48,7 @@ pub struct GrpcResponseSpec {
     pub common: ResponseSpec,
     /// As JSON.
     pub messages: Option<Vec<Value>>,
-    /// Between one message and the next: `"100ms"`.
+    /// Pause between messages: `"100ms"`.
     pub every: Option<String>,
     /// Code.
     pub status: Option<u16>,
@@ -57,7 +58,7 @@ pub struct GrpcResponseSpec {
 
 impl GrpcSpec {
     /// # Errors
-    /// Names the part that makes no sense, or the address that is not free.
+    /// Names the part that is wrong, or the address that is not free.
     pub fn start_at(&self, mut wiring: StubWiring) -> Result<Server, StubError> {
         let (calls, more) = (wiring.calls.clone(), std::mem::take(&mut wiring.grpc_methods));
         let mut builder = wiring.builder(|| self.address())?.seed(self.seed.max(1));
@@ -72,14 +73,14 @@ impl GrpcSpec {
             }
             builder = builder.grpc_method(&method.method, behaviour);
         }
-        // The first of a name serves.
+        // The first method of a name serves.
         for (method, behaviour) in more {
             builder = builder.grpc_method(&method, behaviour);
         }
         builder.start()
     }
 
-    /// Checks everything but whether the address is free.
+    /// Checks everything except whether the address is free.
     ///
     /// # Errors
     /// As [`GrpcSpec::start_at`].
@@ -99,10 +100,10 @@ impl GrpcSpec {
         listen_address(&self.listen)
     }
 
-    /// Replaces the names of files by what is in them.
+    /// Replaces the names of files by their content.
     ///
     /// # Errors
-    /// What `read` gives, or the line that makes no sense.
+    /// An error of `read`, or the line that is wrong.
     pub fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         self.tls.read_files(&read)?;
         self.methods.iter_mut().try_for_each(|method| method.response.common.read_file(&read))
@@ -133,7 +134,7 @@ impl GrpcMethodSpec {
 }
 
 impl GrpcResponseSpec {
-    /// Fills in from `base` what this leaves out. Messages and status go together: who gives one of them leaves none of the base's.
+    /// Takes missing fields from `base`. Messages and status belong together: if one of them is set, neither is taken from the base.
     #[must_use]
     pub fn over(&self, base: &Self) -> Self {
         let mut merged = self.clone();

@@ -1,4 +1,4 @@
-//! A call that is answered message by message. Read [`Talk`].
+//! A call whose messages are answered one by one. Read [`Talk`].
 
 use std::rc::Rc;
 
@@ -17,18 +17,18 @@ use crate::clock::now_ns;
 use crate::exchange::request_value;
 use crate::visit::{ArrivedRequest, Decision, DueRequest, ServerState, pass};
 
-/// The stub's side of a call, from its head on.
+/// The stub's side of a call, after its head.
 pub(super) struct Talk {
     pub(super) state: Rc<ServerState>,
     pub(super) index: usize,
     pub(super) head: Parts,
     pub(super) turns: GrpcTurns,
     pub(super) coding: AnswerCoding,
-    /// The response; closed when the caller is gone.
+    /// The response. Closed when the caller has left.
     pub(super) frames: mpsc::Sender<PassedFrame>,
 }
 
-/// The response cannot be sent any more.
+/// The response can no longer be sent.
 struct Gone;
 
 impl Talk {
@@ -36,7 +36,7 @@ impl Talk {
     pub(super) async fn hold(self, incoming: Incoming) {
         let frames = self.frames.clone();
         tokio::select! {
-            // Either the call is over, or nobody is there to be told.
+            // Either the call has ended, or the caller has left.
             _ = self.answer_all(incoming) => {}
             () = frames.closed() => {}
         }
@@ -58,14 +58,14 @@ impl Talk {
         }
     }
 
-    /// The next message; `None` when the caller has sent its last.
+    /// The next message. `None` when the caller has sent the last one.
     async fn next(&self, reader: &mut CallReader, incoming: &mut Incoming) -> Result<Option<Bytes>, GrpcAnswer> {
         loop {
             if let Some(message) = reader.next()? {
                 return Ok(Some(message));
             }
             match incoming.frame().await {
-                // What breaks a call off ends the response as well.
+                // An error that ends the call also ends the response.
                 None | Some(Err(_)) if reader.is_cut() => return Err(cut()),
                 None | Some(Err(_)) => return Ok(None),
                 Some(Ok(frame)) => {
@@ -77,7 +77,7 @@ impl Talk {
         }
     }
 
-    /// Returns whether the call goes on.
+    /// Returns whether the call continues.
     async fn answer(&self, message: Bytes) -> Result<bool, Gone> {
         let Self { state, index, head, .. } = self;
         let Some(content) = &state.endpoints[*index].grpc else { return Ok(false) };

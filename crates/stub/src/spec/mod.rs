@@ -1,8 +1,8 @@
-//! A stub as plain data, described alike by `loadstone stub`, by scripts and in files: the fields of [`ResponseSpec`] stand beside
-//! `listen` and `routes`, and beside `route`.
+//! A stub as plain data, with the same description in `loadstone stub`, in scripts and in files. The fields of [`ResponseSpec`] appear next
+//! to `listen` and `routes`, and next to `route`.
 //!
-//! Read [`StubSpec`]; [`StubSpec::start`] runs it. Deliberately absent: functions. A route says that it has one, and whoever starts the
-//! stub passes the channel to it in [`StubWiring`].
+//! Read [`StubSpec`]; [`StubSpec::start`] runs it. Deliberately absent: functions. A route declares that it has one, and the caller that
+//! starts the stub passes the channel in [`StubWiring`].
 
 mod response;
 mod tls;
@@ -21,13 +21,13 @@ use crate::endpoint::Endpoint;
 use crate::route::RoutePattern;
 use crate::{Behaviour, BehaviourError, Call, Server, ServerBuilder, StubError, tls as certificates};
 
-/// A server. Without routes, its own response serves every request; with routes, it fills in what they leave out.
+/// A server. Without routes, its own response serves every request. With routes, it supplies the values that they leave out.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Value")]
 pub struct StubSpec {
     /// Name in reports.
     pub name: Option<String>,
-    /// `"127.0.0.1:9099"`; empty for 127.0.0.1 on any free port.
+    /// `"127.0.0.1:9099"`. Empty: 127.0.0.1 on any free port.
     pub listen: String,
     pub tls: TlsSpec,
     /// Seed of every draw; 0 counts as 1.
@@ -46,24 +46,24 @@ pub struct RouteSpec {
     pub response: ResponseSpec,
 }
 
-/// What data cannot describe: the socket a stub listens on, and where calls to its functions go.
+/// What data cannot describe: the socket that a stub listens on, and the receiver of calls to its functions.
 #[derive(Debug, Default)]
 pub struct StubWiring {
-    /// An already listening socket, in place of `listen`.
+    /// A socket that already listens. Replaces `listen`.
     pub listener: Option<TcpListener>,
-    /// Takes the calls to routes with a function.
+    /// Receives the calls to routes with a function.
     pub calls: Option<mpsc::Sender<Call>>,
-    /// Methods of gRPC beside those of the description, where it has none of the same name.
+    /// Methods of gRPC in addition to those of the description. The description's methods win over those of the same name.
     pub grpc_methods: Vec<(String, Behaviour)>,
-    /// What [`Call::server`] says.
+    /// The value of [`Call::server`].
     pub number: usize,
-    /// See [`ServerBuilder::drain`](crate::ServerBuilder::drain); its own where there is none.
+    /// See [`ServerBuilder::drain`](crate::ServerBuilder::drain). `None`: that default.
     pub drain: Option<Duration>,
 }
 
 impl StubSpec {
     /// # Errors
-    /// Names the part that makes no sense, or the address that is not free.
+    /// Names the part that is wrong, or the address that is not free.
     pub fn start(&self) -> Result<Server, StubError> {
         self.start_at(StubWiring::default())
     }
@@ -90,7 +90,7 @@ impl StubSpec {
         builder.start()
     }
 
-    /// Checks everything but whether the address is free.
+    /// Checks everything except whether the address is free.
     ///
     /// # Errors
     /// As [`StubSpec::start`].
@@ -116,11 +116,11 @@ impl StubSpec {
         listen_address(&self.listen)
     }
 
-    /// Replaces every `delaysFrom` by the delays in the file: one per line, in milliseconds; and the files of a certificate by what is in
-    /// them.
+    /// Replaces every `delaysFrom` by the delays in the file (one per line, in milliseconds), and the files of a certificate by their
+    /// content.
     ///
     /// # Errors
-    /// What `read` gives, or the line that is not a delay.
+    /// An error of `read`, or the line that is not a delay.
     pub fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         self.tls.read_files(&read)?;
         let responses = std::iter::once(&mut self.response).chain(self.routes.iter_mut().map(|route| &mut route.response));
@@ -132,7 +132,7 @@ impl StubSpec {
 }
 
 impl StubWiring {
-    /// What it says of a server that listens here where no socket does yet.
+    /// A server as described, at this address. It has no socket yet.
     pub(crate) fn builder(self, listen: impl FnOnce() -> Result<SocketAddr, StubError>) -> Result<ServerBuilder, StubError> {
         let mut builder = Server::builder().number(self.number);
         builder = match self.listener {

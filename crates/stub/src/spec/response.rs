@@ -1,6 +1,6 @@
-//! A response as plain data, and the behaviour it describes.
+//! A response as plain data, and the behaviour that it describes.
 //!
-//! Read [`ResponseSpec`]; [`ResponseSpec::behaviour`] checks it and makes the value that a server runs.
+//! Read [`ResponseSpec`]; [`ResponseSpec::behaviour`] checks it and creates the value that a server runs.
 
 use loadstone_units::duration;
 use serde::{Deserialize, Deserializer};
@@ -10,7 +10,7 @@ use crate::{
     Behaviour, BehaviourError, BodyPace, BodySource, Concurrency, ContentEncoding, Delay, Empirical, Fault, RateLimit, StubError, Wait,
 };
 
-/// How an endpoint responds. Everything may be left out: status 200 at once, without a body.
+/// How an endpoint responds. Every field is optional. Default: status 200 at once, without a body.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct ResponseSpec {
@@ -26,10 +26,10 @@ pub struct ResponseSpec {
     /// An object, or a list of pairs.
     #[serde(deserialize_with = "headers")]
     pub headers: Vec<(String, String)>,
-    /// One of the following five at most.
+    /// At most one of the following five.
     pub body: Option<String>,
     pub json: Option<Value>,
-    /// Text with holes such as `{{json.amount}}`.
+    /// Text with placeholders such as `{{json.amount}}`.
     pub template: Option<String>,
     /// Bytes of filler.
     pub size: Option<usize>,
@@ -45,7 +45,7 @@ pub struct ResponseSpec {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageSpec {
-    /// Age of the stub up to which this holds: `"30s"`. The last stage goes on.
+    /// Age of the stub up to which this stage applies: `"30s"`. The last stage never ends.
     pub until: String,
     pub delay: String,
 }
@@ -64,15 +64,15 @@ pub struct FaultSpec {
 pub struct LimitSpec {
     /// `360` (per second), `"360/s"`, `"90/m"`, `"5000/h"`.
     pub rate: Option<Value>,
-    /// Requests at once after a pause; 1 unless set.
+    /// Requests at once after a pause. Default: 1.
     pub burst: Option<f64>,
     /// Requests served at once.
     pub concurrent: Option<usize>,
-    /// Requests that may wait for a free place; unlimited unless set.
+    /// Requests that may wait for a permit. Default: unlimited.
     pub queue: Option<usize>,
-    /// Status of rejected requests; 429 above the rate and 503 above the concurrency unless set.
+    /// Status of rejected requests. Default: 429 above the rate and 503 above the concurrency.
     pub reject: Option<u16>,
-    /// `Retry-After` of requests above the rate, in whole seconds: `"30s"`; unless set, the time until there is room again.
+    /// `Retry-After` of requests above the rate, in whole seconds: `"30s"`. Default: the time until there is room again.
     pub retry_after: Option<String>,
 }
 
@@ -99,8 +99,7 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, St
 }
 
 impl ResponseSpec {
-    /// Fills in from `base` what this leaves out. A delay or a body of its own replaces whichever kind the base has; headers of both are
-    /// sent.
+    /// Takes missing fields from `base`. A delay or a body replaces the base's, whichever kind that is. Headers of both are sent.
     pub(crate) fn over(&self, base: &Self) -> Self {
         let mut merged = self.clone();
         let no_delay = self.delay.is_none() && self.delays_ms.is_empty() && self.delays_from.is_none() && self.stages.is_empty();
@@ -129,10 +128,10 @@ impl ResponseSpec {
         merged
     }
 
-    /// Replaces a file of delays by the delays in it.
+    /// Replaces a file of delays by its content.
     ///
     /// # Errors
-    /// What `read` gives, or the line that is not a delay.
+    /// An error of `read`, or the line that is not a delay.
     pub(crate) fn read_file<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         if let Some(file) = self.delays_from.take() {
             let text = read(&file).map_err(|problem| StubError::File { problem: problem.to_string() })?;
@@ -142,10 +141,10 @@ impl ResponseSpec {
         Ok(())
     }
 
-    /// The behaviour described, to which a caller may add what data cannot describe.
+    /// The behaviour described. A caller may add what data cannot describe.
     ///
     /// # Errors
-    /// The field that makes no sense.
+    /// The invalid field.
     pub fn behaviour(&self) -> Result<Behaviour, BehaviourError> {
         let mut behaviour = Behaviour::new().wait(self.wait()?).status(self.status.unwrap_or(200));
         behaviour.headers = self.headers.clone();
@@ -188,16 +187,16 @@ impl ResponseSpec {
     }
 
     fn content(&self) -> Result<BodySource, BehaviourError> {
-        let given = [
+        let bodies = [
             self.body.clone().map(|text| BodySource::Fixed(text.into())),
             self.json.as_ref().map(|json| BodySource::Fixed(json.to_string().into())),
             self.template.clone().map(BodySource::Template),
             self.size.map(BodySource::Size),
             self.echo.then_some(BodySource::Echo),
         ];
-        let mut given = given.into_iter().flatten();
-        let content = given.next().unwrap_or_default();
-        if given.next().is_some() {
+        let mut bodies = bodies.into_iter().flatten();
+        let content = bodies.next().unwrap_or_default();
+        if bodies.next().is_some() {
             return Err(BehaviourError::OneOf("body, json, template, size and echo"));
         }
         Ok(content)
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_field() {
+    fn every_field_is_read() {
         let behaviour = behaviour(json!({
             "delay": "loguniform(100ms, 2s)", "status": 202, "headers": { "x-a": 1 }, "json": { "ok": true }, "gzip": true,
             "faults": [{ "share": "1%", "fault": 503 }, { "share": 0.5, "fault": "reset" }], "bandwidth": 1000,
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_field_is_wrong() {
+    fn errors_name_the_field() {
         for (response, part) in [
             (json!({ "dealy": "1s" }), "dealy"),
             (json!({ "delay": "soon" }), "soon"),

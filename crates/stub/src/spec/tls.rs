@@ -1,14 +1,14 @@
-//! What a description says of TLS.
+//! TLS in a stub's description.
 
 use serde::Deserialize;
 
 use crate::{OwnCertificate, StubError, TlsOptions};
 
-/// `false`, `true` for a certificate made at the start, or the PEM files of one.
+/// `false`, `true` for a certificate that is generated at the start, or the PEM files of one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum TlsSpec {
-    Made(bool),
+    Generated(bool),
     Own(CertificateFiles),
     #[serde(skip)]
     Read(OwnCertificate),
@@ -24,12 +24,12 @@ pub struct CertificateFiles {
 
 impl Default for TlsSpec {
     fn default() -> Self {
-        Self::Made(false)
+        Self::Generated(false)
     }
 }
 
 impl TlsSpec {
-    /// Puts the content of its files in their place.
+    /// Replaces the files by their content.
     pub(crate) fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         if let Self::Own(files) = self {
             let read = |file: &str| read(file).map_err(|problem| StubError::File { problem: problem.to_string() });
@@ -41,8 +41,8 @@ impl TlsSpec {
     /// For the server; `None` without TLS.
     pub(crate) fn options(&self) -> Result<Option<TlsOptions>, StubError> {
         match self {
-            Self::Made(false) => Ok(None),
-            Self::Made(true) => Ok(Some(TlsOptions::default())),
+            Self::Generated(false) => Ok(None),
+            Self::Generated(true) => Ok(Some(TlsOptions::default())),
             Self::Own(files) => Err(StubError::File { problem: format!("the file {} was not read", files.certificate) }),
             Self::Read(own) => Ok(Some(TlsOptions { own: Some(own.clone()), ..TlsOptions::default() })),
         }

@@ -1,7 +1,7 @@
-//! Answers of bytes to bytes: a server of TCP without a protocol above it.
+//! A TCP server that answers bytes with bytes, without a protocol above TCP.
 //!
-//! Read [`RequestEnd`] (where a request ends) and `talk`. [`TcpSpec`] is a stub of it as plain data. For tests of what a client does with bytes that no
-//! server sends there is [`crate::raw`].
+//! Read [`RequestEnd`] (where a request ends) and `talk`. [`TcpSpec`] is such a server as plain data. [`crate::raw`] is for tests of how a
+//! client handles bytes that no correct server sends.
 
 mod spec;
 mod talk;
@@ -13,21 +13,21 @@ pub(crate) use talk::talk;
 /// Where a request ends in the bytes of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum RequestEnd {
-    /// With what one read finds.
+    /// With the bytes of one read.
     #[default]
     Arrival,
-    /// Behind the first of these bytes, of which there is at least one.
+    /// After the first occurrence of these bytes. At least one byte.
     Delimiter(Vec<u8>),
-    /// After so many bytes, at least one.
+    /// After this many bytes. At least one.
     Length(usize),
 }
 
-/// How a server of TCP talks.
+/// How a TCP server talks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpTalk {
     pub end: RequestEnd,
-    /// What the server says first.
+    /// What the server sends first.
     pub greeting: Vec<u8>,
-    /// Closes the connection behind each answer.
+    /// Closes the connection after each answer.
     pub closes: bool,
 }

@@ -1,4 +1,4 @@
-//! A TCP stub as plain data: what an HTTP stub says of delays, faults, limits and bodies, beside where requests end.
+//! A TCP stub as plain data: the delays, faults, limits and bodies of an HTTP stub, and where requests end.
 //!
 //! Read [`TcpSpec`]; [`TcpSpec::start_at`] runs it.
 
@@ -12,28 +12,28 @@ use crate::route::RoutePattern;
 use crate::spec::{listen_address, part};
 use crate::{Behaviour, BehaviourError, BodySource, Fault, ResponseSpec, Server, StubError, StubWiring, TlsSpec, tls};
 
-/// A server of TCP.
+/// A TCP server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TcpSpec {
     /// Name in reports.
     pub name: Option<String>,
-    /// `"127.0.0.1:9100"`; empty for 127.0.0.1 on any free port.
+    /// `"127.0.0.1:9100"`. Empty: 127.0.0.1 on any free port.
     pub listen: String,
     pub tls: TlsSpec,
     /// Seed of every draw; 0 counts as 1.
     pub seed: u64,
     pub talk: TcpTalk,
-    /// What is answered, in place of the response's body.
+    /// The answer, which replaces the response's body.
     pub answer: Vec<u8>,
     /// A function of a test file responds.
     pub handler: bool,
-    /// Delays, faults, limits; a text of its own as the answer.
+    /// Delays, faults, limits, and a text as the answer.
     pub response: ResponseSpec,
 }
 
 impl TcpSpec {
     /// # Errors
-    /// Names the part that makes no sense, or the address that is not free.
+    /// Names the part that is wrong, or the address that is not free.
     pub fn start_at(&self, wiring: StubWiring) -> Result<Server, StubError> {
         let mut behaviour = self.behaviour().map_err(StubError::Description)?;
         if self.handler {
@@ -46,7 +46,7 @@ impl TcpSpec {
         builder.tcp(self.talk.clone(), behaviour).start()
     }
 
-    /// Checks everything but whether the address is free.
+    /// Checks everything except whether the address is free.
     ///
     /// # Errors
     /// As [`TcpSpec::start_at`].
@@ -63,10 +63,10 @@ impl TcpSpec {
         listen_address(&self.listen)
     }
 
-    /// Replaces the names of files by what is in them.
+    /// Replaces the names of files by their content.
     ///
     /// # Errors
-    /// What `read` gives, or the line that makes no sense.
+    /// An error of `read`, or the line that is wrong.
     pub fn read_files<E: std::fmt::Display>(&mut self, read: impl Fn(&str) -> Result<String, E>) -> Result<(), StubError> {
         self.tls.read_files(&read)?;
         self.response.read_file(&read)
@@ -98,7 +98,7 @@ impl TryFrom<Value> for TcpSpec {
             (None, None) => RequestEnd::Arrival,
             (Some(delimiter), None) if !delimiter.is_empty() => RequestEnd::Delimiter(delimiter),
             (None, Some(length)) if length > 0 => RequestEnd::Length(length),
-            (Some(_), Some(_)) => return Err("a request ends in one way: give one of `until` and `length`".to_owned()),
+            (Some(_), Some(_)) => return Err("a request has only one end: set `until` or `length`, not both".to_owned()),
             _ => return Err("a request has at least one byte".to_owned()),
         };
         let greeting = part::<Option<_>>("greeting", greeting)?.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One connection of TCP: requests one after the other, each answered before the next is read. Read [`talk`].
+//! One TCP connection: requests one after the other, each answered before the next is read. Read [`talk`].
 
 use std::cell::Cell;
 use std::io;
@@ -18,7 +18,7 @@ use crate::{Reply, StubRequest};
 /// The only endpoint of such a server.
 const ENDPOINT: usize = 0;
 
-/// What follows an answer.
+/// What happens after an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Request,
@@ -26,13 +26,13 @@ enum Next {
     Reset,
 }
 
-/// Answers until either side ends the connection. `reset` tells the socket to close with a reset.
+/// Answers until either side ends the connection. `reset` makes the socket close with a reset.
 pub(crate) async fn talk<S>(stream: S, how: &TcpTalk, state: &Rc<ServerState>, reset: &Cell<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut connection = TcpConversation { stream, how, state, unread: BytesMut::new() };
-    // What breaks one connection concerns nobody else.
+    // An error of one connection affects no other.
     if matches!(connection.hold().await, Ok(Next::Reset)) {
         reset.set(true);
     }
@@ -59,7 +59,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TcpConversation<'_, S> {
         Ok(Next::Close)
     }
 
-    /// The next request; `None` when the client has sent its last.
+    /// The next request. `None` when the client has sent the last one.
     async fn request(&mut self) -> io::Result<Option<Bytes>> {
         let mut searched = 0;
         loop {
@@ -75,7 +75,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TcpConversation<'_, S> {
         }
     }
 
-    /// Length of the request that is there. Up to `searched` there is no delimiter.
+    /// Length of the complete request in the buffer. There is no delimiter before `searched`.
     fn whole(&self, searched: &mut usize) -> Option<usize> {
         let bytes = self.unread.chunk();
         match &self.how.end {
@@ -84,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TcpConversation<'_, S> {
             RequestEnd::Delimiter(delimiter) => {
                 let at = bytes[*searched..].windows(delimiter.len()).position(|window| window == delimiter.as_slice());
                 let end = at.map(|at| *searched + at + delimiter.len());
-                // It may have begun in the last bytes.
+                // The delimiter may have begun in the last bytes.
                 *searched = bytes.len().saturating_sub(delimiter.len() - 1);
                 end
             }
@@ -96,12 +96,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TcpConversation<'_, S> {
         let passage = pass(self.state, ENDPOINT, arrival, |moments| as_request(request, moments));
         let DueRequest { visit, permit: _permit, decision } = passage.await;
         match decision {
-            // A limit is no answer in a protocol that nobody knows.
+            // An unknown protocol has no answer for a rejected request, so the connection is closed.
             Decision::Rejected { .. } | Decision::Failed(_) => {
                 visit.closed();
                 Ok(Next::Close)
             }
-            // Until the client gives up, whatever it goes on to send.
+            // Until the client gives up, even if it sends more.
             Decision::Silence => loop {
                 self.unread.clear();
                 if self.stream.read_buf(&mut self.unread).await? == 0 {
@@ -121,7 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TcpConversation<'_, S> {
 
     fn content(&self, reply: Reply, request: Option<StubRequest>) -> Bytes {
         match (reply, request) {
-            // A function that failed has nothing to say to the client.
+            // A function that failed sends nothing to the client.
             (Reply { status: Some(_), .. }, _) => Bytes::new(),
             (Reply { body: Some(body), .. }, _) => body,
             (_, request) => match (&self.state.endpoints[ENDPOINT].content, request) {

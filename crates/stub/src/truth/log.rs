@@ -1,11 +1,11 @@
-//! What the truth server was to do and what it did.
+//! The intended and the actual response times of the truth server.
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use super::Truth;
 
-/// Largest time told apart: an hour. Nanoseconds.
+/// Largest time that the log can record: one hour. Nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 pub(super) struct Log {
@@ -15,7 +15,7 @@ pub(super) struct Log {
     requests: u64,
     /// Response times by the rule: departure − arrival.
     asked: Histogram<u64>,
-    /// Response times as answered: answer ready − arrival.
+    /// Actual response times: answer ready − arrival.
     done: Histogram<u64>,
     /// Answer ready − departure by the rule.
     late: Histogram<u64>,
@@ -36,7 +36,7 @@ impl Log {
         Self { truth, first_ns: None, last_ns: 0, requests: 0, asked: histogram(), done: histogram(), late: histogram() }
     }
 
-    /// Forgets what was seen; the rule itself goes on.
+    /// Clears the log. The rule continues.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.truth.clone());
     }

@@ -1,8 +1,8 @@
-//! A server whose true response times are known, for measuring how right a measurement is.
+//! A server whose true response times are known, to test the accuracy of a measurement.
 //!
-//! Read [`Truth`] first: what the server does, each with a closed form in docs or literature. `GET /` is measured; `GET /truth`
-//! says what was asked of the server and what it did, and `DELETE /truth` starts afresh. Timing spins for the last
-//! [`SPIN_NS`] before an answer, so lateness is that of a thread wake-up; with a core of its own it need not sleep at all.
+//! Read [`Truth`] first: each kind of server has a closed form in the docs or in the literature. `GET /` is measured. `GET /truth` returns
+//! the intended and the actual response times, and `DELETE /truth` clears them. The server spins for the last [`SPIN_NS`] before an answer,
+//! so its lateness is that of a thread wake-up. With a core for itself it need not sleep at all.
 //!
 //! Deliberately absent: load and comparison.
 
@@ -22,20 +22,20 @@ use log::Log;
 /// How long before an answer the server stops sleeping.
 pub const SPIN_NS: u64 = 50_000;
 
-/// What the server does with a request.
+/// The rule of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Truth {
     /// Answers at once.
     Instant,
-    /// Answers at once, but stands still for `length_ns`, `after_ns` after the first request. At a constant rate for a time T, the
-    /// excess at quantile q is `length − (1−q)·T`.
+    /// Answers at once, but stalls for `length_ns`, `after_ns` after the first request. At a constant rate for a time T, the excess at
+    /// quantile q is `length − (1−q)·T`.
     Stall { after_ns: u64, length_ns: u64 },
     /// One server, exponential service of this mean: with Poisson arrivals of rate λ and μ = 1/mean, R_q = −ln(1−q)/(μ−λ).
     SingleServer { mean_service_ns: u64 },
-    /// `servers` equal servers with service times of this distribution, first in first out.
+    /// `servers` equal servers with service times of this distribution, first in, first out.
     Queue { servers: usize, service: String },
-    /// Each request by itself takes this long.
+    /// Each request takes this long, independently of the others.
     Delay { delay: String },
     /// A share of the requests takes the slow delay, the rest the fast one.
     Bimodal { fast: String, slow: String, slow_share: f64 },
@@ -43,7 +43,7 @@ pub enum Truth {
     SlowBody { bytes: usize, piece_bytes: usize, pause_ns: u64 },
 }
 
-/// Where it listens and what its draws come from.
+/// Its address, and the seed of its draws.
 #[derive(Debug, Clone)]
 pub struct TruthOptions {
     pub listen: SocketAddr,
@@ -58,7 +58,7 @@ impl Default for TruthOptions {
     }
 }
 
-/// The truth server, on a thread of its own. Dropping it stops it.
+/// The truth server, on its own thread. Dropping it stops it.
 #[derive(Debug)]
 pub struct TruthServer {
     server: Server,
@@ -67,7 +67,7 @@ pub struct TruthServer {
 
 impl TruthServer {
     /// # Errors
-    /// When a delay in `truth` makes no sense, or the address is not free.
+    /// A delay in `truth` is invalid, or the address is not free.
     pub fn start(truth: Truth, options: TruthOptions) -> Result<Self, StubError> {
         let rule = rule(&truth, options.seed).map_err(|problem| StubError::Description(problem.into()))?;
         let log = Arc::new(Mutex::new(Log::new(truth.clone())));
@@ -105,7 +105,7 @@ impl TruthServer {
         self.server.url("/")
     }
 
-    /// What `GET /truth` answers.
+    /// The answer to `GET /truth`.
     pub fn report(&self) -> serde_json::Value {
         lock(&self.log).report()
     }

@@ -1,13 +1,13 @@
-//! Queues in closed form: from arrivals to departures, on whatever clock the caller has.
+//! Queues in closed form: from arrivals to departures, on the caller's clock.
 //!
-//! Pure arithmetic, so that the same code answers requests and is tested on virtual arrivals against queueing theory.
+//! Pure arithmetic, so that the code that answers requests can be tested against queueing theory on virtual arrivals.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::{Delay, SeededRandom};
 
-/// A first-in first-out queue before `k` equal servers (G/G/k; M/M/1 when service is exponential, `k` is 1 and arrivals are Poisson).
+/// A first-in, first-out queue in front of `k` equal servers (G/G/k; M/M/1 when service is exponential, `k` is 1 and arrivals are Poisson).
 #[derive(Debug, Clone)]
 pub struct QueueModel {
     /// When each server is free again. Nanoseconds.
@@ -23,7 +23,7 @@ impl QueueModel {
         Self { free_ns, service, random: SeededRandom::from_seed(seed) }
     }
 
-    /// When a request that arrives now leaves. Call in order of arrival.
+    /// The departure of a request that arrives now. Call in order of arrival.
     pub fn departure_ns(&mut self, arrival_ns: u64) -> u64 {
         let service_ns = self.service.sample_ns(|| self.random.next_u64());
         let Reverse(free_ns) = self.free_ns.pop().unwrap_or(Reverse(0));
@@ -33,7 +33,7 @@ impl QueueModel {
     }
 }
 
-/// An instant server that stands still once: whoever arrives in the pause leaves at its end.
+/// An instant server that stalls once: requests that arrive during the stall depart at its end.
 #[derive(Debug, Clone)]
 pub struct Stall {
     /// After the first arrival. Nanoseconds.

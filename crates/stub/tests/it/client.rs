@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 pub(crate) type Sender = http1::SendRequest<Full<Bytes>>;
 
-/// Runs a test's future on a small runtime, with a limit so that nothing hangs.
+/// Runs a test's future on a small runtime, with a time limit.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(std::time::Duration::from_secs(60), test).await.expect("the test takes over a minute") })
@@ -35,7 +35,7 @@ pub(crate) fn request(method: &str, path: &str, body: &str) -> Request<Full<Byte
     Request::builder().method(method).uri(path).header("host", "stub").body(Full::new(body.to_owned().into())).unwrap()
 }
 
-/// One request on a connection of its own.
+/// One request on a new connection.
 pub(crate) async fn once(address: SocketAddr, method: &str, path: &str, body: &str) -> Response<Bytes> {
     let mut sender = connect(address).await;
     read(sender.send_request(request(method, path, body)).await.unwrap()).await

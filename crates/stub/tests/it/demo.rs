@@ -1,4 +1,4 @@
-//! The demo shop: a purchase from end to end, and the planted limit in numbers.
+//! The demo shop: a purchase from end to end, and the deliberate limit in numbers.
 
 use loadstone_stub::demo::{DemoOptions, DemoShop};
 use loadstone_stub::now_ns;
@@ -30,9 +30,9 @@ fn a_purchase_from_list_to_order() {
     });
 }
 
-/// Sixteen checkouts at once over four connections held for 40 ms need four rounds: at least 160 ms, whatever the machine.
+/// Sixteen checkouts at once over four connections that each hold for 40 ms need four rounds: at least 160 ms on any machine.
 #[test]
-fn checkouts_pass_four_at_a_time() {
+fn at_most_four_checkouts_run_at_once() {
     let shop = DemoShop::start(DemoOptions::default()).unwrap();
     let address = shop.address();
     let took_ns = client::run(async {
@@ -49,9 +49,9 @@ fn checkouts_pass_four_at_a_time() {
     assert_eq!((checkout.requests, checkout.answered()), (16, 16));
 }
 
-/// One connection instead of four: four checkouts pass one after the other, and take four times 40 ms at least.
+/// One connection instead of four: four checkouts run one after the other, and take at least four times 40 ms.
 #[test]
-fn the_pool_can_be_changed_while_it_serves() {
+fn the_pool_size_can_change_while_the_shop_serves() {
     let shop = DemoShop::start(DemoOptions::default()).unwrap();
     let address = shop.address();
     let took_ns = client::run(async {

@@ -1,4 +1,4 @@
-//! The name server, asked by a real resolver: c-ares, as Node has it.
+//! The name server, tested with the resolver c-ares, which Node uses.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn server(with: DnsSpec) -> DnsServer {
     DnsSpec { name: "dns".to_owned(), listen: "127.0.0.1:0".to_owned(), names: vec![metrics], ..with }.start().unwrap()
 }
 
-/// What a script prints that has `ask(method, name)` of a resolver with this server.
+/// The output of a script that has `ask(method, name)` of a resolver with this server.
 fn resolved(server: &DnsServer, script: &str) -> String {
     let head = format!(
         "const resolver = new (require('node:dns').promises.Resolver)({{ timeout: 300, tries: 1 }});
@@ -33,14 +33,14 @@ fn resolved(server: &DnsServer, script: &str) -> String {
 }
 
 #[test]
-fn a_name_has_addresses_of_both_kinds_for_its_time() {
+fn a_name_has_addresses_of_both_kinds_with_its_time_to_live() {
     let server = server(DnsSpec::default());
     let script = "console.log(await ask('resolve4', 'METRICS.test', { ttl: true }), await ask('resolve6', 'metrics.test'))";
     assert_eq!(resolved(&server, script), r#"[{"address":"127.0.0.11","ttl":5}] ["::11"]"#);
 }
 
 #[test]
-fn another_name_does_not_exist_and_another_record_neither() {
+fn unknown_names_and_record_types_do_not_exist() {
     let server = server(DnsSpec::default());
     let script = "console.log(await ask('resolve4', 'other.test'), await ask('resolveMx', 'metrics.test'))";
     assert_eq!(resolved(&server, script), "ENOTFOUND ENODATA");
@@ -61,7 +61,7 @@ fn an_address_changes_in_the_middle_of_a_run() {
 }
 
 #[test]
-fn a_lost_answer_is_none_and_is_counted() {
+fn a_lost_answer_is_not_sent_and_is_counted() {
     let server = server(DnsSpec { loss: 1.0, ..DnsSpec::default() });
     server.begin(now_ns());
     assert_eq!(resolved(&server, "console.log(await ask('resolve4', 'metrics.test'))"), "ETIMEOUT");
@@ -74,14 +74,14 @@ fn a_lost_answer_is_none_and_is_counted() {
 }
 
 #[test]
-fn an_answer_is_held_for_its_delay() {
+fn an_answer_waits_for_its_delay() {
     let server = server(DnsSpec { delay: Some("80ms".to_owned()), ..DnsSpec::default() });
     let script = "const began = performance.now(); await ask('resolve4', 'metrics.test'); console.log(performance.now() - began >= 80)";
     assert_eq!(resolved(&server, script), "true");
 }
 
 #[test]
-fn it_answers_by_tcp_with_the_length_before_it() {
+fn tcp_answers_begin_with_their_length() {
     let server = server(DnsSpec::default());
     // dig's question for metrics.test, A, with the id 0x1234.
     let script = format!(
@@ -102,7 +102,7 @@ fn it_answers_by_tcp_with_the_length_before_it() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn invalid_descriptions_are_rejected() {
     let spec = |name: DnsName, delay: Option<&str>| {
         let spec = DnsSpec { listen: "127.0.0.1:0".to_owned(), names: vec![name], delay: delay.map(str::to_owned), ..DnsSpec::default() };
         spec.check().unwrap_err().to_string()
@@ -110,6 +110,6 @@ fn what_makes_no_sense_is_said() {
     let named = |moves: Vec<DnsMove>| DnsName { name: "a.test".to_owned(), ttl_ns: 0, moves };
     let at = |after_ns| DnsMove { after_ns, addresses: Vec::new() };
     assert!(spec(named(vec![]), None).contains("no address at the start"));
-    assert!(spec(named(vec![at(0), at(9), at(5)]), None).contains("do not follow each other"));
+    assert!(spec(named(vec![at(0), at(9), at(5)]), None).contains("are not in order of time"));
     assert!(spec(named(vec![at(0)]), Some("soon")).contains("not a delay"));
 }

@@ -1,10 +1,10 @@
-//! Limits seen from outside. Lower bounds on time hold on any machine; upper bounds are not asserted.
+//! Limits as clients observe them. Lower bounds on time hold on any machine; upper bounds are not asserted.
 
 use loadstone_stub::{Behaviour, BodySource, Concurrency, Server, Wait, now_ns};
 
 use crate::client;
 
-/// Calls once from each of `count` connections at the same time; returns the statuses and how long it took.
+/// Calls once from each of `count` connections at the same time. Returns the statuses and the elapsed time.
 async fn burst(server: &Server, count: usize) -> (Vec<u16>, u64) {
     let started = now_ns();
     let calls: Vec<_> = (0..count).map(|_| tokio::spawn(client::once(server.address(), "GET", "/", ""))).collect();
@@ -16,7 +16,7 @@ async fn burst(server: &Server, count: usize) -> (Vec<u16>, u64) {
 }
 
 #[test]
-fn a_concurrency_limit_makes_the_rest_wait() {
+fn requests_beyond_a_concurrency_limit_wait() {
     let server = Server::builder().route("GET /", Behaviour::new().wait(Wait::fixed_ns(20_000_000)).concurrency(3)).start().unwrap();
     let (statuses, took_ns) = client::run(burst(&server, 12));
     assert!(statuses.iter().all(|status| *status == 200));
@@ -33,9 +33,9 @@ fn a_concurrency_limit_with_a_short_queue_rejects() {
     assert_eq!(statuses.iter().filter(|status| **status == 503).count(), 7, "{statuses:?}");
 }
 
-/// All twenty requests are in the server; the four that got in hold their places until they are answered.
+/// All twenty requests are in the server. The four admitted ones hold their permits until they are answered.
 #[test]
-fn never_more_inside_than_the_limit() {
+fn the_limit_is_never_exceeded() {
     let (calls, mut receiver) = tokio::sync::mpsc::channel::<loadstone_stub::Call>(64);
     let server = Server::builder().route("GET /", Behaviour { calls: Some(calls), ..Behaviour::new().concurrency(4) }).start().unwrap();
     std::thread::scope(|scope| {
@@ -49,7 +49,7 @@ fn never_more_inside_than_the_limit() {
             inside.remove(0).answer.send(loadstone_stub::Reply::default()).unwrap();
             if answered <= 16 {
                 inside.push(receiver.blocking_recv().unwrap());
-                assert!(receiver.is_empty(), "one place came free, and more than one request took it");
+                assert!(receiver.is_empty(), "one permit was returned, and more than one request took it");
             }
         }
         assert_eq!(clients.join().unwrap(), [200; 20]);
@@ -57,7 +57,7 @@ fn never_more_inside_than_the_limit() {
 }
 
 #[test]
-fn a_rate_limit_says_when_to_come_back() {
+fn a_rate_limit_sets_retry_after() {
     let server = Server::builder().route("GET /", Behaviour::new().rate_limit(2.0)).start().unwrap();
     client::run(async {
         let mut sender = client::connect(server.address()).await;

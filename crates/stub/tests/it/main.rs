@@ -1,6 +1,6 @@
-//! Stubs as a client sees them: hyper's client for what HTTP means, raw sockets for what bytes do.
+//! Stubs as clients observe them: hyper's client for the meaning of HTTP, raw sockets for the bytes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue should fail at that line")]
 
 mod client;
 mod demo;

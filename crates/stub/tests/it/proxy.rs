@@ -1,11 +1,11 @@
-//! The TCP proxy, against a server that answers each byte with one.
+//! The TCP proxy, in front of a server that answers each byte with one.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use loadstone_stub::{ProxyEffects, ProxySpec, TcpProxy, now_ns};
 
-/// Answers with what it gets, on every connection, until the test ends.
+/// Echoes on every connection until the test ends.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -29,7 +29,7 @@ fn round_trip_ns(stream: &mut TcpStream) -> u64 {
 }
 
 #[test]
-fn bytes_come_through_in_order_and_so_does_the_end() {
+fn bytes_and_the_end_are_forwarded_in_order() {
     let proxy = proxy(ProxyEffects { delay_ns: 1_000_000, ..ProxyEffects::default() });
     let mut stream = TcpStream::connect(proxy.address()).unwrap();
     let sent: Vec<u8> = (0..300_000u32).map(|k| (k % 251) as u8).collect();
@@ -44,29 +44,29 @@ fn bytes_come_through_in_order_and_so_does_the_end() {
     assert!(reader.join().unwrap() == sent);
 }
 
-/// No sooner than the delay, once for each round trip; and what is set later holds for connections that are open.
+/// A round trip takes at least the delay, once. A changed delay also applies to open connections.
 #[test]
-fn a_round_trip_pays_the_delay_once() {
+fn a_round_trip_is_delayed_once() {
     const DELAY_NS: u64 = 30_000_000;
     let proxy = proxy(ProxyEffects::default());
     let mut stream = TcpStream::connect(proxy.address()).unwrap();
     let quickest = |stream: &mut TcpStream| (0..5).map(|_| round_trip_ns(stream)).min().unwrap();
     quickest(&mut stream);
     proxy.set(ProxyEffects { delay_ns: DELAY_NS, ..ProxyEffects::default() });
-    // The order may still be under way.
+    // The change may not have arrived yet.
     while round_trip_ns(&mut stream) < DELAY_NS {}
     let delayed = quickest(&mut stream);
     assert!(delayed >= DELAY_NS, "{delayed}");
 }
 
 #[test]
-fn a_link_of_so_many_bytes_per_second_takes_so_long() {
+fn bandwidth_limits_the_transfer() {
     let proxy = proxy(ProxyEffects { bytes_per_second: Some(100_000), ..ProxyEffects::default() });
     let mut stream = TcpStream::connect(proxy.address()).unwrap();
     let started_ns = now_ns();
     stream.write_all(&[7; 20_000]).unwrap();
     stream.read_exact(&mut [0; 20_000]).unwrap();
-    // 0.2 s there, of which the way back can hide all but its last piece.
+    // The way to the server takes 0.2 s. The way back can overlap with all but its last piece.
     assert!(now_ns() - started_ns >= 200_000_000);
 }
 
@@ -80,7 +80,7 @@ fn a_share_of_the_connections_is_reset() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_said() {
+fn an_address_in_use_is_an_error() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
     let spec = ProxySpec { listen: listen.clone(), to: listen.clone(), effects: ProxyEffects::default() };

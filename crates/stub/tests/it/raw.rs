@@ -1,4 +1,4 @@
-//! Scripted sockets do exactly what their script says.
+//! Scripted sockets follow their script exactly.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -8,7 +8,7 @@ use loadstone_stub::now_ns;
 use loadstone_stub::raw::{RawServer, RawStep};
 
 #[test]
-fn bytes_arrive_as_written_and_each_connection_has_its_script() {
+fn bytes_arrive_as_written_and_each_connection_runs_its_script() {
     let first =
         vec![RawStep::read_head(), RawStep::send("HTTP/1.1 2"), RawStep::Pause(Duration::from_millis(5)), RawStep::send("00 OK\r\n\r\n")];
     let second = vec![RawStep::Read(3), RawStep::Trickle(b"slow".to_vec(), Duration::from_millis(2))];

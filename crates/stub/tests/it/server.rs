@@ -51,7 +51,7 @@ fn bodies_of_every_kind() {
 }
 
 #[test]
-fn gzip_for_those_who_accept_it() {
+fn gzip_for_clients_that_accept_it() {
     let text = "squeeze me ".repeat(50);
     let server = Server::builder().route("GET /", Behaviour::new().body(BodySource::Fixed(text.clone().into())).gzip()).start().unwrap();
     let mut stream = TcpStream::connect(server.address()).unwrap();
@@ -77,14 +77,14 @@ fn a_function_on_another_thread_answers() {
     client::run(async {
         let answer = client::once(server.address(), "POST", "/hook", "event 7").await;
         assert_eq!((answer.status().as_u16(), client::text(&answer)), (207, "event 7"));
-        // Its receiving end is gone now.
+        // Its receiver has been dropped.
         worker.join().unwrap();
         assert_eq!(client::once(server.address(), "POST", "/hook", "event 8").await.status(), 500);
     });
 }
 
 #[test]
-fn waits_are_never_short() {
+fn waits_are_never_shorter_than_set() {
     let server = Server::builder().route("GET /", Behaviour::new().wait(Wait::fixed_ns(30_000_000))).start().unwrap();
     client::run(async {
         for _ in 0..5 {
@@ -95,7 +95,7 @@ fn waits_are_never_short() {
     });
     let recording = server.recording();
     assert!(recording.routes[0].served_ns >= 5.0 * 30e6);
-    // Little's law on the stub's own record: the integral of the level is the sum of the stays.
+    // Little's law on the stub's own recording: the integral of the level equals the sum of the times in the server.
     let integral: u64 = recording.bins.iter().map(|bin| bin.in_flight_ns).sum();
     assert!((integral as f64 - recording.routes[0].served_ns).abs() < 1e3, "{integral} {}", recording.routes[0].served_ns);
 }
@@ -115,7 +115,7 @@ fn resets_and_silence() {
     stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     assert_eq!(stream.read(&mut [0; 100]).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(stream);
-    // The server notices the closed connection in its own time.
+    // The server detects the closed connection with a delay.
     let recording = loop {
         let recording = server.recording();
         if recording.in_flight == 0 {
@@ -128,7 +128,7 @@ fn resets_and_silence() {
 }
 
 #[test]
-fn failures_keep_their_share_and_repeat_with_the_seed() {
+fn failures_match_their_share_and_repeat_with_the_seed() {
     let statuses = |seed| {
         let behaviour = Behaviour::new().fault(0.2, Fault::Status(500)).fault(0.1, Fault::Status(503));
         let server = Server::builder().seed(seed).route("GET /", behaviour).start().unwrap();
@@ -199,7 +199,7 @@ pub(crate) async fn tls_answer(server: &Server, name: &str, alpn: &[u8]) -> Resu
 }
 
 #[test]
-fn tls_with_both_protocols_and_with_a_certificate_that_ended() {
+fn tls_with_both_protocols_and_with_an_expired_certificate() {
     let behaviour = || Behaviour::new().body(BodySource::Fixed("secret".into()));
     let server = Server::builder().tls(TlsOptions::default()).route("GET /", behaviour()).start().unwrap();
     assert!(server.url("/").starts_with("https://127.0.0.1:"));
@@ -214,7 +214,7 @@ fn tls_with_both_protocols_and_with_a_certificate_that_ended() {
 }
 
 #[test]
-fn stopping_lets_answers_under_way_finish() {
+fn stopping_waits_for_answers_in_progress() {
     let behaviour = Behaviour::new().wait(Wait::fixed_ns(100_000_000)).body(BodySource::Fixed("late".into()));
     let server = Server::builder().drain(Duration::from_secs(20)).route("GET /", behaviour).start().unwrap();
     let address = server.address();
@@ -241,7 +241,7 @@ fn exchange(mut stream: &TcpStream, path: &str) -> String {
 }
 
 #[test]
-fn a_stopping_server_serves_on_while_it_holds_a_call() {
+fn a_stopping_server_continues_while_a_call_is_open() {
     let (calls, mut received) = tokio::sync::mpsc::channel(1);
     let routes = json!([{ "route": "GET /held", "handler": true, "body": "late" }, { "route": "GET /quick", "body": "quick" }]);
     let spec: StubSpec = serde_json::from_value(json!({ "routes": routes })).unwrap();
@@ -261,7 +261,7 @@ fn a_stopping_server_serves_on_while_it_holds_a_call() {
 }
 
 #[test]
-fn a_stopping_server_does_not_wait_for_calls_that_it_never_answers() {
+fn a_stopping_server_does_not_wait_for_unanswered_calls() {
     let behaviour = Behaviour::new().fault(1.0, Fault::Silence);
     let server = Server::builder().drain(Duration::from_secs(3_600)).route("GET /", behaviour).start().unwrap();
     let mut stream = TcpStream::connect(server.address()).unwrap();
@@ -274,7 +274,7 @@ fn a_stopping_server_does_not_wait_for_calls_that_it_never_answers() {
 }
 
 #[test]
-fn nonsense_is_refused_before_it_serves() {
+fn invalid_servers_are_rejected_at_the_start() {
     let problem = |route: &str, behaviour| match Server::builder().route(route, behaviour).start() {
         Err(problem) => problem.to_string(),
         Ok(_) => panic!("{route} started"),

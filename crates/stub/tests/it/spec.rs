@@ -33,7 +33,7 @@ fn a_described_stub_serves() {
 }
 
 #[test]
-fn a_wrong_description_says_where() {
+fn a_wrong_description_names_the_part() {
     let problem = |value| spec(value).start().map(|_| ()).unwrap_err().to_string();
     assert!(problem(json!({ "listen": "here" })).contains("\"here\" is not an address"));
     assert!(problem(json!({ "routes": [{ "route": "GET /a", "delay": "1" }] })).contains("\"GET /a\""));
@@ -46,7 +46,7 @@ fn certificate(name: &str) -> (String, String) {
 }
 
 #[test]
-fn a_certificate_of_ones_own_is_shown() {
+fn a_supplied_certificate_is_sent() {
     let (mine, other) = (certificate("bank.example"), certificate("bank.example"));
     let with_key = |key: &str| {
         let mut spec = spec(json!({ "tls": { "certificate": "bank.pem", "key": "bank.key" }, "body": "hello" }));

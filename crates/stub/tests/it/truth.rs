@@ -1,4 +1,4 @@
-//! The truth server keeps to its own truth. Only lower bounds on time are asserted: how late a busy machine is, its log says.
+//! The truth server follows its rule. Only lower bounds on time are asserted: on a busy machine its log shows how late it was.
 
 use loadstone_stub::now_ns;
 use loadstone_stub::truth::{Truth, TruthOptions, TruthServer};
@@ -6,7 +6,7 @@ use loadstone_stub::truth::{Truth, TruthOptions, TruthServer};
 use crate::client;
 
 #[test]
-fn a_stall_holds_everyone_until_its_end() {
+fn a_stall_delays_all_requests_until_its_end() {
     let truth = Truth::Stall { after_ns: 50_000_000, length_ns: 100_000_000 };
     let server = TruthServer::start(truth, TruthOptions::default()).unwrap();
     let address = server.address();
@@ -42,7 +42,7 @@ fn a_single_server_answers_one_after_another() {
         }
         let report = client::json(&client::once(address, "GET", "/truth", "").await);
         assert_eq!((report["requests"].as_u64(), report["answered"].as_u64()), (Some(100), Some(100)));
-        // It never answers before the queue's rule says so.
+        // It never answers before the queue's rule allows it.
         for q in ["min", "p50", "p99", "max"] {
             let of = |kind: &str| report[kind][q].as_f64().unwrap();
             assert!(of("done_ns") >= of("asked_ns") * 0.998, "{q}: {report}");
@@ -53,7 +53,7 @@ fn a_single_server_answers_one_after_another() {
 }
 
 #[test]
-fn bimodal_delays_and_slow_bodies_never_come_early() {
+fn bimodal_delays_and_slow_bodies_are_never_early() {
     let truth = Truth::Bimodal { fast: "1ms".to_owned(), slow: "20ms".to_owned(), slow_share: 0.25 };
     let server = TruthServer::start(truth, TruthOptions::default()).unwrap();
     let slow = Truth::SlowBody { bytes: 1000, piece_bytes: 300, pause_ns: 10_000_000 };
@@ -79,7 +79,7 @@ fn bimodal_delays_and_slow_bodies_never_come_early() {
 }
 
 #[test]
-fn a_description_that_makes_no_sense_is_refused() {
+fn an_invalid_description_is_rejected() {
     let truth = Truth::Queue { servers: 2, service: "often".to_owned() };
     assert!(TruthServer::start(truth, TruthOptions::default()).unwrap_err().to_string().contains("often"));
 }

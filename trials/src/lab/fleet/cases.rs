@@ -62,8 +62,8 @@ fn exactly<T: PartialEq + ToString>(what: &str, expected: T, seen: T) -> Observe
 /// A run that nothing happened to. A machine that is busy with other things may make it suspect, which is no fault of the fleet.
 fn of_whole(ended: &FinishedTest, seconds: usize) -> Vec<Observed> {
     let mut all = conserved(ended, seconds);
-    let is_whole = ended.of_agents().contains("4 stayed to the end");
-    all.push(observed("validity of the agents", "4 stayed to the end", ended.of_agents(), is_whole));
+    let is_whole = ended.of_agents().contains("4 agents completed the run");
+    all.push(observed("validity of the agents", "4 agents completed the run", ended.of_agents(), is_whole));
     all
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use loadstone_metrics::clock::Monotonic;
 use loadstone_metrics::{FlowSlice, Nanos, Snapshot};
 use loadstone_plan::TestPlan;
-use loadstone_script::Stubs;
+use loadstone_script::{ConsumedCount, Stubs};
 use loadstone_session::FlowTracking;
 
 /// Follows flows and stubs for as long as the try goes on.
@@ -95,7 +95,8 @@ fn calls(stubs: &Stubs) -> Vec<String> {
             lines.push(format!("stub:{name}: {unmatched} that none of its routes matched, answered 404 (gRPC: UNIMPLEMENTED)"));
         }
     }
-    let consumed = |(topic, records): (String, u64)| format!("topic {topic}: {} consumed", loadstone_units::counted(records, "record"));
+    let consumed =
+        |consumed: ConsumedCount| format!("{}: {} consumed", consumed.source, loadstone_units::counted(consumed.count, consumed.unit));
     lines.extend(stubs.consumed().into_iter().map(consumed));
     lines
 }

@@ -1,9 +1,10 @@
-//! A profile as pprof writes it (profile.proto of google/pprof), as far as it is read: stacks with their values.
+//! A profile as pprof writes it, as far as it is read: stacks with their values.
 
 use std::collections::HashMap;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
+use loadstone_wire_formats::pprof::{PprofFunction, PprofLocation, PprofProfile};
 use prost::Message;
 
 use super::error::GoError;
@@ -12,62 +13,7 @@ use crate::stacks::position::Frame;
 /// Larger profiles are refused, unpacked. Bytes.
 const PROFILE_MAX: u64 = 64 << 20;
 
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Profile {
-    #[prost(message, repeated, tag = "1")]
-    sample_types: Vec<ValueType>,
-    #[prost(message, repeated, tag = "2")]
-    samples: Vec<StackSample>,
-    #[prost(message, repeated, tag = "4")]
-    locations: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    functions: Vec<Function>,
-    #[prost(string, repeated, tag = "6")]
-    strings: Vec<String>,
-    #[prost(int64, tag = "10")]
-    duration_ns: i64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct ValueType {
-    #[prost(int64, tag = "1")]
-    kind: i64,
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct StackSample {
-    #[prost(uint64, repeated, tag = "1")]
-    locations: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    values: Vec<i64>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Location {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    /// More than one where functions were inlined, the innermost first.
-    #[prost(message, repeated, tag = "4")]
-    lines: Vec<Line>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Line {
-    #[prost(uint64, tag = "1")]
-    function: u64,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Function {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-    #[prost(int64, tag = "4")]
-    file: i64,
-}
+pub(super) struct Profile(PprofProfile);
 
 /// One stack, innermost function first, as Go names them: `main.(*shop).buy`.
 pub(super) struct Stack<'a> {
@@ -91,31 +37,27 @@ impl Profile {
         } else {
             plain.extend_from_slice(body);
         }
-        Self::decode(plain.as_slice()).map_err(|_| GoError::NotAProfile)
+        PprofProfile::decode(plain.as_slice()).map(Self).map_err(|_| GoError::NotAProfile)
     }
 
     pub(super) fn seconds(&self) -> f64 {
-        self.duration_ns as f64 / 1e9
+        self.0.duration_ns as f64 / 1e9
     }
 
     /// Which of a sample's values has this name, such as `cpu`.
     pub(super) fn value_index(&self, name: &str) -> Option<usize> {
-        self.sample_types.iter().position(|kind| self.text(kind.kind) == name)
+        self.0.sample_types.iter().position(|kind| self.0.text(kind.kind) == name)
     }
 
     pub(super) fn stacks(&self) -> impl Iterator<Item = Stack<'_>> {
-        let functions: HashMap<u64, &Function> = self.functions.iter().map(|function| (function.id, function)).collect();
-        let locations: HashMap<u64, &Location> = self.locations.iter().map(|location| (location.id, location)).collect();
-        self.samples.iter().map(move |sample| {
+        let functions: HashMap<u64, &PprofFunction> = self.0.functions.iter().map(|function| (function.id, function)).collect();
+        let locations: HashMap<u64, &PprofLocation> = self.0.locations.iter().map(|location| (location.id, location)).collect();
+        self.0.samples.iter().map(move |sample| {
             let lines = sample.locations.iter().filter_map(|id| locations.get(id)).flat_map(|location| &location.lines);
             let named = lines.filter_map(|line| functions.get(&line.function));
-            let named = named.map(|function| GoFunction { name: self.text(function.name), file: self.text(function.file) });
+            let named = named.map(|function| GoFunction { name: self.0.text(function.name), file: self.0.text(function.file) });
             Stack { functions: named.collect(), values: &sample.values }
         })
-    }
-
-    fn text(&self, index: i64) -> &str {
-        usize::try_from(index).ok().and_then(|index| self.strings.get(index)).map_or("", String::as_str)
     }
 }
 

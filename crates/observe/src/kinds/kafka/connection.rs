@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
+use loadstone_wire_formats::kafka::{KafkaReader, MalformedKafka};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::wire::{AnswerReader, KafkaRequest, MalformedAnswer, RequestWriter};
+use super::requests::ReadRequest;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 /// Larger answers are refused. Bytes.
@@ -25,7 +26,7 @@ pub(super) enum KafkaError {
     #[error("{address}: {problem}")]
     Exchange { address: String, problem: io::Error },
     #[error("{address}: {problem}")]
-    Malformed { address: String, problem: MalformedAnswer },
+    Malformed { address: String, problem: MalformedKafka },
     #[error("{address}: an answer of {bytes} bytes is too large to be read")]
     TooLarge { address: String, bytes: i32 },
 }
@@ -91,14 +92,11 @@ impl BrokerConnection {
 
     /// # Errors
     /// When the connection breaks, or what comes is no answer to this request.
-    pub(super) async fn ask<T>(&mut self, request: KafkaRequest<T>) -> Result<T, KafkaError> {
+    pub(super) async fn ask<T>(&mut self, request: ReadRequest<T>) -> Result<T, KafkaError> {
         self.number = self.number.wrapping_add(1);
-        let head = RequestWriter::default().int16(request.key).int16(request.version).int32(self.number).text(CLIENT).bytes;
-        let length = i32::try_from(head.len() + request.body.bytes.len()).unwrap_or(i32::MAX);
-        let message = [&length.to_be_bytes(), head.as_slice(), request.body.bytes.as_slice()].concat();
-        let answer = self.exchange(&message).await?;
-        let mut reader = AnswerReader::new(&answer);
-        let read = reader.int32().and_then(|number| if number == self.number { (request.read)(&mut reader) } else { Err(MalformedAnswer) });
+        let answer = self.exchange(&request.request.framed(self.number, CLIENT)).await?;
+        let mut reader = KafkaReader::new(&answer);
+        let read = reader.int32().and_then(|number| if number == self.number { (request.read)(&mut reader) } else { Err(MalformedKafka) });
         read.map_err(|problem| KafkaError::Malformed { address: self.address.clone(), problem })
     }
 

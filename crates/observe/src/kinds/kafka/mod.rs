@@ -5,11 +5,11 @@
 
 mod connection;
 mod requests;
-mod wire;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use loadstone_metrics::{NoticeKind, Role, unit};
+use loadstone_wire_formats::kafka::{KafkaMetadata, KafkaTopic, PartitionOffset};
 
 use crate::collector::{MetricSpec, SignalCollector, label};
 use crate::description::ObserverDescription;
@@ -18,7 +18,7 @@ use crate::kind::ObserverKind;
 use crate::option::{ObserverOption, OptionValue};
 use crate::reader::{PendingRead, SignalReader};
 use connection::{Connections, KafkaError};
-use requests::{BrokerAddress, PartitionOffset, Topic, code};
+use requests::{Broker, code};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "kafka",
@@ -59,7 +59,7 @@ const UNDER_REPLICATED: MetricSpec<'_> =
 const LEADERLESS: MetricSpec<'_> =
     MetricSpec::gauge("leaderless", unit::COUNT, "Partitions without a leader, which nobody can write to or read");
 
-/// Topic and partition.
+/// KafkaTopic and partition.
 type PartitionKey = (String, i32);
 
 struct Kafka {
@@ -132,11 +132,12 @@ impl Kafka {
     }
 
     /// The brokers, and the topics that are read.
-    async fn read_topics(&mut self, out: &mut SignalCollector) -> Result<(Vec<BrokerAddress>, Vec<Topic>), KafkaError> {
+    async fn read_topics(&mut self, out: &mut SignalCollector) -> Result<(Vec<Broker>, Vec<KafkaTopic>), KafkaError> {
         let looks_again = self.topics.is_empty() && (self.readings == 0 || self.chosen.is_empty());
         let names = if !self.topics.is_empty() { &self.topics } else { &self.chosen };
         let names = if looks_again { &[] } else { names.as_slice() };
-        let (brokers, topics) = self.connections.any(&self.brokers).await?.ask(requests::metadata(names)).await?;
+        let KafkaMetadata { brokers, topics } = self.connections.any(&self.brokers).await?.ask(requests::metadata(names)).await?;
+        let brokers = brokers.into_iter().map(|broker| Broker { id: broker.id, address: broker.authority() }).collect();
         for topic in topics.iter().filter(|topic| self.topics.contains(&topic.name)) {
             match topic.error {
                 code::UNKNOWN_TOPIC | code::INVALID_TOPIC => {
@@ -148,11 +149,11 @@ impl Kafka {
                 _ => {}
             }
         }
-        let is_wanted = |topic: &Topic| !topic.partitions.is_empty() && (!topic.is_internal || self.topics.contains(&topic.name));
-        let mut topics: Vec<Topic> = topics.into_iter().filter(is_wanted).collect();
+        let is_wanted = |topic: &KafkaTopic| !topic.partitions.is_empty() && (!topic.is_internal || self.topics.contains(&topic.name));
+        let mut topics: Vec<KafkaTopic> = topics.into_iter().filter(is_wanted).collect();
         topics.sort_by(|a, b| a.name.cmp(&b.name));
         let mut partitions = 0;
-        let fits = |topic: &&Topic| {
+        let fits = |topic: &&KafkaTopic| {
             partitions += topic.partitions.len();
             partitions <= PARTITIONS_MAX
         };
@@ -167,7 +168,7 @@ impl Kafka {
     }
 
     /// Each broker knows the groups that it coordinates.
-    async fn read_groups(&mut self, brokers: &[BrokerAddress], out: &mut SignalCollector) -> Result<Vec<ReadGroup>, KafkaError> {
+    async fn read_groups(&mut self, brokers: &[Broker], out: &mut SignalCollector) -> Result<Vec<ReadGroup>, KafkaError> {
         let mut listed: Vec<(String, &str)> = Vec::new();
         for broker in brokers {
             let (error, groups) = self.connections.to(&broker.address).await?.ask(requests::groups()).await?;
@@ -214,9 +215,9 @@ impl Kafka {
         Ok(groups)
     }
 
-    async fn read_ends(&mut self, brokers: &[BrokerAddress], topics: &[Topic]) -> Result<(), KafkaError> {
+    async fn read_ends(&mut self, brokers: &[Broker], topics: &[KafkaTopic]) -> Result<(), KafkaError> {
         for broker in brokers {
-            let of_leader = |topic: &Topic| -> Vec<i32> {
+            let of_leader = |topic: &KafkaTopic| -> Vec<i32> {
                 topic.partitions.iter().filter(|partition| partition.leader == broker.id).map(|partition| partition.number).collect()
             };
             let asked: Vec<(&str, Vec<i32>)> =
@@ -232,7 +233,7 @@ impl Kafka {
         Ok(())
     }
 
-    fn put_topics(&self, topics: &[Topic], out: &mut SignalCollector) {
+    fn put_topics(&self, topics: &[KafkaTopic], out: &mut SignalCollector) {
         for topic in topics {
             let shown = label(&topic.name);
             let labels = [("topic", shown.as_str())];

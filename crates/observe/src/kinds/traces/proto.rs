@@ -1,8 +1,9 @@
-//! Messages of OTLP traces (opentelemetry-proto 1.x: trace_service.proto, trace.proto, resource.proto, common.proto), as far as they are read.
+//! Messages of OTLP traces (opentelemetry-proto 1.x: trace_service.proto, trace.proto), as far as they are read.
 //!
 //! Attributes of spans are not among them: they are passed over without a copy, and so is whatever secret they hold.
 
 use loadstone_metrics::span::SpanKind;
+use loadstone_wire_formats::otlp::Resource;
 use prost::bytes::Bytes;
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -17,27 +18,6 @@ pub(super) struct ResourceSpans {
     pub(super) resource: Option<Resource>,
     #[prost(message, repeated, tag = "2")]
     pub(super) scope_spans: Vec<ScopeSpans>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Resource {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) attributes: Vec<KeyValue>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct KeyValue {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub(super) key: Bytes,
-    #[prost(message, optional, tag = "2")]
-    pub(super) value: Option<AnyValue>,
-}
-
-/// Only texts are read.
-#[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct AnyValue {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub(super) text: Bytes,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -96,5 +76,5 @@ impl ReadSpan {
 pub(super) fn service_name(resource: &ResourceSpans) -> String {
     let attributes = resource.resource.iter().flat_map(|resource| &resource.attributes);
     let name = attributes.filter(|attribute| &attribute.key[..] == b"service.name").find_map(|attribute| attribute.value.as_ref());
-    name.map_or_else(|| "unknown".to_owned(), |name| String::from_utf8_lossy(&name.text).into_owned())
+    name.map_or_else(|| "unknown".to_owned(), |name| String::from_utf8_lossy(name.text.as_deref().unwrap_or_default()).into_owned())
 }

@@ -5,7 +5,7 @@ use mysql_common::constants::{ColumnType, Command};
 use super::wire::{write, write_text};
 use crate::sql::parameter::SqlParameter;
 
-/// The second byte of a parameter's type where the number has no sign.
+/// The second byte of a parameter's type if the number is unsigned.
 const UNSIGNED: u8 = 0x80;
 
 /// A command with its text, in packets.
@@ -18,12 +18,12 @@ pub(super) fn command(command: Command, text: &[u8]) -> Vec<u8> {
     wire
 }
 
-/// Has no answer.
+/// This command has no answer.
 pub(super) fn close(number: u32) -> Vec<u8> {
     command(Command::COM_STMT_CLOSE, &number.to_le_bytes())
 }
 
-/// A value as a statement takes it.
+/// A value as a statement accepts it.
 enum BoundValue<'a> {
     Null,
     Integer(i64),
@@ -39,7 +39,7 @@ impl<'a> BoundValue<'a> {
             SqlParameter::Null => Self::Null,
             SqlParameter::Boolean(value) => Self::Integer(i64::from(*value)),
             SqlParameter::Number(text) => Self::number(text),
-            // Servers take neither the letter between date and time nor the one behind.
+            // Servers accept neither the letter between date and time nor the one at the end.
             SqlParameter::Time(text) => Self::Text(text.trim_end_matches('Z').replacen('T', " ", 1).into()),
             SqlParameter::Text(text) | SqlParameter::List(text) => Self::Text(text.into()),
             SqlParameter::Bytes(bytes) => Self::Bytes(bytes),
@@ -52,7 +52,7 @@ impl<'a> BoundValue<'a> {
             (Ok(integer), ..) => Self::Integer(integer),
             (_, Ok(unsigned), _) => Self::Unsigned(unsigned),
             (.., Ok(double)) if double.is_finite() && !is_whole => Self::Double(double),
-            // Larger than any integer of the server's, or no number: it says what it thinks of that.
+            // Larger than the server's largest integer, or not a number. The server decides.
             _ => Self::Text(text.into()),
         }
     }
@@ -80,18 +80,18 @@ impl<'a> BoundValue<'a> {
     }
 }
 
-/// Executes a statement that was prepared under this number, of which there is at least one value.
+/// Executes the statement that was prepared under this number, with at least one value.
 pub(super) fn execute(number: u32, parameters: &[SqlParameter]) -> Vec<u8> {
     let values: Vec<BoundValue<'_>> = parameters.iter().map(BoundValue::of).collect();
     let mut body = number.to_le_bytes().to_vec();
-    // No cursor, once.
+    // No cursor, one iteration.
     body.extend_from_slice(&[0, 1, 0, 0, 0]);
     let nulls_at = body.len();
     body.resize(nulls_at + values.len().div_ceil(8), 0);
     for (place, _) in values.iter().enumerate().filter(|(_, value)| matches!(value, BoundValue::Null)) {
         body[nulls_at + place / 8] |= 1 << (place % 8);
     }
-    // Types follow: those of the same text may differ each time.
+    // Types follow, since those of the same text may differ each time.
     body.push(1);
     values.iter().for_each(|value| body.extend_from_slice(&value.kind()));
     values.iter().for_each(|value| value.write(&mut body));

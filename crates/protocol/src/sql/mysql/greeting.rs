@@ -1,4 +1,4 @@
-//! What a server says first, and how it is answered (MySQL, "Connection Phase").
+//! The server's initial handshake, and the client's response (MySQL, "Connection Phase").
 
 use std::collections::HashMap;
 
@@ -9,22 +9,22 @@ use mysql_common::proto::MySerialize;
 use super::wire::PacketCursor;
 use crate::sql::address::SqlAddress;
 
-/// The only version of the protocol that is spoken since MySQL 3.21.
+/// The only protocol version since MySQL 3.21.
 const VERSION: u64 = 10;
-/// Bytes that a password is proven with; the last is always zero.
+/// Length of the nonce for the password proof. The last byte is always zero.
 const NONCE_BYTES: usize = 20;
-/// As much as a server may want to read at once: as large as there are.
+/// The maximum packet size that the client declares: the largest possible.
 const PACKET_BYTES_MAX: u32 = 1 << 30;
-/// `utf8mb4_general_ci`, which servers know since 5.5.3.
+/// `utf8mb4_general_ci`, which servers support since 5.5.3.
 const UTF8: u8 = 45;
-/// From here on texts may have four bytes for each character; what is older is not spoken to.
+/// The oldest supported version: since then, text may use four bytes per character.
 const SERVER_VERSION: (u16, u16, u16) = (5, 5, 3);
 
-/// What a server says of itself.
+/// The content of a server's greeting.
 #[derive(Debug)]
 pub(super) struct ServerGreeting {
     pub(super) nonce: Vec<u8>,
-    /// How it wants passwords proven, unless it changes its mind.
+    /// The server's default authentication method, which it may change later.
     pub(super) plugin: String,
     capabilities: CapabilityFlags,
     extended: MariadbCapabilities,
@@ -41,16 +41,16 @@ impl ServerGreeting {
         let mut nonce = cursor.take(8)?.to_vec();
         cursor.take(1)?;
         let low = cursor.number(2)?;
-        // Its character set and its state.
+        // Its character set and its status.
         cursor.take(3)?;
         let capabilities = CapabilityFlags::from_bits_truncate((cursor.number(2)? << 16 | low) as u32);
         cursor.take(7)?;
         let extended = MariadbCapabilities::from_bits_truncate(cursor.number(4)? as u32);
         nonce.extend_from_slice(cursor.take(NONCE_BYTES - nonce.len())?);
-        // The zero behind it.
+        // The terminating zero.
         cursor.take(1)?;
         let plugin = String::from_utf8_lossy(cursor.name()).into_owned();
-        // What MariaDB would say there is filled with nothing in MySQL.
+        // MariaDB uses this field, which is empty in MySQL.
         let is_mysql = capabilities.contains(CapabilityFlags::CLIENT_LONG_PASSWORD);
         Some(Self { nonce, plugin, capabilities, extended: if is_mysql { MariadbCapabilities::empty() } else { extended } })
     }
@@ -59,7 +59,7 @@ impl ServerGreeting {
         self.capabilities.contains(CapabilityFlags::CLIENT_SSL)
     }
 
-    /// It says more of columns when it is asked to.
+    /// Whether it sends more about columns on request.
     pub(super) fn is_extended(&self) -> bool {
         self.extended.contains(MariadbCapabilities::MARIADB_CLIENT_EXTENDED_METADATA)
     }
@@ -68,7 +68,7 @@ impl ServerGreeting {
         self.extended & MariadbCapabilities::MARIADB_CLIENT_EXTENDED_METADATA
     }
 
-    /// What we speak of what it speaks. Several results come from `CALL`.
+    /// The capabilities that both sides support. `CALL` returns several results.
     fn wanted(&self, tls: bool) -> CapabilityFlags {
         let mut wanted = CapabilityFlags::CLIENT_PROTOCOL_41
             | CapabilityFlags::CLIENT_SECURE_CONNECTION
@@ -87,7 +87,7 @@ impl ServerGreeting {
         spoken
     }
 
-    /// Asks for TLS.
+    /// Requests TLS.
     pub(super) fn tls_request(&self, address: &SqlAddress) -> Vec<u8> {
         let mut capabilities = self.wanted(true);
         capabilities.set(CapabilityFlags::CLIENT_CONNECT_WITH_DB, !address.database.is_empty());
@@ -96,7 +96,7 @@ impl ServerGreeting {
         body
     }
 
-    /// Says who we are, and proves it.
+    /// Sends the user name and the proof.
     pub(super) fn response(&self, address: &SqlAddress, proof: &[u8]) -> Vec<u8> {
         let capabilities = self.wanted(address.target.tls);
         let attributes = capabilities

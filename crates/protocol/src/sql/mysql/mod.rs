@@ -1,8 +1,8 @@
 //! MySQL and MariaDB: their client/server protocol, version 10.
 //!
-//! Read `session` first (one statement; those with values are prepared once), then `scan` (where an answer ends) and `rows`. `opening` begins a
-//! connection with a `greeting` and a `proof` of who we are; `execute` writes values, `wire` knows packets. Deliberately absent: several statements in one
-//! text, `LOAD DATA LOCAL`, compression, rows of 16 MiB and more.
+//! Read `session` first (one statement; a statement with values is prepared once), then `scan` (finds the end of an answer) and `rows`. `opening`
+//! begins a connection with a `greeting` and a `proof` of the password. `execute` encodes values, `wire` handles packets. Deliberately absent:
+//! several statements in one string, `LOAD DATA LOCAL`, compression, rows of 16 MiB and more.
 
 mod execute;
 mod greeting;

@@ -1,4 +1,4 @@
-//! Proves that we know the password, in the way that the server asks for.
+//! Proves knowledge of the password with the method that the server requests.
 
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use loadstone_metrics::Outcome;
@@ -12,13 +12,13 @@ use crate::failure::Failure;
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";
 const CLEAR: &str = "mysql_clear_password";
-/// What `caching_sha2_password` says of a proof: enough, or that it wants the password itself.
-const ENOUGH: u8 = 3;
-const ALL_OF_IT: u8 = 4;
-/// Asks for the key that a password is encrypted with.
-const KEY_PLEASE: u8 = 2;
+/// The response of `caching_sha2_password` to a proof: it suffices, or the server needs the password itself.
+const PROOF_SUFFICIENT: u8 = 3;
+const PASSWORD_REQUIRED: u8 = 4;
+/// Requests the public key that encrypts the password.
+const PUBLIC_KEY_REQUEST: u8 = 2;
 
-/// A password, and what it is proven against.
+/// A password, and the parameters of its proof.
 pub(super) struct PasswordProof<'a> {
     pub(super) password: &'a str,
     pub(super) nonce: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct PasswordProof<'a> {
 }
 
 impl PasswordProof<'_> {
-    /// What is said at once. Where the server's way is not known, nothing: it may ask for another.
+    /// The initial response. Empty if the server's method is not supported: it may request another one.
     pub(super) fn first(&self) -> Vec<u8> {
         if self.password.is_empty() {
             return Vec::new();
@@ -40,32 +40,32 @@ impl PasswordProof<'_> {
         }
     }
 
-    /// What is said when the server has chosen this way, of which it said it last.
+    /// The response after the server has selected its final method.
     ///
     /// # Errors
-    /// We do not know that way, or it would show the password to others.
+    /// The method is not supported, or it would expose the password.
     pub(super) fn chosen(&self) -> Result<Vec<u8>, Failure> {
         match &*self.plugin {
             NATIVE | CACHING => Ok(self.first()),
             CLEAR if self.is_secured => Ok(self.in_clear()),
             CLEAR => Err(Failure::new(Outcome::Tls, "the server wants the password in clear text: write sslmode=require in the URL")),
             other => Err(Failure::protocol(format!(
-                "the server wants to know us by {other}: {NATIVE}, {CACHING} and, through TLS, {CLEAR} are known"
+                "the server requires authentication by {other}: supported are {NATIVE}, {CACHING} and, over TLS, {CLEAR}"
             ))),
         }
     }
 
-    /// What is said to a further question; nothing where it is none.
+    /// The response to a further request. `None` if none is needed.
     ///
     /// # Errors
-    /// The question makes no sense.
+    /// The request is invalid.
     pub(super) fn further(&self, question: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         match question {
-            [ENOUGH] => Ok(None),
-            [ALL_OF_IT] if self.is_secured => Ok(Some(self.in_clear())),
-            [ALL_OF_IT] => Ok(Some(vec![KEY_PLEASE])),
+            [PROOF_SUFFICIENT] => Ok(None),
+            [PASSWORD_REQUIRED] if self.is_secured => Ok(Some(self.in_clear())),
+            [PASSWORD_REQUIRED] => Ok(Some(vec![PUBLIC_KEY_REQUEST])),
             key if key.starts_with(b"-----BEGIN PUBLIC KEY-----") => self.encrypted(key).map(Some),
-            _ => Err(malformed("a question for a password cannot be read")),
+            _ => Err(malformed("an authentication request cannot be read")),
         }
     }
 
@@ -75,7 +75,7 @@ impl PasswordProof<'_> {
         password
     }
 
-    /// The password, mixed with the nonce, for the server's eyes only.
+    /// The password mixed with the nonce and encrypted, so that only the server can read it.
     fn encrypted(&self, pem: &[u8]) -> Result<Vec<u8>, Failure> {
         let unusable = || malformed("its public key cannot be used");
         let mixed: Vec<u8> = self.in_clear().iter().zip(self.nonce.iter().cycle()).map(|(byte, with)| byte ^ with).collect();
@@ -104,47 +104,50 @@ mod tests {
         PasswordProof { password: "p@ss", nonce: NONCE.to_vec(), plugin: plugin.to_owned(), is_secured }
     }
 
-    /// A server keeps the hash of the hash, and finds the hash in the proof ("Caching_sha2_password information").
+    /// A server stores the hash of the hash, and derives the hash from the proof ("Caching_sha2_password information").
     #[test]
-    fn what_is_said_at_once_proves_the_password_to_who_has_its_hash() {
-        let said = proof(CACHING, false).first();
+    fn the_first_message_proves_the_password_to_a_server_with_its_hash() {
+        let message = proof(CACHING, false).first();
         let hash = digest(&SHA256, b"p@ss");
         let kept = digest(&SHA256, hash.as_ref());
         let mixed = digest(&SHA256, &[kept.as_ref(), NONCE].concat());
-        let found: Vec<u8> = said.iter().zip(mixed.as_ref()).map(|(a, b)| a ^ b).collect();
+        let found: Vec<u8> = message.iter().zip(mixed.as_ref()).map(|(a, b)| a ^ b).collect();
         assert_eq!(found, hash.as_ref());
         assert_eq!(proof(NATIVE, false).first().len(), 20);
         assert!(proof("client_ed25519", false).first().is_empty());
     }
 
     #[test]
-    fn the_password_itself_is_shown_to_nobody_between() {
-        let proof_in_clear = proof(CACHING, true).further(&[ALL_OF_IT]).unwrap();
+    fn the_password_is_never_sent_in_clear_text() {
+        let proof_in_clear = proof(CACHING, true).further(&[PASSWORD_REQUIRED]).unwrap();
         assert_eq!(proof_in_clear.as_deref(), Some(&b"p@ss\0"[..]));
         let proof = proof(CACHING, false);
-        assert_eq!(proof.further(&[ENOUGH]), Ok(None));
-        assert_eq!(proof.further(&[ALL_OF_IT]), Ok(Some(vec![KEY_PLEASE])));
+        assert_eq!(proof.further(&[PROOF_SUFFICIENT]), Ok(None));
+        assert_eq!(proof.further(&[PASSWORD_REQUIRED]), Ok(Some(vec![PUBLIC_KEY_REQUEST])));
         let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap();
         let der: PublicKeyX509Der<'_> = key.public_key().as_der().unwrap();
         let pem = format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der.as_ref()));
-        let said = proof.further(pem.as_bytes()).unwrap().unwrap();
+        let message = proof.further(pem.as_bytes()).unwrap().unwrap();
         let key = OaepPrivateDecryptingKey::new(key).unwrap();
         let mut plain = vec![0; key.min_output_size()];
-        let read = key.decrypt(&OAEP_SHA1_MGF1SHA1, &said, &mut plain, None).unwrap();
+        let read = key.decrypt(&OAEP_SHA1_MGF1SHA1, &message, &mut plain, None).unwrap();
         let password: Vec<u8> = read.iter().zip(NONCE).map(|(a, b)| a ^ b).collect();
         assert_eq!(password, b"p@ss\0");
     }
 
     #[test]
-    fn ways_that_are_not_known_and_questions_that_make_no_sense_are_told() {
-        for (told, said) in [
-            (proof("client_ed25519", true).chosen().map(|_| ()), "by client_ed25519: mysql_native_password, caching_sha2_password"),
+    fn unsupported_methods_and_invalid_requests_are_reported() {
+        for (result, expected) in [
+            (
+                proof("client_ed25519", true).chosen().map(|_| ()),
+                "by client_ed25519: supported are mysql_native_password, caching_sha2_password",
+            ),
             (proof(CLEAR, false).chosen().map(|_| ()), "write sslmode=require"),
             (proof(CACHING, false).further(b"-----BEGIN PUBLIC KEY-----\nno\n").map(|_| ()), "public key cannot be used"),
-            (proof(CACHING, false).further(&[9]).map(|_| ()), "question for a password"),
+            (proof(CACHING, false).further(&[9]).map(|_| ()), "authentication request"),
         ] {
-            let message = told.unwrap_err().message;
-            assert!(message.contains(said), "{message}");
+            let message = result.unwrap_err().message;
+            assert!(message.contains(expected), "{message}");
         }
         assert_eq!(proof(CLEAR, true).chosen(), Ok(b"p@ss\0".to_vec()));
     }

@@ -1,4 +1,4 @@
-//! Rows and their columns, read where they lie (MySQL, "Text Resultset Row", "Binary Protocol Value").
+//! Rows and their columns, read in place (MySQL, "Text Resultset Row", "Binary Protocol Value").
 
 use std::borrow::Cow;
 
@@ -7,22 +7,22 @@ use mysql_common::constants::ColumnType;
 use super::wire::{PacketCursor, packet};
 use crate::sql::value::{ColumnKind, MySqlKind, SqlColumn, SqlValue};
 
-/// The character set of what has none (`binary`).
-const NO_CHARACTERS: u64 = 63;
+/// The character set of binary data (`binary`).
+const BINARY_CHARACTER_SET: u64 = 63;
 /// `UNSIGNED_FLAG`
 const UNSIGNED: u64 = 32;
-/// What MariaDB says of a column beyond its type: its format, such as `json`.
+/// MariaDB's extended column information: its format, such as `json`.
 const FORMAT: u64 = 1;
-/// In place of a value among texts.
+/// Marks a null in a text row.
 const NULL: u8 = 0xfb;
-/// Rows of prepared statements begin with a zero, and with two bits of nothing.
+/// Rows of prepared statements begin with a zero byte; the null bitmap follows, whose first two bits are unused.
 const NULLS_AT: usize = 1;
 const NULLS_OFFSET: usize = 2;
 
-/// A column's definition; with what MariaDB adds, where it was asked to.
+/// Parses a column's definition, including MariaDB's extension if it was requested.
 pub(super) fn column(body: &[u8], is_extended: bool) -> Option<SqlColumn> {
     let mut cursor = PacketCursor(body);
-    // Catalogue, schema, table as it is called here, table.
+    // Catalogue, schema, table alias, table.
     for _ in 0..4 {
         cursor.text()?;
     }
@@ -36,7 +36,7 @@ pub(super) fn column(body: &[u8], is_extended: bool) -> Option<SqlColumn> {
         }
     }
     cursor.length()?;
-    let is_binary = cursor.number(2)? == NO_CHARACTERS;
+    let is_binary = cursor.number(2)? == BINARY_CHARACTER_SET;
     cursor.number(4)?;
     let number = cursor.number(1)? as u8;
     let is_unsigned = cursor.number(2)? & UNSIGNED != 0;
@@ -45,23 +45,23 @@ pub(super) fn column(body: &[u8], is_extended: bool) -> Option<SqlColumn> {
     Some(SqlColumn { name, kind: ColumnKind::MySql(MySqlKind { number, is_unsigned, is_binary, is_json, decimals }) })
 }
 
-/// Rows are over: no more of them, or an error.
+/// Whether the rows end here, with or without an error.
 pub(super) fn ends_rows(body: &[u8]) -> bool {
     match body.first() {
-        // A value as long as this says would make the packet longer.
+        // A value of the declared length would make the packet longer.
         Some(0xfe) => body.len() < 9,
         Some(0xff) | None => true,
         Some(_) => false,
     }
 }
 
-/// The row at this place, and where the next one is.
+/// The row at this offset, and the offset of the next one.
 pub(in crate::sql) fn row(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let found = packet(bytes, at).ok().flatten()?;
     (!ends_rows(found.body)).then_some((found.body, found.next))
 }
 
-/// The values of a row of a prepared statement that has so many columns.
+/// The values of a row of a prepared statement with this many columns.
 pub(in crate::sql) fn behind_nulls(body: &[u8], columns: usize) -> &[u8] {
     body.get(NULLS_AT + (columns + NULLS_OFFSET).div_ceil(8)..).unwrap_or_default()
 }
@@ -71,7 +71,7 @@ pub(in crate::sql) fn is_null(body: &[u8], place: usize) -> bool {
     body.get(NULLS_AT + bit / 8).is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
 }
 
-/// Takes the next value of a row of texts.
+/// Takes the next value of a text row.
 pub(in crate::sql) fn text_value<'a>(column: &SqlColumn, rest: &mut &'a [u8]) -> Option<SqlValue<'a>> {
     if rest.first() == Some(&NULL) {
         *rest = &rest[1..];
@@ -92,7 +92,7 @@ pub(in crate::sql) fn text_value<'a>(column: &SqlColumn, rest: &mut &'a [u8]) ->
     })
 }
 
-/// Takes the next value of a row of a prepared statement, which is not null.
+/// Takes the next non-null value of a row of a prepared statement.
 pub(in crate::sql) fn binary_value<'a>(column: &SqlColumn, rest: &mut &'a [u8]) -> Option<SqlValue<'a>> {
     let ColumnKind::MySql(kind) = column.kind else { return None };
     let mut cursor = PacketCursor(rest);
@@ -102,7 +102,7 @@ pub(in crate::sql) fn binary_value<'a>(column: &SqlColumn, rest: &mut &'a [u8]) 
         Ok(MYSQL_TYPE_SHORT | MYSQL_TYPE_YEAR) => integer(&mut cursor, 2, kind)?,
         Ok(MYSQL_TYPE_LONG | MYSQL_TYPE_INT24) => integer(&mut cursor, 4, kind)?,
         Ok(MYSQL_TYPE_LONGLONG) => integer(&mut cursor, 8, kind)?,
-        // As the shortest text that means the same, which has fewer digits than the same number in twice the bytes.
+        // The shortest decimal with the same value, which has fewer digits than after a conversion to double precision.
         Ok(MYSQL_TYPE_FLOAT) => SqlValue::Number(f32::from_bits(cursor.number(4)? as u32).to_string().parse().unwrap_or(f64::NAN)),
         Ok(MYSQL_TYPE_DOUBLE) => SqlValue::Number(f64::from_bits(cursor.number(8)?)),
         Ok(MYSQL_TYPE_NULL) => SqlValue::Null,
@@ -120,12 +120,12 @@ fn integer<'a>(cursor: &mut PacketCursor<'a>, bytes: usize, kind: MySqlKind) -> 
     if kind.is_unsigned {
         return Some(i64::try_from(number).map_or_else(|_| SqlValue::Text(number.to_string().into()), SqlValue::Integer));
     }
-    // The sign is the first bit of those that were sent.
+    // The sign is the first bit of the transmitted bytes.
     let unused = 64 - 8 * bytes as u32;
     Some(SqlValue::Integer((number << unused) as i64 >> unused))
 }
 
-/// What is written the same in both kinds of rows.
+/// Values with the same format in both kinds of rows.
 fn lettered(kind: MySqlKind, bytes: &[u8]) -> SqlValue<'_> {
     use ColumnType::*;
     let text = || -> Cow<'_, str> { String::from_utf8_lossy(bytes) };
@@ -145,7 +145,7 @@ fn lettered(kind: MySqlKind, bytes: &[u8]) -> SqlValue<'_> {
     }
 }
 
-/// `2026-11-23`, or `2026-11-23 17:00:00.5` with so many digits of a second.
+/// `2026-11-23`, or `2026-11-23 17:00:00.5` with this many decimals of a second.
 fn date(cursor: &mut PacketCursor<'_>, decimals: Option<u8>) -> Option<String> {
     let mut parts = parts(cursor)?;
     let day = format!("{:04}-{:02}-{:02}", parts.number(2).unwrap_or(0), parts.number(1).unwrap_or(0), parts.number(1).unwrap_or(0));
@@ -163,7 +163,7 @@ fn time(cursor: &mut PacketCursor<'_>, decimals: u8) -> Option<String> {
     Some(format!("{sign}{}", clock(&mut parts, days, decimals)))
 }
 
-/// What is zero to its end is not sent.
+/// Trailing zero fields are not sent.
 fn parts<'a>(cursor: &mut PacketCursor<'a>) -> Option<PacketCursor<'a>> {
     let length = cursor.number(1)? as usize;
     cursor.take(length).map(PacketCursor)
@@ -173,7 +173,7 @@ fn clock(parts: &mut PacketCursor<'_>, days: u64, decimals: u8) -> String {
     let mut next = |bytes| parts.number(bytes).unwrap_or(0);
     let (hours, minutes, seconds, micros) = (next(1) + 24 * days, next(1), next(1), next(4));
     let whole = format!("{hours:02}:{minutes:02}:{seconds:02}");
-    // More than there are: as many as it takes.
+    // The value means a dynamic number of digits: as many as needed.
     let digits = if decimals <= 6 { usize::from(decimals) } else { 6 * usize::from(micros != 0) };
     if digits == 0 { whole } else { format!("{whole}.{}", &format!("{micros:06}")[..digits.min(6)]) }
 }

@@ -1,4 +1,4 @@
-//! Where an answer ends, and what stands in it, in one pass (MySQL, "Command Phase").
+//! Finds the end of an answer and parses its content, in one pass (MySQL, "Command Phase").
 
 use bytes::Bytes;
 
@@ -14,24 +14,23 @@ use crate::sql::value::{RowFormat, SqlColumn};
 const IN_TRANSACTION: u64 = 1;
 /// `SERVER_MORE_RESULTS_EXISTS`
 const MORE_RESULTS: u64 = 8;
-/// Errors with which the server ends the connection: it shuts down, `KILL`, nobody spoke for too long.
+/// Errors with which the server ends the connection: shutdown, `KILL`, idle timeout.
 const FINAL: [u64; 4] = [1053, 1927, 3169, 4031];
-/// What a whole transaction is lost with, such as a deadlock (SQLSTATE, class 40).
+/// The SQLSTATE class of errors that roll back a whole transaction, such as a deadlock.
 const LOST: &str = "40";
 
-/// What comes next.
+/// The expected next packet.
 #[derive(Debug, Clone, Copy, Default)]
 enum ScanStage {
     #[default]
     Result,
-    /// So many columns, and then their end.
+    /// This many columns, and then their end.
     Columns(u64),
     Rows,
     End,
 }
 
-/// Goes through the packets of an answer as they arrive; looks at each once. Of several results, the first with columns is the answer; the others are gone
-/// through.
+/// Scans the packets of an answer as they arrive, each once. Of several results, the first with columns is the answer. The others are skipped.
 #[derive(Debug, Default)]
 pub(in crate::sql) struct ResultScan {
     at: usize,
@@ -39,15 +38,15 @@ pub(in crate::sql) struct ResultScan {
     is_extended: bool,
     columns: Vec<SqlColumn>,
     rows_at: Option<usize>,
-    /// The rows are those of a later result.
+    /// The rows belong to a later result.
     is_later: bool,
     rows: u64,
     changed: u64,
     inserted: u64,
     refusal: Option<SqlRefusal>,
-    /// The server has undone the transaction.
+    /// The server has rolled back the transaction.
     pub(super) has_lost: bool,
-    /// As the server said last; it says nothing where it refuses.
+    /// The server's last report. It reports nothing with an error.
     pub(super) in_transaction: Option<bool>,
 }
 
@@ -85,7 +84,7 @@ impl ResultScan {
                 ScanStage::Columns(left - 1)
             }
             ScanStage::Rows if ends_rows(body) => {
-                // The number of warnings stands before it.
+                // Preceded by the number of warnings.
                 let status = PacketCursor(body.get(3..).unwrap_or_default()).number(2);
                 self.ended(status.ok_or_else(|| malformed("an end of rows cannot be read"))?)
             }
@@ -93,12 +92,12 @@ impl ResultScan {
                 self.rows += u64::from(!self.is_later);
                 ScanStage::Rows
             }
-            ScanStage::End => return Err(malformed(&format!("something behind the end, at byte {at}"))),
+            ScanStage::End => return Err(malformed(&format!("unexpected bytes after the end, at byte {at}"))),
         };
         Ok(())
     }
 
-    /// A result without rows.
+    /// Parses a result without rows.
     fn done(&mut self, body: &[u8]) -> Option<ScanStage> {
         let mut cursor = PacketCursor(&body[1..]);
         self.changed += cursor.length()?;
@@ -119,7 +118,7 @@ impl ResultScan {
     pub(in crate::sql) fn answer(&mut self, bytes: Bytes, format: RowFormat) -> SqlAnswer {
         let (bytes, rows_at) = match self.rows_at.filter(|_| self.rows > 0) {
             Some(rows_at) => (bytes, rows_at),
-            // A connection's memory is not held for an answer without rows.
+            // An answer without rows does not retain the connection's memory.
             None => (Bytes::new(), 0),
         };
         let refusal = self.refusal.take();
@@ -147,14 +146,14 @@ impl AnswerFraming for ResultScan {
     }
 }
 
-/// The answer to a statement that is to be prepared.
+/// The response to a request to prepare a statement.
 #[derive(Debug, Default)]
 pub(super) struct PrepareScan {
     at: usize,
-    /// Packets that are yet to come; `None` before the first.
+    /// Remaining packets. `None` before the first.
     left: Option<u64>,
     pub(super) number: u32,
-    /// How many values the statement takes.
+    /// The number of placeholders in the statement.
     pub(super) places: usize,
     pub(super) refusal: Option<SqlRefusal>,
 }
@@ -172,7 +171,7 @@ impl PrepareScan {
         self.number = cursor.number(4)? as u32;
         let (columns, places) = (cursor.number(2)?, cursor.number(2)?);
         self.places = places as usize;
-        // Each list has an end.
+        // Each list has an end packet.
         Some([columns, places].into_iter().filter(|count| *count > 0).map(|count| count + 1).sum())
     }
 }
@@ -182,7 +181,7 @@ impl AnswerFraming for PrepareScan {
         while self.left != Some(0) {
             let Some(WirePacket { body, next, .. }) = packet(bytes, self.at)? else { return Ok(None) };
             self.left = Some(match self.left {
-                None => self.begun(body).ok_or_else(|| malformed("no answer to a statement that is to be prepared"))?,
+                None => self.begun(body).ok_or_else(|| malformed("no response to a prepare request"))?,
                 Some(left) => left - 1,
             });
             self.at = next;
@@ -201,12 +200,12 @@ impl AnswerFraming for OnePacket {
     }
 }
 
-/// An error, by its number; and its SQLSTATE, which is the same for many.
+/// An error with its number and its SQLSTATE, which many errors share.
 pub(super) fn refusal(body: &[u8]) -> (SqlRefusal, String) {
     let mut cursor = PacketCursor(body.get(1..).unwrap_or_default());
     let number = cursor.number(2).unwrap_or(0);
     let mut state = String::new();
-    // Before the server knows whom it speaks to, there is none.
+    // There is no SQLSTATE before the login has completed.
     if cursor.0.first() == Some(&b'#') {
         state = String::from_utf8_lossy(cursor.take(6).map_or(&[][..], |marked| &marked[1..])).into_owned();
     }
@@ -223,13 +222,13 @@ mod tests {
     use crate::failure::Failure;
     use crate::sql::fuzzing::mysql as whole;
 
-    fn said(packets: &[&[u8]]) -> Vec<u8> {
+    fn framed(packets: &[&[u8]]) -> Vec<u8> {
         let mut bytes = Vec::new();
         packets.iter().zip(1..).for_each(|(body, number)| write(body, number, &mut bytes));
         bytes
     }
 
-    /// A column as "Column Definition" of MySQL's manual has it.
+    /// A column as in "Column Definition" of MySQL's manual.
     fn column(name: &str, kind: u8) -> Vec<u8> {
         let mut body = Vec::new();
         for text in ["def", "", "", "", name, ""] {
@@ -244,14 +243,14 @@ mod tests {
     const DONE: &[u8] = &[0, 1, 0, 2, 0, 0, 0];
 
     #[test]
-    fn an_answer_ends_with_its_last_result_however_it_is_cut() {
+    fn an_answer_ends_with_its_last_result_for_any_division() {
         let (id, note) = (column("id", 3), column("note", 253));
         let first: [&[u8]; 7] = [&[2], &id, &note, END_OF_ROWS, b"\x017\xfb", b"\x0212\x01-", MORE];
         let second: [&[u8]; 6] = [&[1], &id, END_OF_ROWS, b"\x019", MORE, DONE];
-        let mut bytes = said(&[&first[..], &second[..]].concat());
+        let mut bytes = framed(&[&first[..], &second[..]].concat());
         let length = bytes.len();
         bytes.extend(b"more");
-        // Two rows of two values, read as texts; read as binary they make no sense, and are none.
+        // Two rows of two values, read as text. Read as binary they are invalid, and yield no values.
         let found = whole(&bytes, &mut std::iter::once(bytes.len())).unwrap().unwrap();
         assert_eq!(found.0, length);
         for piece in 1..length {
@@ -262,24 +261,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_told() {
-        for (bytes, told) in [
-            (said(&[b""]), "an empty packet"),
-            (said(&[&[0xfb]]), "LOAD DATA LOCAL"),
-            (said(&[&[0, 1]]), "an end cannot be read"),
-            (said(&[&[1], &[9, 9]]), "a column"),
-            (said(&[&[1], &column("id", 3), END_OF_ROWS, &[0xfe, 0]]), "an end of rows"),
+    fn invalid_answers_are_reported() {
+        for (bytes, expected) in [
+            (framed(&[b""]), "an empty packet"),
+            (framed(&[&[0xfb]]), "LOAD DATA LOCAL"),
+            (framed(&[&[0, 1]]), "an end cannot be read"),
+            (framed(&[&[1], &[9, 9]]), "a column"),
+            (framed(&[&[1], &column("id", 3), END_OF_ROWS, &[0xfe, 0]]), "an end of rows"),
             (vec![0xff, 0xff, 0xff, 0], "16 MiB"),
         ] {
-            let told_of = whole(&bytes, &mut std::iter::once(bytes.len()));
-            assert!(matches!(&told_of, Err(Failure { message, .. }) if message.contains(told)), "{told}: {told_of:?}");
+            let result = whole(&bytes, &mut std::iter::once(bytes.len()));
+            assert!(matches!(&result, Err(Failure { message, .. }) if message.contains(expected)), "{expected}: {result:?}");
         }
     }
 
     proptest! {
-        /// Packets that a server would hardly say, cut anywhere: what they are does not depend on the cuts, and nothing panics.
+        /// Packets that a server would hardly send, cut anywhere: the result does not depend on the cuts, and nothing panics.
         #[test]
-        fn arbitrary_packets_are_read_the_same_however_they_are_cut(
+        fn arbitrary_packets_are_read_the_same_for_any_division(
             cuts in prop::array::uniform4(any::<u8>()),
             kind in any::<u8>(),
             bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..24), 0..8),
@@ -288,7 +287,7 @@ mod tests {
             let head: [&[u8]; 3] = [&[1], &column, END_OF_ROWS];
             let bodies: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
             for packets in [bodies.clone(), [&head[..], &bodies, &[END_OF_ROWS]].concat()] {
-                crate::fuzzing::sql(&[&cuts[..], &said(&packets)].concat());
+                crate::fuzzing::sql(&[&cuts[..], &framed(&packets)].concat());
             }
         }
     }

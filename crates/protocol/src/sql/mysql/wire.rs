@@ -1,22 +1,22 @@
-//! Packets (MySQL, "Protocol Basics"), read where they lie.
+//! Packets (MySQL, "Protocol Basics"), read in place.
 
 use crate::failure::Failure;
 
-/// Three bytes of length, and a number.
+/// Three bytes of length, and a sequence number.
 const HEAD_BYTES: usize = 4;
-/// What has as many bytes, or more, goes on in the next packet.
+/// A payload of this size or more continues in the next packet.
 const PACKET_BYTES_MAX: usize = 0xff_ffff;
 
-/// One packet among others.
+/// One packet of a sequence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WirePacket<'a> {
     pub(super) number: u8,
     pub(super) body: &'a [u8],
-    /// Where the next one begins.
+    /// Offset of the next packet.
     pub(super) next: usize,
 }
 
-/// The packet that begins here; `None` while it is not whole.
+/// The packet that begins here. `None` while it is incomplete.
 pub(super) fn packet(bytes: &[u8], at: usize) -> Result<Option<WirePacket<'_>>, Failure> {
     let Some(head) = bytes.get(at..at + HEAD_BYTES) else { return Ok(None) };
     let length = u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize;
@@ -27,7 +27,7 @@ pub(super) fn packet(bytes: &[u8], at: usize) -> Result<Option<WirePacket<'_>>, 
     Ok(bytes.get(at + HEAD_BYTES..next).map(|body| WirePacket { number: head[3], body, next }))
 }
 
-/// Writes what is to be said, in as many packets as it takes; the first has this number.
+/// Writes a payload in as many packets as needed. The first has this number.
 pub(super) fn write(body: &[u8], mut number: u8, into: &mut Vec<u8>) {
     let mut rest = body;
     loop {
@@ -35,7 +35,7 @@ pub(super) fn write(body: &[u8], mut number: u8, into: &mut Vec<u8>) {
         into.extend_from_slice(&(piece.len() as u32).to_le_bytes()[..3]);
         into.push(number);
         into.extend_from_slice(piece);
-        // A full one says that there is more, if only an empty one.
+        // A full packet is followed by another one, which may be empty.
         if piece.len() < PACKET_BYTES_MAX {
             return;
         }
@@ -43,7 +43,7 @@ pub(super) fn write(body: &[u8], mut number: u8, into: &mut Vec<u8>) {
     }
 }
 
-/// Writes a length, and what has it.
+/// Writes a length-prefixed string.
 pub(super) fn write_text(text: &[u8], into: &mut Vec<u8>) {
     let length = (text.len() as u64).to_le_bytes();
     match text.len() {
@@ -75,13 +75,13 @@ impl<'a> PacketCursor<'a> {
         Some(taken)
     }
 
-    /// So many bytes as a number, of which the first is the least.
+    /// Reads this many bytes as a little-endian number.
     pub(super) fn number(&mut self, bytes: usize) -> Option<u64> {
         let taken = self.take(bytes)?;
         Some(taken.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A number that says itself how many bytes it has.
+    /// Reads a length-encoded number.
     pub(super) fn length(&mut self) -> Option<u64> {
         match self.number(1)? {
             0xfc => self.number(2),
@@ -92,13 +92,13 @@ impl<'a> PacketCursor<'a> {
         }
     }
 
-    /// A length, and what has it.
+    /// Reads a length-prefixed string.
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.length()?).ok()?;
         self.take(length)
     }
 
-    /// Up to a zero, which is taken, too, or to the end.
+    /// Reads up to and including a zero, or to the end.
     pub(super) fn name(&mut self) -> &'a [u8] {
         let end = memchr::memchr(0, self.0).unwrap_or(self.0.len());
         let (name, rest) = self.0.split_at(end);
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_long_goes_in_several_packets() {
+    fn a_long_payload_is_split_into_packets() {
         for (length, packets) in [(0, 1), (1, 1), (PACKET_BYTES_MAX - 1, 1), (PACKET_BYTES_MAX, 2), (2 * PACKET_BYTES_MAX + 3, 3)] {
             let mut wire = Vec::new();
             write(&vec![7; length], 5, &mut wire);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_read_as_they_are_written() {
+    fn lengths_round_trip() {
         for length in [0, 250, 251, 0xffff, 0x1_0000, 0xff_ffff, 0x100_0000] {
             let mut wire = Vec::new();
             write_text(&vec![1; length], &mut wire);

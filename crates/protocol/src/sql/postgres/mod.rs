@@ -1,7 +1,7 @@
 //! PostgreSQL: its frontend/backend protocol, version 3.0.
 //!
-//! Read `session` first (one statement, prepared once), then `scan` (where an answer ends) and `rows`. `opening` begins a connection, `wire` knows the
-//! bytes. What is sent is written by `postgres_protocol`.
+//! Read `session` first (one statement, prepared once), then `scan` (finds the end of an answer) and `rows`. `opening` begins a connection, `wire`
+//! parses messages. `postgres_protocol` encodes outgoing messages.
 
 mod opening;
 pub(super) mod rows;

@@ -1,4 +1,4 @@
-//! The beginning of a connection: TLS where it is wanted, who we are, and the proof of it (PostgreSQL, "Message Flow", "Start-up").
+//! Opens a connection: TLS if required, the login, and its proof (PostgreSQL, "Message Flow", "Start-up").
 
 use std::rc::Rc;
 
@@ -17,10 +17,10 @@ use crate::raw::{RawConnection, RawTarget, RawTimes, ReadUntil};
 use crate::sql::address::SqlAddress;
 use crate::sql::refusal::Unopened;
 
-/// What a server says before the first statement is short. Bytes.
+/// Limit on the server's messages before the first statement, which are short. Bytes.
 const GREETING_BYTES_MAX: u64 = 64 * 1024;
 
-/// Connects and logs in. TLS is a phase of its own, all else is connecting.
+/// Connects and logs in. TLS is a separate phase; everything else counts as connecting.
 pub(in crate::sql) async fn open(
     network: &Rc<Network>,
     address: &SqlAddress,
@@ -29,7 +29,7 @@ pub(in crate::sql) async fn open(
     times: &mut RawTimes,
 ) -> Result<PostgresSession, Unopened> {
     let RawTarget { host, port, tls } = &address.target;
-    // It speaks first in plain text even where TLS is wanted.
+    // The connection begins in plain text even if TLS is required.
     let plain = RawTarget { host: host.clone(), port: *port, tls: false };
     let raw = RawConnection::open(network, &plain, timeout_ns, times).await?;
     times.ended = 0;
@@ -38,9 +38,9 @@ pub(in crate::sql) async fn open(
     let mut tls_ns = 0;
     if *tls {
         login.ask_for_tls().await?;
-        let asked = network.clock().now();
+        let started = network.clock().now();
         raw.secure(host, due).await?;
-        tls_ns = network.clock().now() - asked;
+        tls_ns = network.clock().now() - started;
     }
     let logged_in = login.log_in(address).await;
     times.bytes_sent += login.times.bytes_sent;
@@ -51,7 +51,7 @@ pub(in crate::sql) async fn open(
     Ok(PostgresSession::new(raw, address.prepare))
 }
 
-/// What is said before the first statement.
+/// The exchange before the first statement.
 struct Login<'a> {
     raw: &'a RawConnection,
     due: Nanos,
@@ -70,24 +70,24 @@ impl Login<'_> {
         let answer = self.raw.read(&ReadUntil::Length(1), GREETING_BYTES_MAX, self.due, &mut self.times).await?;
         match answer[0] {
             b'S' => Ok(()),
-            b'N' => Err(Failure::new(Outcome::Tls, "the server offers no TLS: leave `sslmode` out of the URL, or set ssl=on there")),
-            _ => Err(malformed("no answer to a request for TLS")),
+            b'N' => Err(Failure::new(Outcome::Tls, "the server offers no TLS: remove `sslmode` from the URL, or set ssl=on on the server")),
+            _ => Err(malformed("no response to the TLS request")),
         }
     }
 
-    /// Ends when the server waits for the first statement.
+    /// Returns when the server is ready for the first statement.
     async fn log_in(&mut self, address: &SqlAddress) -> Result<(), Unopened> {
         let mut wire = BytesMut::new();
         let names = [("client_encoding", "UTF8"), ("user", &*address.username), ("database", &*address.database)];
         let more = [("application_name", Some(&*address.application_name)), ("options", address.options.as_deref())];
-        let given = more.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        frontend::startup_message(names.into_iter().chain(given), &mut wire).map_err(unsendable)?;
+        let settings = more.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        frontend::startup_message(names.into_iter().chain(settings), &mut wire).map_err(unsendable)?;
         self.send(&wire).await?;
         let mut proof = Proof { address, scram: None };
         loop {
             let bytes = self.raw.read_framed(&mut OneMessage, GREETING_BYTES_MAX, self.due, &mut self.times).await?;
             let Some(WireMessage { tag, body, .. }) = message(&bytes, 0)? else {
-                return Err(malformed("a message that is not whole").into());
+                return Err(malformed("an incomplete message").into());
             };
             match tag {
                 b'R' => {
@@ -107,53 +107,53 @@ impl Login<'_> {
     }
 }
 
-/// Proves that we know the password, in the way that the server asks for.
+/// Proves knowledge of the password with the method that the server requests.
 struct Proof<'a> {
     address: &'a SqlAddress,
     scram: Option<ScramSha256>,
 }
 
 impl Proof<'_> {
-    /// What is to be said next; nothing when all is proven.
-    fn answer(&mut self, mut asked: Bytes, wire: &mut BytesMut) -> Result<(), Failure> {
-        if asked.len() < 4 {
-            return Err(malformed("a question for a password cannot be read"));
+    /// Writes the next message. Writes nothing when the proof is complete.
+    fn answer(&mut self, mut request: Bytes, wire: &mut BytesMut) -> Result<(), Failure> {
+        if request.len() < 4 {
+            return Err(malformed("an authentication request cannot be read"));
         }
-        // "AuthenticationOk" and its kin.
-        match asked.get_u32() {
+        // "AuthenticationOk" and related messages.
+        match request.get_u32() {
             0 => Ok(()),
             3 => frontend::password_message(self.password()?, wire).map_err(unsendable),
             5 => {
-                let salt = <[u8; 4]>::try_from(&*asked).map_err(|_| malformed("a salt has four bytes"))?;
+                let salt = <[u8; 4]>::try_from(&*request).map_err(|_| malformed("a salt that does not have four bytes"))?;
                 let hash = md5_hash(self.address.username.as_bytes(), self.password()?, salt);
                 frontend::password_message(hash.as_bytes(), wire).map_err(unsendable)
             }
-            10 if asked.split(|byte| *byte == 0).any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes()) => {
+            10 if request.split(|byte| *byte == 0).any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes()) => {
                 let scram = self.scram.insert(ScramSha256::new(self.password()?, ChannelBinding::unsupported()));
                 frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), wire).map_err(unsendable)
             }
             11 => {
-                let scram = self.scram.as_mut().ok_or_else(|| malformed("an answer that nobody asked for"))?;
-                scram.update(&asked).map_err(unproven)?;
+                let scram = self.scram.as_mut().ok_or_else(|| malformed("an unexpected authentication message"))?;
+                scram.update(&request).map_err(unproven)?;
                 frontend::sasl_response(scram.message(), wire).map_err(unsendable)
             }
-            12 => self.scram.as_mut().map_or(Ok(()), |scram| scram.finish(&asked).map_err(unproven)),
+            12 => self.scram.as_mut().map_or(Ok(()), |scram| scram.finish(&request).map_err(unproven)),
             _ => Err(Failure::protocol(
-                "the server wants to know us by other means than a password: trust, password, md5 and scram-sha-256 are known",
+                "the server requires an unsupported authentication method: supported are trust, password, md5 and scram-sha-256",
             )),
         }
     }
 
     fn password(&self) -> Result<&[u8], Failure> {
-        let missing = || Failure::new(Outcome::Status, "the server asks for a password, and the URL has none");
+        let missing = || Failure::new(Outcome::Status, "the server asks for a password, but the URL has none");
         self.address.password.as_deref().map(str::as_bytes).ok_or_else(missing)
     }
 }
 
 fn unsendable(problem: std::io::Error) -> Failure {
-    Failure::protocol(format!("the server cannot be told who we are: {problem}"))
+    Failure::protocol(format!("the login cannot be sent: {problem}"))
 }
 
 fn unproven(problem: std::io::Error) -> Failure {
-    Failure::protocol(format!("the server does not know the password itself: {problem}"))
+    Failure::protocol(format!("the server does not prove that it knows the password: {problem}"))
 }

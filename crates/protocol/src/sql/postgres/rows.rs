@@ -1,4 +1,4 @@
-//! Rows and their columns, read where they lie (PostgreSQL, "Message Formats").
+//! Rows and their columns, read in place (PostgreSQL, "Message Formats").
 
 use std::rc::Rc;
 
@@ -12,17 +12,17 @@ pub(super) fn columns(body: &[u8]) -> Option<Rc<[SqlColumn]>> {
     (0..count)
         .map(|_| {
             let name = String::from_utf8_lossy(cursor.text()?).into();
-            // The table and the column's place in it.
+            // The table, and the column's number in it.
             cursor.take(6)?;
             let kind = ColumnKind::Postgres(cursor.u32()?);
-            // Its size, its modifier, and the format, which is the one asked for.
+            // Its size, its modifier, and its format, which is the requested one.
             cursor.take(8)?;
             Some(SqlColumn { name, kind })
         })
         .collect()
 }
 
-/// The next row behind this place, and where to look for another.
+/// The next row after this offset, and where to search for another.
 pub(in crate::sql) fn row(bytes: &[u8], mut at: usize) -> Option<(&[u8], usize)> {
     loop {
         let WireMessage { tag, body, next } = message(bytes, at).ok().flatten()?;
@@ -58,7 +58,7 @@ fn read(kind: ColumnKind, bytes: &[u8]) -> SqlValue<'_> {
     }
 }
 
-/// The bytes of `\xdeadbeef`; `None` where it is written otherwise (`bytea_output`).
+/// The bytes of `\xdeadbeef`. `None` for other formats (`bytea_output`).
 fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
     let digits = text.strip_prefix(b"\\x")?;
     let digit = |byte: u8| (byte as char).to_digit(16);

@@ -1,4 +1,4 @@
-//! Where an answer ends, and what stands in it, in one pass.
+//! Finds the end of an answer and parses its content, in one pass.
 
 use std::rc::Rc;
 
@@ -12,17 +12,17 @@ use crate::sql::answer::SqlAnswer;
 use crate::sql::refusal::SqlRefusal;
 use crate::sql::value::{RowFormat, SqlColumn};
 
-/// Goes through the messages of an answer as they arrive; looks at each once.
+/// Scans the messages of an answer as they arrive, each once.
 #[derive(Debug, Default)]
 pub(in crate::sql) struct AnswerScan {
     at: usize,
     rows_at: Option<usize>,
-    /// The statement was prepared, whatever became of it then.
+    /// The statement was prepared, even if it failed afterwards.
     pub(super) is_prepared: bool,
-    /// Given where a statement is prepared.
+    /// Sent when a statement is prepared.
     pub(in crate::sql) columns: Option<Rc<[SqlColumn]>>,
     count: Option<u64>,
-    /// What was done, such as `INSERT 0 1`.
+    /// The command tag, such as `INSERT 0 1`.
     pub(super) tag: Vec<u8>,
     pub(super) refusal: Option<SqlRefusal>,
     /// `I`dle, in a `T`ransaction, or in one that has fail`E`d.
@@ -45,9 +45,10 @@ impl AnswerScan {
             }
             b'E' => self.refusal = Some(refusal(body)),
             b'Z' => self.status = *body.first().ok_or_else(|| malformed("a state cannot be read"))?,
-            // The server now waits for data, or sends it without end.
+            // The server now waits for data, or sends endless data.
             b'G' | b'H' | b'W' => return Err(Failure::protocol("COPY FROM STDIN and COPY TO STDOUT are not supported")),
-            // BindComplete, CloseComplete, ParameterDescription, EmptyQueryResponse; and what may come at any time: notices, notifications, settings.
+            // BindComplete, CloseComplete, ParameterDescription, EmptyQueryResponse; and messages that may arrive at any time: notices,
+            // notifications, settings.
             b'2' | b'3' | b't' | b'I' | b'N' | b'A' | b'S' => {}
             _ => return Err(malformed("a message of an unknown kind")),
         }
@@ -57,7 +58,7 @@ impl AnswerScan {
     /// The answer that was scanned.
     pub(in crate::sql) fn answer(&mut self, bytes: Bytes, columns: Rc<[SqlColumn]>) -> SqlAnswer {
         let rows_at = self.rows_at.unwrap_or(bytes.len());
-        // A connection's memory is not held for an answer without rows.
+        // An answer without rows does not retain the connection's memory.
         let (bytes, rows_at) = if self.rows_at.is_some() { (bytes, rows_at) } else { (Bytes::new(), 0) };
         SqlAnswer { columns, count: self.count, inserted: None, refusal: self.refusal.take(), bytes, rows_at, format: RowFormat::Postgres }
     }
@@ -69,7 +70,7 @@ impl AnswerFraming for AnswerScan {
             let Some(WireMessage { tag, body, next }) = message(bytes, self.at)? else { return Ok(None) };
             self.note(tag, body, self.at)?;
             self.at = next;
-            // A server that goes says why, and closes; how it closes depends on what it has yet to read.
+            // A server that shuts down sends the reason and closes. How it closes depends on its unread input.
             if self.refusal.as_ref().is_some_and(|refusal| refusal.is_final) {
                 break;
             }
@@ -78,7 +79,7 @@ impl AnswerFraming for AnswerScan {
     }
 }
 
-/// An error (PostgreSQL, "Error and Notice Message Fields").
+/// Parses an error (PostgreSQL, "Error and Notice Message Fields").
 pub(super) fn refusal(body: &[u8]) -> SqlRefusal {
     let (mut refusal, mut message, mut more) = (SqlRefusal::default(), String::new(), String::new());
     for (kind, value) in fields(body) {
@@ -111,7 +112,7 @@ mod tests {
     use crate::failure::Failure;
     use crate::sql::fuzzing::postgres as whole;
 
-    fn said(messages: &[(u8, &[u8])]) -> Vec<u8> {
+    fn framed(messages: &[(u8, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (tag, body) in messages {
             bytes.push(*tag);
@@ -121,7 +122,7 @@ mod tests {
         bytes
     }
 
-    /// An answer as "Message Flow" of PostgreSQL's manual has it: prepared, described, two rows of two columns, done, ready.
+    /// An answer as in "Message Flow" of PostgreSQL's manual: prepared, described, two rows of two columns, done, ready.
     fn answer() -> Vec<u8> {
         let mut columns = vec![0, 2];
         for name in ["id\0", "note\0"] {
@@ -130,7 +131,7 @@ mod tests {
         }
         let full = [0, 2, 0, 0, 0, 1, b'7', 255, 255, 255, 255];
         let empty = [0, 2, 0, 0, 0, 0, 0, 0, 0, 2, b'-', b'1'];
-        said(&[
+        framed(&[
             (b'1', b""),
             (b't', &[0, 0]),
             (b'T', &columns),
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_where_the_server_is_ready_however_it_is_cut() {
+    fn an_answer_ends_at_ready_for_query_for_any_division() {
         let mut bytes = answer();
         let length = bytes.len();
         bytes.extend(b"more");
@@ -157,24 +158,24 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_of_a_server_are_an_answer() {
-        let words = said(&[(b'E', b"SFATAL\0VFATAL\0C57P01\0Mgoing\0\0")]);
+    fn the_final_error_of_a_server_is_an_answer() {
+        let words = framed(&[(b'E', b"SFATAL\0VFATAL\0C57P01\0Mgoing\0\0")]);
         assert_eq!(whole(&words, &mut std::iter::once(words.len())), Ok(Some((words.len(), 0))));
-        let error = said(&[(b'E', b"SERROR\0VERROR\0C23505\0Mno\0\0")]);
+        let error = framed(&[(b'E', b"SERROR\0VERROR\0C23505\0Mno\0\0")]);
         assert_eq!(whole(&error, &mut std::iter::once(error.len())), Ok(None));
     }
 
     #[test]
-    fn what_is_no_answer_is_told() {
-        for (bytes, told) in [
+    fn invalid_answers_are_reported() {
+        for (bytes, expected) in [
             (vec![b'D', 0, 0, 0, 3], "impossible length"),
             (vec![b'D', 255, 0, 0, 0], "impossible length"),
-            (said(&[(b'q', b"")]), "unknown kind"),
-            (said(&[(b'T', &[0, 9])]), "columns"),
-            (said(&[(b'Z', b"")]), "a state"),
+            (framed(&[(b'q', b"")]), "unknown kind"),
+            (framed(&[(b'T', &[0, 9])]), "columns"),
+            (framed(&[(b'Z', b"")]), "a state"),
         ] {
-            let told_of = whole(&bytes, &mut std::iter::once(bytes.len()));
-            assert!(matches!(&told_of, Err(Failure { message, .. }) if message.contains(told)), "{told}: {told_of:?}");
+            let result = whole(&bytes, &mut std::iter::once(bytes.len()));
+            assert!(matches!(&result, Err(Failure { message, .. }) if message.contains(expected)), "{expected}: {result:?}");
         }
     }
 }

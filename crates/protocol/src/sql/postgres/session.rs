@@ -1,4 +1,4 @@
-//! One statement on an open connection: prepared the first time, then only executed; either way one trip to the server and back.
+//! One statement on an open connection: prepared the first time, then only executed, with one round trip in either case.
 
 use std::rc::Rc;
 
@@ -17,16 +17,16 @@ use crate::sql::statement::SqlStatement;
 use crate::sql::statements::{Prepared, Statements};
 use crate::sql::value::SqlColumn;
 
-/// The statement is not, or no longer, what was prepared: `DISCARD ALL` by hand, a table that was altered. (PostgreSQL, appendix A)
-const STALE: [&str; 2] = ["26000", "0A000"];
+/// The prepared statement is missing or outdated: a manual `DISCARD ALL`, an altered table. (PostgreSQL, appendix A)
+const STALE_STATEMENT_CODES: [&str; 2] = ["26000", "0A000"];
 
-/// A connection that is logged in.
+/// An authenticated connection.
 #[derive(Debug)]
 pub(in crate::sql) struct PostgresSession {
     raw: RawConnection,
     statements: Statements<Rc<[SqlColumn]>>,
     prepares: bool,
-    /// As the server said last; 0 while it has yet to say.
+    /// The server's last report. 0 before the first.
     status: u8,
 }
 
@@ -35,25 +35,26 @@ impl PostgresSession {
         Self { raw, statements: Statements::default(), prepares, status: b'I' }
     }
 
-    /// It cannot carry another statement.
-    pub(in crate::sql) fn is_spoilt(&self) -> bool {
-        self.raw.is_spoilt()
+    /// Whether it can no longer carry a statement.
+    pub(in crate::sql) fn is_unusable(&self) -> bool {
+        self.raw.is_unusable()
     }
 
-    /// It waits for a statement, outside a transaction.
+    /// Whether it waits for a statement, outside a transaction.
     pub(in crate::sql) fn is_idle(&self) -> bool {
         self.status == b'I'
     }
 
-    /// The server has closed it.
+    /// Whether the server has closed it.
     pub(in crate::sql) fn is_over(&self) -> bool {
         self.status == 0
     }
 
-    /// Runs a statement. It must not be used again after a failure, or when this is dropped before its end: the answer would be another's.
+    /// Runs a statement. Do not use the connection after a failure, or after dropping this future early: the next answer would belong to this
+    /// statement.
     ///
     /// # Errors
-    /// There is no answer. A refusal is one.
+    /// There is no answer. A refusal is an answer.
     pub(in crate::sql) async fn run(
         &mut self,
         statement: &SqlStatement,
@@ -85,14 +86,14 @@ impl PostgresSession {
         if ended_instead {
             answer.refusal = Some(SqlRefusal::rolled_back());
         }
-        if answer.refusal.as_ref().is_some_and(|refusal| STALE.contains(&&*refusal.code)) {
+        if answer.refusal.as_ref().is_some_and(|refusal| STALE_STATEMENT_CODES.contains(&&*refusal.code)) {
             self.statements.forget(&statement.text);
         }
         Ok(answer)
     }
 }
 
-/// The messages that run a statement. Parameters and values go as text, whose types the server finds out.
+/// The messages that run a statement. Parameters and values are sent as text, whose types the server infers.
 fn written(statement: &SqlStatement, number: u32, prepares: bool, unwanted: &[u32]) -> std::io::Result<BytesMut> {
     let SqlStatement { text, parameters, .. } = statement;
     let mut wire = BytesMut::with_capacity(64 + if prepares { text.len() } else { 0 });
@@ -113,12 +114,12 @@ fn written(statement: &SqlStatement, number: u32, prepares: bool, unwanted: &[u3
     Ok(wire)
 }
 
-/// As the server knows a statement; number 0 is the one without a name, which lasts until the next.
+/// The server's name for a statement. Number 0 is the unnamed statement, which lasts until the next.
 fn name_of(number: u32) -> String {
     if number == 0 { String::new() } else { format!("s{number}") }
 }
 
-/// Texts are text, bytes are as the type has them in binary form: for `bytea` the bytes themselves.
+/// Strings are sent as text, and bytes in the binary format of the type: for `bytea`, the bytes themselves.
 fn format_of(parameter: &SqlParameter) -> i16 {
     i16::from(matches!(parameter, SqlParameter::Bytes(_)))
 }

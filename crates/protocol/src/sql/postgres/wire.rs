@@ -1,20 +1,20 @@
-//! Messages of a server (PostgreSQL, "Message Formats"), read where they lie. What is sent is written by `postgres_protocol`.
+//! Messages of a server (PostgreSQL, "Message Formats"), read in place. `postgres_protocol` encodes outgoing messages.
 
 use crate::failure::Failure;
 
-/// A tag and a length, which counts itself.
+/// A tag and a length, which includes itself.
 const HEAD_BYTES: usize = 5;
 
-/// A message among others.
+/// A message of a sequence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WireMessage<'a> {
     pub(super) tag: u8,
     pub(super) body: &'a [u8],
-    /// Where the next one begins.
+    /// Offset of the next message.
     pub(super) next: usize,
 }
 
-/// The message that begins here; `None` while it is not whole.
+/// The message that begins here. `None` while it is incomplete.
 pub(super) fn message(bytes: &[u8], at: usize) -> Result<Option<WireMessage<'_>>, Failure> {
     let Some(head) = bytes.get(at..at + HEAD_BYTES) else { return Ok(None) };
     let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
@@ -44,7 +44,7 @@ impl<'a> Cursor<'a> {
         self.take(4).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    /// Up to a zero, which is taken, too.
+    /// Reads up to and including a zero.
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let end = memchr::memchr(0, self.0)?;
         let text = self.take(end);

@@ -1,4 +1,4 @@
-//! Frames split, joined and broken at every place.
+//! Frames that are split, joined and damaged at every position.
 
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ fn violations_carry_their_code() {
 }
 
 #[test]
-fn compressed_messages_are_unpacked() {
+fn compressed_messages_are_decompressed() {
     // RFC 7692, section 7.2.3.2: one message in two frames.
     let wire = [frame(0x41, &[0xf2, 0x48, 0xcd]), frame(0x80, &[0xc9, 0xc9, 0x07, 0x00])].concat();
     assert_eq!(read(&wire, 1, true), Ok(vec![ServerItem::Text("Hello".to_owned())]));

@@ -1,21 +1,21 @@
-//! What every form of a ramp writes alike.
+//! Formats the parts of a ramp that all renderers share.
 
 use loadstone_analysis::{CapacityInterval, Grade, RampEstimate, ResourceCeiling, Summary, UnknownCeiling};
 
-/// What begins the evidence that names the limit after the one that is.
+/// The evidence for the next limit begins with this.
 const NEXT: &str = "after it";
 
-/// Resources that a text tells.
+/// Maximum number of resources in a sentence.
 const CEILINGS_MAX: usize = 3;
 
-/// What was seen, how far the measurement can be trusted and what limited it, each with its title.
+/// The highest throughput, the validity and the limit, each with its title.
 pub(super) fn facts(estimate: &RampEstimate, summary: &Summary) -> Vec<(&'static str, String)> {
     let findings = &summary.verdict.findings;
     let limit = findings.findings.first().map_or(&findings.remark.text, |finding| &finding.claim);
     let evidence = findings.findings.iter().flat_map(|finding| &finding.evidence);
     let next = evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT));
-    let mut lines = vec![("seen", format!("{}, held for a fifth of the load", loadstone_units::rate(estimate.seen)))];
-    lines.extend(doubted(summary).map(|why| ("measurement", why)));
+    let mut lines = vec![("sustained", format!("{}, for a fifth of the load", loadstone_units::rate(estimate.seen)))];
+    lines.extend(bad_validity(summary).map(|why| ("measurement", why)));
     if let Some(users) = estimate.retrograde_from {
         lines.push(("falls", format!("beyond {} requests in the system", loadstone_units::number(users))));
     }
@@ -24,7 +24,7 @@ pub(super) fn facts(estimate: &RampEstimate, summary: &Summary) -> Vec<(&'static
     lines
 }
 
-/// Where they would be full, what comes next, and of which it is not known.
+/// Where the resources would be saturated, the next limit, and the resources whose limit is unknown.
 pub(super) fn resources(estimate: &RampEstimate) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(first) = estimate.ceilings.first() {
@@ -32,12 +32,12 @@ pub(super) fn resources(estimate: &RampEstimate) -> Vec<(&'static str, String)> 
         lines.extend(estimate.ceilings.iter().skip(1).take(CEILINGS_MAX - 1).map(|next| ("next", ceiling(next))));
     }
     lines.extend(estimate.what_if.as_ref().map(|what_if| ("what if", what_if.remark.clone())));
-    lines.extend(estimate.unknown_ceilings.iter().map(|of| ("not known", unknown(of))));
+    lines.extend(estimate.unknown_ceilings.iter().map(|of| ("unknown", unknown(of))));
     lines
 }
 
-/// `SUSPECT: waiting for a core: …`; `None`: it is valid.
-fn doubted(summary: &Summary) -> Option<String> {
+/// `SUSPECT: waiting for a core: …`; `None` if it is valid.
+fn bad_validity(summary: &Summary) -> Option<String> {
     let validity = &summary.verdict.validity;
     let word = match validity.grade {
         Grade::Valid => return None,
@@ -58,7 +58,7 @@ pub(super) fn interval(CapacityInterval { value, low, high }: CapacityInterval) 
     format!("{} ({} to {})", loadstone_units::rate(value), loadstone_units::rate(low), loadstone_units::rate(high))
 }
 
-/// `the disk sda: it was read in 3 of 40 stretches`.
+/// `the disk sda: it was read in 3 of 40 segments`.
 fn unknown(of: &UnknownCeiling) -> String {
     format!("{}: {}", of.what, of.why)
 }

@@ -1,4 +1,4 @@
-//! The estimate for a pull request or a wiki: the answer in the open, every ceiling in a table.
+//! The estimate for a pull request or a wiki: the answer is visible, and every ceiling is in a table.
 
 use std::fmt::Write;
 
@@ -18,8 +18,8 @@ pub fn ramp_markdown(estimate: &RampEstimate, summary: &Summary) -> String {
     let icon = if estimate.throughput_max.is_some() { "✅" } else { "⚠️" };
     line!(out, "### {icon} {}: {}\n", text(&summary.test), text(&estimate.remark));
     line!(out, "- run: {}", text(&summary.id));
-    for (title, said) in cells::facts(estimate, summary) {
-        line!(out, "- {title}: {}", text(&said));
+    for (title, fact) in cells::facts(estimate, summary) {
+        line!(out, "- {title}: {}", text(&fact));
     }
     if let Some(what_if) = &estimate.what_if {
         line!(out, "- what if: {}", text(&what_if.remark));
@@ -31,7 +31,7 @@ pub fn ramp_markdown(estimate: &RampEstimate, summary: &Summary) -> String {
         line!(out, "| {} | {} |", text(&of.what), cells::interval(of.throughput_max));
     }
     for of in &estimate.unknown_ceilings {
-        line!(out, "| {} | not known: {} |", text(&of.what), text(&of.why));
+        line!(out, "| {} | unknown: {} |", text(&of.what), text(&of.why));
     }
     out
 }

@@ -1,4 +1,5 @@
-//! What one run under rising load says of the ceiling, for people and machines. Read [`ramp`]; `cells` has what every form writes alike.
+//! The estimate of the highest throughput from one run under rising load, for people and machines. Read [`ramp`]; `cells` formats the parts that all
+//! renderers share.
 
 mod cells;
 mod markdown;
@@ -11,7 +12,7 @@ use crate::terminal::{Paint, Style, hang};
 pub use markdown::ramp_markdown;
 pub use view::RampView;
 
-/// The whole text, ending in a line break.
+/// The complete output, ending in a line break.
 pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String {
     let mut lines = vec![("Throughput", estimate.remark.clone())];
     lines.extend(cells::facts(estimate, summary));
@@ -19,12 +20,12 @@ pub fn ramp(estimate: &RampEstimate, summary: &Summary, style: &Style) -> String
     lines.iter().map(|(title, text)| hang(&style.paint(Paint::Bold, &format!("{title:<13}")), 13, text, style.width)).collect()
 }
 
-/// The estimate as JSON, ending in a line break. Every field is in docs/capacity.md.
+/// The estimate as JSON, ending in a line break. docs/capacity.md describes every field.
 pub fn ramp_json(estimate: &RampEstimate) -> String {
     crate::json::pretty(estimate)
 }
 
-/// The estimate as a page: one file, which opens from disk.
+/// The estimate as a page: one file that opens from disk.
 pub fn ramp_html(estimate: &RampEstimate, summary: &Summary) -> String {
     crate::html::answer_page("ramp", &RampView::of(estimate, summary))
 }

@@ -1,4 +1,4 @@
-//! The estimate as a page draws it: every text written, every value in its place.
+//! The estimate as a page draws it: every string is formatted and every value has its position.
 
 use loadstone_analysis::{CapacityInterval, RampEstimate, ScalabilityLaw, Summary};
 use serde::Serialize;
@@ -6,53 +6,57 @@ use serde::Serialize;
 use super::cells;
 use crate::picture::{AxisTick, Interval, PlotAxis, Tone};
 
-/// Points of a curve, which is drawn in straight lines.
+/// Points of a curve, which is drawn as straight lines.
 const CURVE_POINTS: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct RampView {
     pub test: String,
     pub run: String,
     pub word: String,
     pub tone: Tone,
     pub headline: String,
-    /// What was seen and what limited, each with its title.
+    /// The highest measured throughput and the limit, each with its title.
     pub facts: Vec<(String, String)>,
-    /// Of the requests in the system, which are drawn in logarithms.
+    /// Ticks for the number of requests in the system, on a logarithmic axis.
     pub inside: Vec<AxisTick>,
-    /// Of the throughput.
+    /// Ticks for the throughput.
     pub throughputs: Vec<AxisTick>,
-    /// Where the throughput ends, on that axis.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The interval of the highest throughput, on that axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Interval>,
     pub stretches: Vec<StretchMark>,
-    /// The law that was fitted, from left to right.
+    /// The fitted law, from left to right.
     pub curve: Vec<(f64, f64)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesView>,
-    /// Resources of which it is not known, and why.
+    /// Resources whose limit is unknown, and why.
     pub unknown: Vec<(String, String)>,
 }
 
-/// What was in the system over what ended.
+/// Requests in the system against throughput.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct StretchMark {
     pub x: f64,
     pub y: f64,
     pub text: String,
 }
 
-/// Where each resource would be full, the first of them first.
+/// Where each resource would be saturated. The one that saturates first is first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct ResourcesView {
-    /// Of the throughput, which is drawn in logarithms here.
+    /// Ticks for the throughput, on a logarithmic axis.
     pub ticks: Vec<AxisTick>,
-    /// What was held in the run.
+    /// The throughput that the run sustained.
     pub seen: f64,
     pub rows: Vec<CeilingRow>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "typescript"), derive(ts_rs::TS))]
 pub struct CeilingRow {
     pub what: String,
     pub full_at: String,
@@ -103,14 +107,15 @@ fn conclusion(estimate: &RampEstimate) -> (String, Tone, String) {
     match estimate.throughput_max {
         Some(CapacityInterval { value, low, high }) => {
             let interval = format!("{} to {}", loadstone_units::rate(low), loadstone_units::rate(high));
-            let headline = format!("This kind of load cannot exceed this throughput (95 % interval {interval}). Times grow long before.");
+            let headline =
+                format!("This kind of load cannot exceed this throughput (95 % interval {interval}). Times rise well before it.");
             (format!("At most {}", loadstone_units::rate(value)), Tone::None, headline)
         }
         None => ("Not identified".to_owned(), Tone::Warn, estimate.unknown_because.clone().unwrap_or_default()),
     }
 }
 
-/// `None`: no ceiling is known.
+/// `None` if no ceiling is known.
 fn resources(estimate: &RampEstimate) -> Option<ResourcesView> {
     let ends = estimate.ceilings.iter().flat_map(|of| [of.throughput_max.low, of.throughput_max.high]);
     let axis = PlotAxis::in_logarithms(ends.chain([estimate.seen]));

@@ -1,4 +1,4 @@
-//! Collections as native objects; `module/data.ts` turns rows into lines.
+//! Collections as native objects. `module/data.ts` converts rows to lines.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rquickjs::class::Trace;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::collection::Collection;
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
@@ -34,7 +34,7 @@ struct NativeCollection {
 #[rquickjs::methods(rename_all = "camelCase")]
 impl NativeCollection {
     fn add(&self, ctx: Ctx<'_>, header: String, line: String) -> Result<()> {
-        if !self.scope.sealed.get() {
+        if !self.scope.is_sealed() {
             let message = "collect(…).add(row): add rows in a scenario; the top level of the test runs once on every core";
             return Err(Exception::throw_message(&ctx, message));
         }

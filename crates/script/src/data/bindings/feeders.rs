@@ -9,7 +9,7 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::feeder::{Feeder, Strategy};
 use crate::data::rows::{CsvOptions, Rows};
 use crate::data::store::{FeederKey, RowsFormat};
@@ -87,7 +87,7 @@ fn one_byte(ctx: &Ctx<'_>, separator: Option<String>) -> Result<u8> {
     }
 }
 
-/// Gives out the numbers of rows.
+/// Hands out the numbers of rows.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 struct Tickets {
@@ -99,7 +99,7 @@ struct Tickets {
 
 #[rquickjs::methods(rename_all = "camelCase")]
 impl Tickets {
-    /// The next row's number; throws an error named `Exhausted` when every row has been given out.
+    /// The next row's number. Throws an error named `Exhausted` when every row has been used.
     fn take(&self, ctx: Ctx<'_>) -> Result<f64> {
         match self.feeder.take() {
             // Exact in a double: 2⁵³ calls take centuries.
@@ -108,7 +108,7 @@ impl Tickets {
         }
     }
 
-    /// Rows left to give out.
+    /// Rows that remain.
     #[qjs(get)]
     fn remaining(&self) -> f64 {
         self.feeder.remaining().map_or(f64::INFINITY, |rows| rows as f64)
@@ -118,9 +118,9 @@ impl Tickets {
 impl Tickets {
     fn exhausted(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
         let name = self.key.path.file_name().map_or_else(|| "rows".to_owned(), |name| name.to_string_lossy().into_owned());
-        let message = format!("{name} is exhausted: all {} rows were given out ({})", self.key.rows, self.feeder.strategy().name());
-        if self.feeder.is_first_to_tell()
-            && let Err(error) = warn(ctx, &format!("{message}; the part of the load that asked for more ends"))
+        let message = format!("{name} is exhausted: all {} rows have been used ({})", self.key.rows, self.feeder.strategy().name());
+        if self.feeder.is_first_to_report()
+            && let Err(error) = warn(ctx, &format!("{message}; the part of the load that needs more rows ends"))
         {
             return error;
         }

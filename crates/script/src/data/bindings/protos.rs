@@ -1,4 +1,4 @@
-//! `proto(path, options)`: what a realm knows of gRPC services.
+//! `proto(path, options)`: the gRPC services of a realm.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,20 +8,20 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, JsLifetime, Object, Result};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::protos::ProtoSource;
 use crate::unknown_options::check_options;
 
-/// The services that a realm has declared, in order. Kept as its user data, for the protocol that calls them.
+/// The services that a realm has declared, in order. Stored as its user data, for the protocol that calls them.
 #[derive(Default, JsLifetime)]
 pub(crate) struct DeclaredServices(pub(crate) RefCell<Vec<DescriptorPool>>);
 
 pub(super) fn install<'js>(ctx: &Ctx<'js>, data: &Object<'js>, scope: &Rc<RealmData>) -> Result<()> {
-    // The store is new: nobody can have borrowed from it.
+    // The store is new, so no code has borrowed from it.
     let _ = ctx.store_userdata(DeclaredServices::default());
     let scope = Rc::clone(scope);
     let declare = move |ctx: Ctx<'js>, path: String, options: Opt<Option<Object<'js>>>| {
-        if scope.sealed.get() {
+        if scope.is_sealed() {
             return Err(Exception::throw_message(&ctx, "proto(…): declare services at the top level of the test, outside scenarios"));
         }
         let mut source = ProtoSource { path: scope.path(&ctx, &path), imports: Vec::new() };

@@ -10,7 +10,7 @@ use rquickjs::{Array, Class, Coerced, Ctx, Exception, JsLifetime, Object, Result
 
 use crate::data::draws::{DrawStream, Draws};
 
-/// A stream of draws that several owners draw from: a user's pauses and its `user.random`.
+/// A stream of draws that several owners share: a user's pauses and its `user.random`.
 #[derive(Debug, Clone)]
 pub(crate) struct RandomHandle(Rc<RefCell<Drawing>>);
 
@@ -18,7 +18,7 @@ pub(crate) struct RandomHandle(Rc<RefCell<Drawing>>);
 struct Drawing {
     seed: u64,
     stream: DrawStream,
-    /// Made for the first draw: most iterations draw nothing.
+    /// Created for the first draw: most iterations draw nothing.
     draws: Option<Draws>,
 }
 
@@ -27,14 +27,14 @@ impl RandomHandle {
         Self(Rc::new(RefCell::new(Drawing { seed, stream, draws: None })))
     }
 
-    /// Begins another stream: the same user's next iteration.
+    /// Begins another stream for the same user's next iteration.
     pub(crate) fn restart(&self, stream: DrawStream) {
         let mut drawing = self.0.borrow_mut();
         drawing.stream = stream;
         drawing.draws = None;
     }
 
-    /// Nothing that draws calls back into a script, so the stream is never borrowed twice.
+    /// No code that draws calls back into a script, so the stream is never borrowed twice.
     pub(crate) fn draws(&self) -> RefMut<'_, Draws> {
         RefMut::map(self.0.borrow_mut(), |drawing| drawing.draws.get_or_insert_with(|| Draws::new(drawing.seed, drawing.stream)))
     }
@@ -58,7 +58,7 @@ impl RandomObject {
     }
 }
 
-/// Longest text or most bytes made at once.
+/// Maximum length of a string or of bytes.
 const LENGTH_MAX: usize = 64 << 20;
 const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -70,7 +70,7 @@ impl RandomObject {
 
     fn between(&self, ctx: Ctx<'_>, min: f64, max: f64) -> Result<f64> {
         if !(min <= max && (max - min).is_finite()) {
-            return Err(wrong(&ctx, &format!("random.between({min}, {max}): the lower number comes first")));
+            return Err(wrong(&ctx, &format!("random.between({min}, {max}): the first number must be the lower one")));
         }
         Ok(min + (max - min) * self.handle.draws().unit())
     }
@@ -79,7 +79,7 @@ impl RandomObject {
         const SAFE: f64 = 9_007_199_254_740_991.0;
         let whole = |number: f64| number.fract() == 0.0 && number.abs() <= SAFE;
         if !(min <= max && whole(min) && whole(max)) {
-            return Err(wrong(&ctx, &format!("random.integer({min}, {max}): two whole numbers are needed, the lower first")));
+            return Err(wrong(&ctx, &format!("random.integer({min}, {max}): expected two whole numbers, the lower one first")));
         }
         Ok((min as i64 + self.handle.draws().below((max as i64 - min as i64) as u64 + 1) as i64) as f64)
     }
@@ -106,7 +106,7 @@ impl RandomObject {
         let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
         let valid = total > 0.0 && total.is_finite() && weights.iter().all(|(_, weight)| *weight >= 0.0);
         if !valid {
-            return Err(wrong(&ctx, "random.weighted(weights): weights are numbers, none below zero and one above it"));
+            return Err(wrong(&ctx, "random.weighted(weights): weights must not be negative, and at least one must be above zero"));
         }
         let mut left = self.handle.draws().unit() * total;
         let mut chosen = None;
@@ -175,7 +175,7 @@ fn size(ctx: &Ctx<'_>, count: f64, what: &str) -> Result<usize> {
     if count >= 0.0 && count.fract() == 0.0 && count <= LENGTH_MAX as f64 {
         Ok(count as usize)
     } else {
-        Err(wrong(ctx, &format!("{what}: a whole number up to {LENGTH_MAX} is needed, not {count}")))
+        Err(wrong(ctx, &format!("{what}: expected a whole number up to {LENGTH_MAX}, got {count}")))
     }
 }
 

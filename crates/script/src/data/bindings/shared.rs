@@ -1,4 +1,4 @@
-//! Shared values as native objects; `module/data.ts` turns JSON text into values and keeps a copy for each version.
+//! Shared values as native objects. `module/data.ts` parses their JSON and caches each version.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rquickjs::class::Trace;
 use rquickjs::prelude::{Func, List};
 use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::elsewhere::SharedError;
 use crate::data::shared::SharedValue;
 
@@ -36,7 +36,7 @@ impl NativeShared {
         self.value.version().map(|version| version as f64).map_err(|error| thrown(&ctx, &error))
     }
 
-    /// Version and JSON text.
+    /// Version and JSON.
     fn read(&self, ctx: Ctx<'_>) -> Result<List<(f64, String)>> {
         let (version, json) = self.value.read().map_err(|error| thrown(&ctx, &error))?;
         Ok(List((version as f64, json)))
@@ -58,7 +58,7 @@ impl NativeShared {
         self.value.push(items.into_iter().map(String::into_boxed_str).collect()).map_err(|error| thrown(&ctx, &error))
     }
 
-    /// JSON text of the item, or `undefined`.
+    /// JSON of the item, or `undefined`.
     fn shift(&self, ctx: Ctx<'_>) -> Result<Option<String>> {
         self.value.shift().map(|item| item.map(String::from)).map_err(|error| thrown(&ctx, &error))
     }

@@ -1,9 +1,12 @@
-//! Native data objects through real realms, as `module/data.ts` uses them.
+//! Native data objects in real realms, as `module/data.ts` uses them.
+
+use std::path::Path;
 
 use rquickjs::{CatchResultExt, CaughtError, Context, Runtime, Value};
 
 use super::texts::FileHandle;
 use super::*;
+use crate::data::draws::DrawStream;
 
 /// One realm over a store, with `__loadstone.data` as `data` and a folder of files.
 struct TestRealm {
@@ -24,7 +27,7 @@ impl TestRealm {
         Self { context, scope }
     }
 
-    /// The value as JSON text, or what was thrown.
+    /// The value as JSON, or the thrown error.
     fn eval(&self, source: &str) -> String {
         self.context.with(|ctx| match ctx.eval::<Value<'_>, _>(source).catch(&ctx) {
             Ok(value) => ctx.json_stringify(value).unwrap().map_or_else(|| "undefined".to_owned(), |text| text.to_string().unwrap()),
@@ -90,7 +93,7 @@ fn realms_share_positions_and_exhaustion_has_a_name() {
     }
     assert_eq!(realms[0].eval("[one.take(), two.take(), ids.take(), one.remaining, two.remaining === Infinity]"), "[0,0,0,1,true]");
     assert_eq!(realms[1].eval("[one.take(), two.take(), ids.take(), one.remaining]"), "[1,1,1,0]");
-    assert_eq!(realms[0].eval("one.take()"), "Exhausted: people.csv is exhausted: all 2 rows were given out (queue)");
+    assert_eq!(realms[0].eval("one.take()"), "Exhausted: people.csv is exhausted: all 2 rows have been used (queue)");
     assert_eq!(realms[0].eval("two.take()"), "0");
     assert!((0.0..1.0).contains(&realms[0].scope.random().draws().unit()));
     realms[0].scope.seal();
@@ -109,7 +112,7 @@ fn shared_values_reach_other_realms() {
         realms[1].eval("[list.read(), n.read(), list.shift(), list.replaceIf(1, '[]'), list.replaceIf(2, '[]'), list.shift()]"),
         r#"[[1,"[1,\"x\"]"],[1,"3"],"1",false,true,null]"#
     );
-    assert_eq!(realms[1].eval("list.increment(1)"), "TypeError: shared \"list\" holds a list, and only a number can do that");
+    assert_eq!(realms[1].eval("list.increment(1)"), "TypeError: shared \"list\" holds a list, and this operation needs a number");
 }
 
 #[test]

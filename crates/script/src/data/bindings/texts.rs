@@ -8,7 +8,7 @@ use rquickjs::function::Opt;
 use rquickjs::prelude::Func;
 use rquickjs::{Class, Ctx, Exception, FromJs, JsLifetime, Object, Result, TypedArray, Value};
 
-use super::RealmData;
+use super::realm_data::RealmData;
 use crate::data::files::FileBytes;
 use crate::data::template::{Filling, Placeholder, TemplateError, TextTemplate};
 use crate::unknown_options::check_options;
@@ -89,7 +89,7 @@ fn filling<'js>(
     Ok(ctx.json_stringify(value)?.map(|json| json.to_string()).transpose()?.map(Filling::Json))
 }
 
-/// A file as scripts hold it; the user object sends its bytes.
+/// A file in a script. The user object sends its bytes.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "FileContent")]
 pub(crate) struct FileHandle {
@@ -106,7 +106,7 @@ impl FileHandle {
         Ok(Self { content, name: option("name")?, media_type: option("type")? })
     }
 
-    /// The file that a value of a script is, if it is one.
+    /// The file behind a script's value, if it is one.
     pub(crate) fn of<'js>(value: &Value<'js>) -> Option<Class<'js, FileHandle>> {
         Class::from_js(value.ctx(), value.clone()).ok()
     }

@@ -1,4 +1,4 @@
-//! What a stub of gRPC answers, as its test file gives it: held against the types of its method where it is written.
+//! The answers of gRPC stubs in test files, checked against the types of their methods.
 
 use loadstone_protocol::grpc::GrpcStatus;
 use prost_reflect::MethodDescriptor;
@@ -16,20 +16,20 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, native: &Object<'js>) -> rquickjs::Re
     native.set("grpcMetadata", Function::new(ctx.clone(), fields)?)
 }
 
-/// Which sides of a method stream: `[requests, responses]`.
+/// The sides of a method that stream: `[requests, responses]`.
 fn streams(ctx: Ctx<'_>, name: String) -> rquickjs::Result<Vec<bool>> {
     let method = declared(&ctx, &name)?;
     Ok(vec![method.is_client_streaming(), method.is_server_streaming()])
 }
 
 /// An answer's message as JSON.
-fn message<'js>(ctx: Ctx<'js>, name: String, given: Value<'js>) -> rquickjs::Result<String> {
+fn message<'js>(ctx: Ctx<'js>, name: String, value: Value<'js>) -> rquickjs::Result<String> {
     let method = declared(&ctx, &name)?;
-    answer(&ctx, &method, &name, &given).map(|(json, _)| json)
+    answer(&ctx, &method, &name, &value).map(|(json, _)| json)
 }
 
-fn fields<'js>(ctx: Ctx<'js>, given: Value<'js>) -> rquickjs::Result<Vec<Vec<String>>> {
-    Ok(metadata(&ctx, &given)?.into_iter().map(|(name, value)| vec![name, value]).collect())
+fn fields<'js>(ctx: Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Vec<Vec<String>>> {
+    Ok(metadata(&ctx, &value)?.into_iter().map(|(name, value)| vec![name, value]).collect())
 }
 
 fn declared(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<MethodDescriptor> {
@@ -40,9 +40,9 @@ fn declared(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<MethodDescriptor> {
 mod tests {
     use super::*;
 
-    /// `stub` uses none of our crates and has a list of its own; a code of one must be the same status in the other.
+    /// `stub` uses no other crate of this project and has its own list. Equal codes must be equal statuses in both.
     #[test]
-    fn clients_and_stubs_call_the_statuses_the_same() {
+    fn clients_and_stubs_use_the_same_status_names() {
         assert_eq!(GrpcStatus::NAMES, loadstone_stub::GRPC_STATUSES);
     }
 }

@@ -1,4 +1,4 @@
-//! A call of the script becomes a request.
+//! Converts a call of the script to a request.
 
 use std::rc::Rc;
 
@@ -7,13 +7,13 @@ use loadstone_protocol::grpc::{GrpcRequest, PreparedGrpcCall};
 use loadstone_protocol::http::{Origin, resolve};
 use rquickjs::{Ctx, Exception};
 
-use super::methods::{GrpcMethod, KeptCall};
+use super::methods::{GrpcMethod, LastCall};
 use super::options::{GrpcOptions, is_reserved};
 use super::state::GrpcUser;
 use crate::protocols::http::state::HttpScenario;
 use crate::runtime::user::UserState;
 
-/// A unary call as it is sent, with the time limit that the server is told. One that says nothing of its own beside its message is that of the call before.
+/// A unary call with its time limit for the server. A call without options other than its message reuses the previous request.
 pub(super) fn prepared(
     ctx: &Ctx<'_>,
     user: &UserState,
@@ -24,23 +24,23 @@ pub(super) fn prepared(
 ) -> rquickjs::Result<Rc<PreparedGrpcCall>> {
     let is_plain =
         options.metadata.is_empty() && options.authorization.is_none() && options.target.is_none() && !client.client.makes_traces();
-    let told = (timeout_ns, options.gzip);
+    let settings = (timeout_ns, options.gzip);
     if is_plain
         && let Some(kept) = &*method.prepared.borrow()
         && Rc::ptr_eq(&kept.scenario, &user.scenario)
-        && kept.told == told
+        && kept.settings == settings
     {
         return Ok(Rc::clone(&kept.call));
     }
     let request = request(ctx, user, client, (&method.path, &method.name), options, Some(timeout_ns))?;
     let call = Rc::new(PreparedGrpcCall::new(request, timeout_ns));
     if is_plain {
-        *method.prepared.borrow_mut() = Some(KeptCall { scenario: Rc::clone(&user.scenario), told, call: Rc::clone(&call) });
+        *method.prepared.borrow_mut() = Some(LastCall { scenario: Rc::clone(&user.scenario), settings, call: Rc::clone(&call) });
     }
     Ok(call)
 }
 
-/// Where a call goes, with which metadata. `timeout_ns`: what the server is told.
+/// The URL and metadata of a call. `timeout_ns`: the time limit for the server.
 pub(super) fn request(
     ctx: &Ctx<'_>,
     user: &UserState,
@@ -66,10 +66,10 @@ pub(super) fn request(
         Some(own) => own.as_deref(),
         None => scenario.authorization.as_deref().filter(|_| at_base),
     };
-    let is_given = |name: &str| options.metadata.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
-    let common = scenario.headers.iter().filter(|(name, _)| !is_reserved(&name.to_ascii_lowercase()) && !is_given(name)).cloned();
+    let is_set = |name: &str| options.metadata.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let common = scenario.headers.iter().filter(|(name, _)| !is_reserved(&name.to_ascii_lowercase()) && !is_set(name)).cloned();
     let mut metadata: Vec<(String, String)> = common.collect();
-    if let Some(value) = authorization.filter(|_| !is_given("authorization")) {
+    if let Some(value) = authorization.filter(|_| !is_set("authorization")) {
         metadata.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
         metadata.push(("authorization".to_owned(), value.to_owned()));
     }
@@ -87,7 +87,7 @@ pub(super) fn request(
     })
 }
 
-/// As it is shown: `http://host:port/package.Service/Method`.
+/// For display: `http://host:port/package.Service/Method`.
 pub(super) fn address(request: &GrpcRequest) -> String {
     let Origin { tls, host, port } = &*request.origin;
     let scheme = if *tls { "https" } else { "http" };

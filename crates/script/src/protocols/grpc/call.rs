@@ -1,4 +1,4 @@
-//! `user.grpc(…)`: one message out, one back.
+//! `user.grpc(…)`: one message sent, one received.
 
 use std::rc::Rc;
 
@@ -42,9 +42,9 @@ fn call<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     check_unary(ctx, &method)?;
     let realm = user.realm(ctx)?;
-    let kept: &GrpcRealm = realm.parts.get();
+    let grpc: &GrpcRealm = realm.parts.get();
     let follows = user.worker.sinks.exchanges.is_some();
-    let Encoded { bytes, json } = encode(ctx, kept, &method, message, follows)?;
+    let Encoded { bytes, json } = encode(ctx, grpc, &method, message, follows)?;
     let timeout_ns = options.timeout_ns.unwrap_or(user.scenario.timeout_ns);
     let client = GrpcUser::of(user);
     let prepared = build::prepared(ctx, user, &client, &method, &options, timeout_ns)?;

@@ -1,4 +1,4 @@
-//! What becomes of a unary call: judged, recorded, shown, handed to the script.
+//! The end of a unary call: its result is judged, recorded, shown and returned to the script.
 
 use std::rc::Rc;
 
@@ -19,16 +19,16 @@ use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 use crate::sinks::{TracedExchange, TracedExpectation, TracedRequest, TracedResponse};
 
-/// What is known of a call under way, for the record when it ends.
+/// The state of a call in progress, for the record when it ends.
 pub(super) struct IssuedCall {
     pub(super) step: MeasuredStep,
     pub(super) method: Rc<GrpcMethod>,
     pub(super) expect: GrpcExpectation,
-    /// The request with its message as JSON, where somebody follows every step.
+    /// The request with its message as JSON, if the exchange is shown.
     pub(super) followed: Option<(Rc<PreparedGrpcCall>, String)>,
 }
 
-/// Judges and records a call and makes the object of its response.
+/// Judges and records a call and creates the object of its response.
 ///
 /// # Errors
 /// Only what a function or pattern of the script's `expect` throws.
@@ -50,7 +50,7 @@ pub(super) fn conclude<'js>(
         }),
         Ok(reply) => expect.judge(ctx, reply.status, &call.exchange, &as_json),
     };
-    // The call is recorded even when the script's own judgement throws.
+    // The call is recorded even when the script's expectation throws.
     let (outcome, error) = match &judgement {
         Ok(None) => (Outcome::Passed, None),
         Ok(Some((outcome, error))) => (*outcome, Some(error.as_str())),
@@ -72,7 +72,7 @@ pub(super) fn conclude<'js>(
     Class::instance(ctx.clone(), response).map(Class::into_value)
 }
 
-/// The response with its message as JSON, for expectations and whoever reads along; without one, with an empty body.
+/// The response with its message as JSON, for expectations and the shown exchange. Without a message, its body is empty.
 fn answer(method: &GrpcMethod, call: &UnaryCall) -> Response {
     let (headers, trailers, status) = match &call.exchange.result {
         Ok(response) => (&response.headers, &response.trailers, response.status),
@@ -85,12 +85,12 @@ fn answer(method: &GrpcMethod, call: &UnaryCall) -> Response {
     Response { status, headers: fields(headers, trailers).collect(), body: Bytes::from(body), trailers: Headers::default() }
 }
 
-/// Metadata from before and behind the message.
+/// Leading and trailing metadata.
 fn fields<'a>(headers: &'a Headers, trailers: &'a Headers) -> impl Iterator<Item = (&'a str, &'a str)> {
     headers.iter().chain(trailers.iter())
 }
 
-#[expect(clippy::too_many_arguments, reason = "everything that is known of a call")]
+#[expect(clippy::too_many_arguments, reason = "all parts of a call's result")]
 fn show(
     user: &UserState,
     step: &MeasuredStep,

@@ -1,7 +1,7 @@
-//! Objects of a script straight to a message, without JSON in between: for what most calls send.
+//! Encodes objects of a script directly to a message, without JSON in between, for the common cases.
 //!
-//! Numbers, text, truth values, messages and lists of them, each as its field has it. Whatever needs more thought (bytes, enums, maps, fields of which
-//! only one may be set, big integers, well-known types, and all that does not fit) is left to JSON, which has the rules and the words for it.
+//! It covers numbers, strings, booleans, messages and lists of them, with values that fit their fields. Everything else (bytes, enums,
+//! maps, oneofs, big integers, well-known types, and values that do not fit) goes through JSON, which has the rules and the error messages.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,12 +12,12 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Object, Value};
 
-/// Integers that a double holds exactly lie below.
+/// A double represents all smaller integers exactly.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-/// Objects that lie deeper are left to JSON.
+/// Objects that are nested deeper go through JSON.
 const DEPTH_MAX: usize = 32;
 
-/// How the fields of a message are written.
+/// How the fields of a message are encoded.
 #[derive(Default)]
 pub(super) struct Layout {
     fields: RefCell<Vec<FieldLayout>>,
@@ -26,18 +26,18 @@ pub(super) struct Layout {
 struct FieldLayout {
     names: [String; 2],
     number: u32,
-    /// `None`: left to JSON.
+    /// `None`: goes through JSON.
     kind: Option<DirectKind>,
     is_list: bool,
     is_packed: bool,
-    /// A value that is the default is sent, too.
+    /// A default value is sent, too.
     has_presence: bool,
 }
 
 #[derive(Clone)]
 enum DirectKind {
     Bool,
-    /// Least and most.
+    /// Minimum and maximum.
     Int(f64, f64),
     ZigZag(f64, f64),
     Float,
@@ -46,7 +46,7 @@ enum DirectKind {
     Message(Rc<Layout>),
 }
 
-/// Not for us: JSON tells what it is.
+/// Not covered here: goes through JSON.
 struct NotDirect;
 
 impl Layout {
@@ -59,25 +59,25 @@ impl Layout {
             return Rc::clone(layout);
         }
         let layout: Rc<Self> = Rc::default();
-        // A message may hold itself.
+        // A message may contain itself.
         known.insert(message.full_name().to_owned(), Rc::clone(&layout));
         *layout.fields.borrow_mut() = message.fields().map(|field| FieldLayout::of(&field, known)).collect();
         layout
     }
 
-    /// The message, encoded; `None`: it is left to JSON.
-    pub(super) fn encode(&self, given: &Value<'_>) -> Option<Vec<u8>> {
+    /// The encoded message. `None`: it goes through JSON.
+    pub(super) fn encode(&self, value: &Value<'_>) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(64);
-        if self.write(given, &mut bytes, 0).is_err() {
-            // What a getter threw it throws again.
-            given.ctx().catch();
+        if self.write(value, &mut bytes, 0).is_err() {
+            // The error of a getter. It throws again when the value goes through JSON.
+            value.ctx().catch();
             return None;
         }
         Some(bytes)
     }
 
-    fn write(&self, given: &Value<'_>, out: &mut Vec<u8>, depth: usize) -> Result<(), NotDirect> {
-        let object = plain(given)?;
+    fn write(&self, value: &Value<'_>, out: &mut Vec<u8>, depth: usize) -> Result<(), NotDirect> {
+        let object = plain(value)?;
         if depth > DEPTH_MAX {
             return Err(NotDirect);
         }
@@ -89,7 +89,7 @@ impl Layout {
                 continue;
             }
             let place = fields.iter().position(|field| field.names.contains(&name)).filter(|place| *place < 64).ok_or(NotDirect)?;
-            // Given by both of its names.
+            // Present under both of its names.
             if written & 1 << place != 0 {
                 return Err(NotDirect);
             }
@@ -100,11 +100,11 @@ impl Layout {
     }
 }
 
-/// An object that JSON would take as it is.
-fn plain<'a, 'js>(given: &'a Value<'js>) -> Result<&'a Object<'js>, NotDirect> {
-    let object = given.as_object().filter(|_| !given.is_array() && !given.is_function()).ok_or(NotDirect)?;
-    let own_words: Value<'_> = object.get(PredefinedAtom::ToJSON).map_err(|_| NotDirect)?;
-    if own_words.is_undefined() { Ok(object) } else { Err(NotDirect) }
+/// An object that JSON would convert unchanged.
+fn plain<'a, 'js>(value: &'a Value<'js>) -> Result<&'a Object<'js>, NotDirect> {
+    let object = value.as_object().filter(|_| !value.is_array() && !value.is_function()).ok_or(NotDirect)?;
+    let to_json: Value<'_> = object.get(PredefinedAtom::ToJSON).map_err(|_| NotDirect)?;
+    if to_json.is_undefined() { Ok(object) } else { Err(NotDirect) }
 }
 
 impl FieldLayout {
@@ -143,7 +143,7 @@ impl FieldLayout {
         Ok(())
     }
 
-    /// With its key. `always`: also where it is the default.
+    /// With its key. `always`: also if it is the default.
     fn write_one(&self, kind: &DirectKind, value: &Value<'_>, always: bool, out: &mut Vec<u8>, depth: usize) -> Result<(), NotDirect> {
         let start = out.len();
         encode_key(self.number, kind.wire_type(), out);
@@ -182,7 +182,7 @@ impl DirectKind {
         }
     }
 
-    /// Without its key; whether it is the default of its kind.
+    /// Without its key. Returns whether it is the default of its type.
     fn write(&self, value: &Value<'_>, out: &mut Vec<u8>, depth: usize) -> Result<bool, NotDirect> {
         match self {
             Self::Bool => {
@@ -192,7 +192,7 @@ impl DirectKind {
             }
             Self::Int(least, most) => {
                 let value = integer(value, *least, *most)?;
-                // Negative ones are written as the two's complement of 64 bits, also those of 32 ("Encoding", Protocol Buffers).
+                // Negative numbers are encoded as the two's complement of 64 bits, also those of 32 bits ("Encoding", Protocol Buffers).
                 encode_varint(value.cast_unsigned(), out);
                 Ok(value == 0)
             }
@@ -232,7 +232,7 @@ impl DirectKind {
     }
 }
 
-/// A number that JSON has digits for; the zero with a sign is left to it.
+/// A number that JSON can represent. Negative zero goes through JSON.
 fn number(value: &Value<'_>) -> Result<f64, NotDirect> {
     let number = value.as_int().map(f64::from).or_else(|| value.as_float()).ok_or(NotDirect)?;
     if number.is_finite() && !(number == 0.0 && number.is_sign_negative()) { Ok(number) } else { Err(NotDirect) }
@@ -250,7 +250,7 @@ mod tests {
     use rquickjs::{Context, Ctx, Runtime};
 
     use super::super::json::{of_json, to_json};
-    use super::super::words;
+    use super::super::replacer;
     use super::*;
 
     const FILE: &str = r#"
@@ -285,10 +285,10 @@ mod tests {
         pool.get_message_by_name("t.All").unwrap()
     }
 
-    /// What JSON makes of it; `None` where it refuses.
-    fn by_json<'js>(ctx: &Ctx<'js>, message: &MessageDescriptor, given: &Value<'js>) -> Option<DynamicMessage> {
-        let words = words::words(ctx).unwrap();
-        let json = to_json(ctx, (message, Some(words)), "t", given).ok()?;
+    /// The message by way of JSON. `None` if JSON rejects it.
+    fn by_json<'js>(ctx: &Ctx<'js>, message: &MessageDescriptor, value: &Value<'js>) -> Option<DynamicMessage> {
+        let replacer = replacer::replacer(ctx).unwrap();
+        let json = to_json(ctx, (message, Some(replacer)), "t", value).ok()?;
         let bytes = of_json(message, &json).ok()?;
         Some(DynamicMessage::decode(message.clone(), bytes.as_slice()).unwrap())
     }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_message_that_json_makes() {
+    fn the_message_equals_that_of_json() {
         let message = all();
         let layout = Layout::of(&message);
         with_script(|ctx| {
@@ -312,16 +312,16 @@ mod tests {
                 "{ numbers: [1, -1, 0, 1e12], flags: [true, false], zigs: [-1, 1, 2147483647], exacts: [0, 1.5] }",
                 "{ numbers: [], inners: [], text: undefined }",
             ] {
-                let given: Value<'_> = ctx.eval(format!("({text})")).unwrap();
-                let direct = layout.encode(&given).unwrap_or_else(|| panic!("{text} is not direct"));
+                let value: Value<'_> = ctx.eval(format!("({text})")).unwrap();
+                let direct = layout.encode(&value).unwrap_or_else(|| panic!("{text} is not direct"));
                 let direct = DynamicMessage::decode(message.clone(), direct.as_slice()).unwrap();
-                assert_eq!(Some(direct), by_json(ctx, &message, &given), "{text}");
+                assert_eq!(Some(direct), by_json(ctx, &message, &value), "{text}");
             }
         });
     }
 
     #[test]
-    fn whatever_needs_thought_is_left_to_json() {
+    fn special_values_go_through_json() {
         let layout = Layout::of(&all());
         with_script(|ctx| {
             for text in [
@@ -355,8 +355,8 @@ mod tests {
                 "undefined",
                 "() => 1",
             ] {
-                let given: Value<'_> = ctx.eval(format!("({text})")).unwrap();
-                assert!(layout.encode(&given).is_none(), "{text}");
+                let value: Value<'_> = ctx.eval(format!("({text})")).unwrap();
+                assert!(layout.encode(&value).is_none(), "{text}");
             }
         });
     }

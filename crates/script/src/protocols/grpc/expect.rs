@@ -1,4 +1,4 @@
-//! What a response must be like (`expect`): its status by name, and what every response can be asked for.
+//! Expectations on a response (`expect`): its status by name, and those that every protocol has.
 
 use loadstone_protocol::grpc::GrpcStatus;
 use loadstone_protocol::http::{Exchange, Response};
@@ -9,7 +9,7 @@ use crate::protocols::options::wrong;
 use crate::runtime::user::UserState;
 use loadstone_metrics::Outcome;
 
-/// Read once from the options, judged when the call has ended.
+/// Read once from the options, evaluated when the call has ended.
 #[derive(Default)]
 pub(super) struct GrpcExpectation {
     /// Empty: OK.
@@ -19,10 +19,10 @@ pub(super) struct GrpcExpectation {
 }
 
 impl GrpcExpectation {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Value<'js>) -> rquickjs::Result<Self> {
-        let given = given.as_object().ok_or_else(|| wrong(ctx, "expect: expected an object such as { status: \"NOT_FOUND\" }"))?;
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, options: &Value<'js>) -> rquickjs::Result<Self> {
+        let options = options.as_object().ok_or_else(|| wrong(ctx, "expect: expected an object such as { status: \"NOT_FOUND\" }"))?;
         let (mut statuses, rest) = (Vec::new(), Object::new(ctx.clone())?);
-        for property in given.props::<String, Value<'js>>() {
+        for property in options.props::<String, Value<'js>>() {
             let (key, value) = property?;
             match (key.as_str(), value.as_array()) {
                 ("status", Some(list)) => {
@@ -50,7 +50,7 @@ impl GrpcExpectation {
         self.statuses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
     }
 
-    /// The first expectation that does not hold. `answer`: the metadata with the message as JSON.
+    /// The first expectation that fails. `answer`: the metadata with the message as JSON.
     pub(super) fn judge(
         &self,
         ctx: &Ctx<'_>,
@@ -65,7 +65,7 @@ impl GrpcExpectation {
         }
     }
 
-    /// Every expectation of the script's own, with what was found.
+    /// Every expectation of the script, with the actual value.
     pub(super) fn examine(
         &self,
         ctx: &Ctx<'_>,

@@ -1,4 +1,4 @@
-//! Finds the method of a call before it begins; where the server has to describe it first, the call begins after that.
+//! Finds the method of a call before it begins. If the server must describe the method first, the call begins after that.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::protocols::options::text;
 use crate::runtime::group::Group;
 use crate::runtime::user::UserState;
 
-/// What a script called with.
+/// The arguments of a call.
 pub(super) struct AskedCall<'js> {
     pub(super) name: Value<'js>,
     pub(super) message: Value<'js>,
@@ -31,7 +31,7 @@ type Begin =
 /// Begins a call once its method is known.
 ///
 /// # Errors
-/// Throws what is wrong with the name, the message or the options.
+/// Throws the problem with the name, the message or the options.
 pub(super) fn with_method<'js>(
     ctx: &Ctx<'js>,
     user: &Rc<UserState>,
@@ -41,30 +41,30 @@ pub(super) fn with_method<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let name = text(ctx, &asked.name, "the name of the call")?;
     let realm = user.realm(ctx)?;
-    let kept: &GrpcRealm = realm.parts.get();
+    let grpc: &GrpcRealm = realm.parts.get();
     let options = read(ctx, user, &asked.options)?;
-    let service = service_of(&name).filter(|_| user.worker.loaded.settings.grpc_reflection && !kept.knows_service(&name));
+    let service = service_of(&name).filter(|_| user.worker.loaded.settings.grpc_reflection && !grpc.knows_service(&name));
     let Some(service) = service.map(str::to_owned) else {
-        return begin(ctx, user, kept.method(ctx, &name)?, &asked.message, options, asked.group);
+        return begin(ctx, user, grpc.method(ctx, &name)?, &asked.message, options, asked.group);
     };
     let client = GrpcUser::of(user);
     let request = build::request(ctx, user, &client, (&"/".into(), &name), &options, None)?;
-    let (turn, timeout_ns) = (Rc::clone(&kept.reflection), user.scenario.timeout_ns);
+    let (turn, timeout_ns) = (Rc::clone(&grpc.reflection), user.scenario.timeout_ns);
     let (message, group) = (Persistent::save(ctx, asked.message), asked.group);
     let (learner, wanted) = (Rc::clone(&realm), name.clone());
     let work = async move {
         let _turn = turn.lock().await;
-        let kept: &GrpcRealm = learner.parts.get();
-        if kept.knows_service(&wanted) {
+        let grpc: &GrpcRealm = learner.parts.get();
+        if grpc.knows_service(&wanted) {
             return Ok(());
         }
-        reflection::describe(&client, request, &service, timeout_ns).await.map(|pool| kept.learn(pool))
+        reflection::describe(&client, request, &service, timeout_ns).await.map(|pool| grpc.learn(pool))
     };
     let promise = user.promise(ctx, work, move |ctx, user, described: Result<(), String>| {
         described.map_err(|problem| Exception::throw_message(ctx, &problem))?;
         let realm = user.realm(ctx)?;
-        let kept: &GrpcRealm = realm.parts.get();
-        begin(ctx, user, kept.method(ctx, &name)?, &message.restore(ctx)?, options, group)
+        let grpc: &GrpcRealm = realm.parts.get();
+        begin(ctx, user, grpc.method(ctx, &name)?, &message.restore(ctx)?, options, group)
     })?;
     Ok(promise.into_value())
 }

@@ -1,19 +1,19 @@
-//! Which part of an object does not fit its message: looked for only once it did not.
+//! Finds the part of an object that does not fit its message. Runs only after encoding has failed.
 
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 use serde_json::Value;
 
-/// Most fields that a message lists.
+/// Maximum number of fields that a message lists.
 const LISTED_MAX: usize = 20;
 
-/// The first thing in `json` that `message` cannot hold, in words; `None` where it is not one of those that are looked for.
+/// Describes the first part of `json` that does not fit `message`. `None` if it is a kind of error that this search does not cover.
 pub(super) fn misfit(message: &MessageDescriptor, json: &str) -> Option<String> {
     let value: Value = serde_json::from_str(json).ok()?;
     in_message(message, &value, "message")
 }
 
 fn in_message(message: &MessageDescriptor, value: &Value, path: &str) -> Option<String> {
-    // They have words of their own: "2026-01-31T00:00:00Z", "1.5s".
+    // Well-known types have their own formats: "2026-01-31T00:00:00Z", "1.5s".
     if value.is_null() || message.full_name().starts_with("google.protobuf.") {
         return None;
     }

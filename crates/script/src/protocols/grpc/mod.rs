@@ -1,9 +1,9 @@
-//! gRPC: `user.grpc(…)` for calls with one message and one response, `user.grpcStream(…)` for the others, and what they give.
+//! gRPC: `user.grpc(…)` for calls with one message and one response, `user.grpcStream(…)` for the others, and their results.
 //!
-//! Read `methods` (which calls there are), `codec`, `direct` and `json` (objects to messages and back), `call` (a unary call) and `conclude` (its response
-//! is judged and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or described by the server (`reflection`,
-//! by way of `lookup`). What stubs answer is checked here (`answers`) and sent by `stubs::grpc`. Deliberately absent: the format on the wire
-//! (`loadstone_protocol::grpc`).
+//! Read `methods` (the callable methods), `codec`, `direct` and `json` (objects to messages and back), `call` (a unary call) and `conclude`
+//! (its response is judged and recorded); then `stream`. Services are declared with `proto(…)`, which is data (`data::protos`), or
+//! described by the server (`reflection`, through `lookup`). `answers` checks the answers of stubs, and `stubs::grpc` sends them.
+//! Deliberately absent: the format on the wire (`loadstone_protocol::grpc`).
 
 mod answers;
 mod build;
@@ -19,11 +19,11 @@ mod methods;
 mod misfit;
 mod options;
 mod reflection;
+mod replacer;
 mod response;
 pub(crate) mod services;
 mod state;
 mod stream;
-mod words;
 
 use loadstone_metrics::Nanos;
 use rquickjs::{Class, Ctx, Value};

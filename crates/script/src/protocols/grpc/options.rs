@@ -15,12 +15,12 @@ use crate::tags;
 const UNARY: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags"];
 const STREAM: &[&str] = &["name", "metadata", "auth", "timeout", "expect", "compression", "target", "tags", "unread"];
 
-/// What a call was told beside its message.
+/// The options of a call, in addition to its message.
 #[derive(Default)]
 pub(super) struct GrpcOptions {
     pub(super) name: Option<String>,
     pub(super) metadata: Vec<(String, String)>,
-    /// `Some(None)`: none at all.
+    /// `Some(None)`: no limit.
     pub(super) authorization: Option<Option<String>>,
     pub(super) timeout_ns: Option<u64>,
     pub(super) expect: GrpcExpectation,
@@ -31,17 +31,17 @@ pub(super) struct GrpcOptions {
 }
 
 impl GrpcOptions {
-    pub(super) fn of_call<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Value<'js>) -> rquickjs::Result<Self> {
-        Self::read(ctx, user, given, "a call", UNARY)
+    pub(super) fn of_call<'js>(ctx: &Ctx<'js>, user: &UserState, object: &Value<'js>) -> rquickjs::Result<Self> {
+        Self::read(ctx, user, object, "a call", UNARY)
     }
 
-    pub(super) fn of_stream<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Value<'js>) -> rquickjs::Result<Self> {
-        Self::read(ctx, user, given, "a stream", STREAM)
+    pub(super) fn of_stream<'js>(ctx: &Ctx<'js>, user: &UserState, object: &Value<'js>) -> rquickjs::Result<Self> {
+        Self::read(ctx, user, object, "a stream", STREAM)
     }
 
-    fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Value<'js>, what: &str, known: &[&str]) -> rquickjs::Result<Self> {
+    fn read<'js>(ctx: &Ctx<'js>, user: &UserState, object: &Value<'js>, what: &str, known: &[&str]) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, Some(given), what, |key, value| {
+        each(ctx, Some(object), what, |key, value| {
             match key {
                 key if !known.contains(&key) => return Err(unknown(ctx, what, key, known)),
                 "name" => options.name = Some(text(ctx, &value, "name")?),
@@ -64,7 +64,7 @@ impl GrpcOptions {
     }
 }
 
-/// Names and values; bytes where the name ends in `-bin` (specification, "Custom-Metadata").
+/// Names and values. Values are bytes if the name ends in `-bin` (specification, "Custom-Metadata").
 pub(super) fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {
     let object = value.as_object().ok_or_else(|| wrong(ctx, "metadata: expected an object of names and values"))?;
     let mut lines = Vec::new();
@@ -72,14 +72,14 @@ pub(super) fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Res
         let (name, value) = property?;
         let name = name.to_ascii_lowercase();
         if is_reserved(&name) {
-            return Err(wrong(ctx, &format!("metadata: `{name}` is set by gRPC itself")));
+            return Err(wrong(ctx, &format!("metadata: `{name}` is set by gRPC")));
         }
         let is_binary = name.ends_with("-bin");
         let bytes = if value.is_string() { None } else { value.as_object().and_then(|_| bytes_of(&value)) };
         match bytes {
             Some(bytes) if is_binary => lines.push((name, base64::engine::general_purpose::STANDARD_NO_PAD.encode(bytes))),
             Some(_) => return Err(wrong(ctx, &format!("metadata: `{name}` must be text; only names that end in -bin hold bytes"))),
-            None if is_binary => return Err(wrong(ctx, &format!("metadata: `{name}` ends in -bin: give its value as a Uint8Array"))),
+            None if is_binary => return Err(wrong(ctx, &format!("metadata: `{name}` ends in -bin, so its value must be a Uint8Array"))),
             None => {
                 let one = rquickjs::Object::new(ctx.clone())?;
                 one.set(name, value)?;
@@ -90,7 +90,7 @@ pub(super) fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Res
     Ok(lines)
 }
 
-/// Names that are no metadata.
+/// Names that are not metadata.
 pub(super) fn is_reserved(name: &str) -> bool {
     name.starts_with("grpc-")
         || name.starts_with(':')

@@ -1,4 +1,4 @@
-//! Services as the server itself describes them (grpc/grpc, doc/server-reflection.md), in place of `.proto` files.
+//! Services that the server describes (grpc/grpc, doc/server-reflection.md), which replace `.proto` files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -12,23 +12,23 @@ use prost_reflect::{DescriptorPool, DynamicMessage, Value};
 use super::known;
 use super::state::GrpcUser;
 
-/// The current name, and the one that older servers know.
+/// The current name, and the one that older servers use.
 const PATHS: [&str; 2] =
     ["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"];
-/// Most files that one service may need.
+/// Maximum number of files that one service may need.
 const FILES_MAX: usize = 1_000;
 
-/// Why a server does not say what its service is.
+/// Why a server did not describe a service.
 enum Undescribed {
-    /// It does not know reflection under this name.
+    /// It does not support reflection under this name.
     Unknown,
     Failed(String),
 }
 
-/// Everything that a service is made of. `request`: where to ask, with which metadata.
+/// The files of a service. `request`: the server and the metadata.
 ///
 /// # Errors
-/// What went wrong, in words.
+/// The problem, as text.
 pub(super) async fn describe(user: &GrpcUser, request: GrpcRequest, service: &str, timeout_ns: u64) -> Result<DescriptorPool, String> {
     for path in PATHS {
         let request = GrpcRequest { path: path.into(), timeout_ns: Some(timeout_ns), ..request.clone() };
@@ -52,13 +52,13 @@ async fn ask(user: &GrpcUser, call: &PreparedGrpcCall, service: &str) -> Result<
             wanted.extend(file.dependency.iter().cloned());
             files.insert(file.name().to_owned(), file);
         }
-        // What every program knows (timestamps and their likes) servers leave out at times.
+        // Some servers omit well-known files (timestamps and similar).
         for known in wanted.iter().filter_map(|name| DescriptorPool::global().get_file_by_name(name)) {
             files.entry(known.name().to_owned()).or_insert_with(|| known.file_descriptor_proto().clone());
         }
         wanted.retain(|name| !files.contains_key(name));
         if files.len() > FILES_MAX {
-            return Err(Undescribed::Failed(format!("it is made of more than {FILES_MAX} files")));
+            return Err(Undescribed::Failed(format!("it consists of more than {FILES_MAX} files")));
         }
         match wanted.pop_first() {
             Some(name) => question = ("file_by_filename", name),
@@ -75,7 +75,7 @@ fn pool_of(files: &BTreeMap<String, FileDescriptorProto>) -> Result<DescriptorPo
     added.map(|()| pool).map_err(|error| Undescribed::Failed(format!("its description cannot be read: {error}")))
 }
 
-/// Servers that make their files up as they run (grpc-js) leave imports out: every file then imports all others.
+/// Servers that generate their files at run time (grpc-js) omit imports: every file then imports all others.
 fn with_all_imports(mut files: BTreeMap<String, FileDescriptorProto>) -> BTreeMap<String, FileDescriptorProto> {
     if !files.values().any(|file| file.package() == "google.protobuf") {
         files.extend(DescriptorPool::global().files().map(|file| (file.name().to_owned(), file.file_descriptor_proto().clone())));
@@ -88,7 +88,7 @@ fn with_all_imports(mut files: BTreeMap<String, FileDescriptorProto>) -> BTreeMa
     files
 }
 
-/// One question and its answer.
+/// One request and its answer.
 async fn exchange(
     sender: &mut GrpcSender,
     receiver: &mut GrpcReceiver,
@@ -98,7 +98,7 @@ async fn exchange(
     let message = |name| known::pool().get_message_by_name(name).ok_or_else(|| failed(format!("{name} is not known")));
     let mut question = DynamicMessage::new(message("grpc.reflection.v1.ServerReflectionRequest")?);
     question.set_field_by_name(kind, Value::String(text));
-    // Where it fails, the receiver knows why.
+    // If it fails, the receiver reports why.
     let _ = sender.send(&question.encode_to_vec()).await;
     let answer: Bytes = match receiver.next().await {
         Ok(ReceivedGrpc::Message { message, .. }) => message,
@@ -111,8 +111,8 @@ async fn exchange(
         DynamicMessage::decode(message("grpc.reflection.v1.ServerReflectionResponse")?, answer).map_err(|error| unreadable(&error))?;
     if answer.has_field_by_name("error_response") {
         let error = answer.get_field_by_name("error_response");
-        let told = error.as_deref().and_then(Value::as_message).and_then(|error| error.get_field_by_name("error_message"));
-        return Err(failed(told.as_deref().and_then(Value::as_str).unwrap_or("it is not known").to_owned()));
+        let message = error.as_deref().and_then(Value::as_message).and_then(|error| error.get_field_by_name("error_message"));
+        return Err(failed(message.as_deref().and_then(Value::as_str).unwrap_or("it is not known").to_owned()));
     }
     let files = answer.get_field_by_name("file_descriptor_response");
     let files = files.as_deref().and_then(Value::as_message).and_then(|files| files.get_field_by_name("file_descriptor_proto"));
@@ -120,5 +120,5 @@ async fn exchange(
     files.map(|file| FileDescriptorProto::decode(file.clone()).map_err(|error| unreadable(&error))).collect()
 }
 
-/// One question at a time of all users of a realm: the others find what the first has learnt.
+/// One request at a time for all users of a realm: the others find the result of the first.
 pub(super) type ReflectionTurn = Rc<tokio::sync::Mutex<()>>;

@@ -29,7 +29,7 @@ pub(crate) struct GrpcResponseObject {
     #[qjs(skip_trace)]
     sample: Sample,
     error: Option<String>,
-    /// The message as JSON, or why it cannot be read; empty where none came.
+    /// The message as JSON, or why it cannot be decoded. Empty if none was received.
     #[qjs(skip_trace)]
     json: OnceCell<Result<String, String>>,
 }
@@ -139,7 +139,7 @@ impl GrpcResponseObject {
         self.reading(&ctx, |body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }

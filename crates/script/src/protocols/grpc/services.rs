@@ -1,4 +1,4 @@
-//! Services that are known: those that a realm has declared, those that servers have described, and the health check.
+//! The known services: declared by a realm, described by servers, and the health check.
 
 use std::cell::RefCell;
 
@@ -14,18 +14,18 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Those that a realm has declared so far.
+    /// The services that a realm has declared so far.
     pub(crate) fn declared(ctx: &Ctx<'_>) -> Self {
         let pools = ctx.userdata::<DeclaredServices>().map(|declared| declared.0.borrow().clone()).unwrap_or_default();
         Self { pools: RefCell::new(pools) }
     }
 
-    /// Descriptions of the declared.
+    /// Descriptors of the declared services.
     pub(crate) fn pools(&self) -> Vec<DescriptorPool> {
         self.pools.borrow().clone()
     }
 
-    /// A server has described a service.
+    /// Adds a service that a server has described.
     pub(super) fn learn(&self, pool: DescriptorPool) {
         self.pools.borrow_mut().push(pool);
     }
@@ -41,7 +41,7 @@ impl Services {
     /// The method of this name, `package.Service/Method`.
     ///
     /// # Errors
-    /// Says which there are where there is none of this name.
+    /// Names the known services or methods if there is none of this name.
     pub(crate) fn method(&self, name: &str) -> Result<MethodDescriptor, String> {
         let Some((service, method)) = name.strip_prefix('/').unwrap_or(name).split_once('/') else {
             return Err(format!("\"{name}\" is not the name of a call: write \"package.Service/Method\""));
@@ -62,7 +62,7 @@ impl Services {
         })
     }
 
-    /// `Service/Method`; with the package where two versions of a service must not become one name.
+    /// `Service/Method`. With the package if two versions of a service would otherwise share a name.
     pub(super) fn shown(&self, found: &MethodDescriptor) -> String {
         let service = found.parent_service();
         let is_alone =

@@ -1,4 +1,4 @@
-//! What gRPC keeps for a user: its connections.
+//! A user's gRPC connections.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use loadstone_protocol::grpc::GrpcClient;
 use crate::runtime::parts::{KeptState, UserPart};
 use crate::runtime::user::UserState;
 
-/// Connections of one user, to each server one or a few.
+/// Connections of one user, one or a few for each server.
 pub(super) struct GrpcUser {
     pub(super) client: GrpcClient,
 }

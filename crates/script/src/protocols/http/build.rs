@@ -1,4 +1,4 @@
-//! A call of the script becomes a request.
+//! Converts a call of the script to a request.
 
 use std::rc::Rc;
 
@@ -16,14 +16,14 @@ pub(in crate::protocols) fn url_text<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> r
     if let Some(text) = url.as_string() {
         return text.to_string();
     }
-    // A `URL` object is as good as its text.
+    // A `URL` object is equivalent to its text.
     match url.as_object().and_then(|object| object.get::<_, String>("href").ok()) {
         Some(href) => Ok(href),
         None => Err(Exception::throw_type(ctx, "expected the URL as a string, such as \"/products\"")),
     }
 }
 
-/// The request that a call asks for, and how many redirects it may follow.
+/// The request of a call, and the number of redirects that it may follow.
 pub(in crate::protocols) fn build(
     ctx: &Ctx<'_>,
     user: &UserState,
@@ -62,14 +62,14 @@ pub(in crate::protocols) fn build(
     Ok((request, options.redirects.unwrap_or(scenario.redirects).min(255) as u8))
 }
 
-/// Lets the traces of a request say what it is, where it carries one.
+/// Names the request in its traces, if it carries one.
 pub(in crate::protocols) fn label(user: &UserState, request: &mut Request, name: &str) {
     if HttpUser::of(user).session.client().makes_traces() {
         request.label = RequestLabel::of(&user.scenario.name, name);
     }
 }
 
-/// Where a request goes: origin, and path with query.
+/// The destination of a request: origin, and path with query.
 fn address(ctx: &Ctx<'_>, scenario: &HttpScenario, written: &str, query: &[(String, String)]) -> rquickjs::Result<(Rc<Origin>, String)> {
     if let Some(base) = &scenario.base
         && query.is_empty()
@@ -91,7 +91,7 @@ fn address(ctx: &Ctx<'_>, scenario: &HttpScenario, written: &str, query: &[(Stri
     Ok((origin, path_of(&url)))
 }
 
-/// An absolute path that the URL standard would leave as it is.
+/// Whether a path is absolute and the URL standard would not change it.
 fn is_plain_path(text: &str) -> bool {
     let bytes = text.as_bytes();
     let plain = |byte: &u8| {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_taken_as_they_are_are_those_the_standard_leaves_alone() {
+    fn paths_used_unchanged_are_those_that_the_standard_does_not_change() {
         let base = Url::parse("http://h").unwrap();
         for path in [
             "/",

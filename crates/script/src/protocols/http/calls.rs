@@ -1,9 +1,9 @@
 //! Requests that do not vary, prepared once for each realm.
 //!
-//! Most calls of a scenario are written with constant texts: `user.get("/products", { name: "List" })`. A constant is the same
-//! string object every time, so the call is known again by the addresses of its texts, without reading them; and options whose
-//! content never changes are one object (`realm::constants`), whose address says it all. Each entry holds its texts, so that no
-//! other text can come to have their address.
+//! Most calls of a scenario have constant strings: `user.get("/products", { name: "List" })`. A constant is the same string object every
+//! time, so the addresses of its strings identify the call without reading them. Options whose content never changes are one object
+//! (`realm::constants`), and its address identifies all of them. Each entry holds its strings, so that no other string can have the same
+//! address.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,24 +16,24 @@ use super::own_names::{Name, OwnNames, name};
 use crate::realm::{Constants, address_of};
 use crate::runtime::user::UserState;
 
-/// Entries; a power of two. A scenario has a few dozen requests.
+/// Number of entries, a power of two. A scenario has a few dozen requests.
 const ENTRIES: usize = 128;
 
-/// What a call says, as far as it can be told without reading its texts.
+/// Identifies a call without reading its strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallKey {
-    /// Its index among those with a verb of their own.
+    /// Its index among the methods that have a verb.
     method: u8,
     url: usize,
-    /// The name, or options that never change; 0: none was given.
+    /// The name, or options that never change. 0: none.
     name: usize,
-    /// The one status expected; 0: any below 400, or what options that never change say.
+    /// The single expected status. 0: any below 400, or the expectation of options that never change.
     status: u16,
     /// The scenario on this worker.
     scenario: usize,
 }
 
-/// The texts of a key.
+/// The strings of a key.
 struct CallTexts {
     _url: Persistent<Value<'static>>,
     _name: Option<Persistent<Value<'static>>>,
@@ -41,7 +41,7 @@ struct CallTexts {
 
 enum CallEntry {
     Empty,
-    /// Seen once: a text put together for a single call comes only once, and is not worth preparing.
+    /// Seen once. A string that was built for a single call appears only once, and its call is not worth preparing.
     Seen {
         key: CallKey,
         texts: CallTexts,
@@ -64,13 +64,13 @@ pub(crate) struct PreparedCall {
     pub(crate) tags: Tags,
 }
 
-/// OptionNames of options that the quick look knows.
+/// Names of options that the lookup recognises.
 struct OptionNames {
     name: Name,
     expect: Name,
     status: Name,
     tags: Name,
-    _held: [Persistent<Atom<'static>>; 4],
+    _guards: [Persistent<Atom<'static>>; 4],
 }
 
 pub(crate) struct PreparedCalls {
@@ -78,10 +78,10 @@ pub(crate) struct PreparedCalls {
     names: OptionNames,
 }
 
-/// What a look into the cache found.
+/// The result of a lookup.
 pub(crate) enum CallLookup {
     Found(Rc<PreparedCall>),
-    /// Seen before: prepare it and [`PreparedCalls::keep`] it. With the one status expected, as in [`PreparedCall`].
+    /// Seen before: prepare it and [`PreparedCalls::keep`] it. With the single expected status, as in [`PreparedCall`].
     SeenBefore(CallKey, u16),
     Unknown,
 }
@@ -89,18 +89,18 @@ pub(crate) enum CallLookup {
 impl PreparedCalls {
     pub(crate) fn new(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
         let atom = |text| Ok::<_, rquickjs::Error>(Persistent::save(ctx, Atom::from_str(ctx.clone(), text)?));
-        let held = [atom("name")?, atom("expect")?, atom("status")?, atom("tags")?];
+        let guards = [atom("name")?, atom("expect")?, atom("status")?, atom("tags")?];
         let names = OptionNames {
             name: name(ctx, "name"),
             expect: name(ctx, "expect"),
             status: name(ctx, "status"),
             tags: name(ctx, "tags"),
-            _held: held,
+            _guards: guards,
         };
         Ok(Self { entries: RefCell::new((0..ENTRIES).map(|_| CallEntry::Empty).collect()), names })
     }
 
-    /// Looks a call up, if it is one of those that can be known by its addresses.
+    /// Looks a call up, if its addresses identify it.
     pub(super) fn look<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -108,7 +108,7 @@ impl PreparedCalls {
         user: &UserState,
         method: u8,
         url: &Value<'js>,
-        given: Option<&Value<'js>>,
+        options: Option<&Value<'js>>,
     ) -> rquickjs::Result<CallLookup> {
         if !url.is_string() {
             return Ok(CallLookup::Unknown);
@@ -121,7 +121,7 @@ impl PreparedCalls {
             status,
             scenario,
         };
-        let options = given.and_then(Value::as_object);
+        let options = options.and_then(Value::as_object);
         if let Some(options) = options {
             let key = key(Some(options.as_value()), 0);
             if let CallEntry::Ready { key: known, prepared, .. } = &self.entries.borrow()[key.index()]
@@ -151,7 +151,7 @@ impl PreparedCalls {
         Ok(CallLookup::Unknown)
     }
 
-    /// Puts a prepared request where its call was seen.
+    /// Stores a prepared request at the entry of its call.
     pub(super) fn keep(&self, key: CallKey, prepared: &Rc<PreparedCall>) {
         let entry = &mut self.entries.borrow_mut()[key.index()];
         match std::mem::replace(entry, CallEntry::Empty) {
@@ -162,7 +162,7 @@ impl PreparedCalls {
         }
     }
 
-    /// True when the options hold nothing but a name and one expected status; and tags, where they never change.
+    /// True when the options contain only a name and one expected status, and tags if they never change.
     fn read<'js>(
         &self,
         options: &Object<'js>,
@@ -184,7 +184,7 @@ impl PreparedCalls {
         Ok(true)
     }
 
-    /// True when nothing but one status is expected.
+    /// True when the only expectation is one status.
     fn read_expect(&self, expect: &Object<'_>, status: &mut u16) -> rquickjs::Result<bool> {
         let names = OwnNames::of(expect)?;
         for known in names.iter() {
@@ -198,7 +198,7 @@ impl PreparedCalls {
 }
 
 impl CallKey {
-    /// Addresses are multiples of 16; the multiplier is Knuth's for 64 bits.
+    /// Addresses are multiples of 16. The multiplier is Knuth's for 64 bits.
     fn index(&self) -> usize {
         let mixed = (self.url >> 4) ^ (self.name >> 4).rotate_left(20) ^ (self.scenario >> 4).rotate_left(40) ^ usize::from(self.method);
         (mixed as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize >> (64 - ENTRIES.trailing_zeros())

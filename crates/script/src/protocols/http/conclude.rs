@@ -1,4 +1,4 @@
-//! What becomes of a response: judged, recorded, traced, handed to the script.
+//! The end of a request: its response is judged, recorded, traced and returned to the script.
 
 use std::rc::Rc;
 
@@ -15,29 +15,29 @@ use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 use crate::sinks::TracedExpectation;
 
-/// How a request went.
+/// How a request was sent.
 pub(super) enum SentExchange {
     /// As prepared, without a redirect.
     Prepared(Box<Exchange>),
     Hops(Box<Hops>),
 }
 
-/// What a response is judged by.
+/// The expectation on a response.
 pub(super) enum ExpectedResponse {
-    /// One status; 0: any below 400.
+    /// One status. 0: any below 400.
     Status(u16),
     Full(Box<Expectation>),
 }
 
-/// What is known of a request under way, for the record when it ends.
+/// The state of a request in progress, for the record when it ends.
 pub(super) struct IssuedRequest {
     pub(super) step: MeasuredStep,
     pub(super) expected: ExpectedResponse,
-    /// The request, where it was sent as prepared.
+    /// The request, if it was sent as prepared.
     pub(super) prepared: Option<Rc<PreparedCall>>,
 }
 
-/// Judges and records a response and makes its object.
+/// Judges and records a response and creates its object.
 ///
 /// # Errors
 /// Only what a function or pattern of the script's `expect` throws.
@@ -55,7 +55,7 @@ pub(super) fn conclude<'js>(
             (SentRequest::Own(Box::new(request)), Box::new(exchange), before)
         }
         (SentExchange::Prepared(_), None) => {
-            return Err(Exception::throw_internal(ctx, "a request that was not prepared was sent as prepared"));
+            return Err(Exception::throw_internal(ctx, "an unprepared request was sent as prepared"));
         }
     };
     let is_followed = user.worker.sinks.exchanges.is_some();
@@ -69,7 +69,7 @@ pub(super) fn conclude<'js>(
         (Ok(response), ExpectedResponse::Status(expected)) => Ok(judge_one(*expected, response.status)),
         (Ok(response), ExpectedResponse::Full(expectation)) => expectation.judge(ctx, &exchange, response),
     };
-    // The request is recorded even when the script's own judgement throws.
+    // The request is recorded even when the script's expectation throws.
     let (outcome, error) = match &judgement {
         Ok(None) => (Outcome::Passed, None),
         Ok(Some((outcome, error))) => (*outcome, Some(error.as_str())),
@@ -103,7 +103,7 @@ pub(in crate::protocols) fn traced(part: JudgedPart) -> TracedExpectation {
     TracedExpectation { wanted: part.wanted, found: part.found, holds: part.judgement.is_none() }
 }
 
-/// What is kept of the answer to a request that failed.
+/// The part of the answer that is kept for a failed request.
 pub(super) fn answer(response: &Response) -> FailureSample {
     FailureSample::new(response.status, response.headers.iter(), &response.body)
 }

@@ -1,4 +1,4 @@
-//! What a response must be like (`expect`): read once from the options, judged when the response is there.
+//! Expectations on a response (`expect`): read once from the options, evaluated when the response has arrived.
 
 use std::fmt;
 use std::rc::Rc;
@@ -13,10 +13,10 @@ use crate::protocols::options::{duration, each, not_in};
 use crate::protocols::pattern::{is_pattern, test, text_of};
 use crate::unknown_options::OptionSet;
 
-/// What can be expected of a response.
+/// The options of `expect`.
 pub(super) static EXPECT: OptionSet = OptionSet::new("expect", &["status", "header", "text", "json", "within"]);
 
-/// Longest piece of a response that a message shows. Characters.
+/// Maximum length of a piece of a response in a message. Characters.
 const SHOWN_MAX: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,23 +44,23 @@ impl StatusPattern {
     }
 }
 
-/// What a text must be like.
+/// An expectation on a string.
 pub(crate) enum TextMatcher {
     /// Equal for headers, contained for bodies.
     Text(String),
     Present,
-    /// A regular expression, which the script's own engine runs.
+    /// A regular expression, which the script's engine runs.
     Pattern(Persistent<Object<'static>>),
 }
 
-/// A value at a JSON path, and what the script says it must be.
+/// A JSON path, and the value that the script expects there.
 struct ExpectedValue {
     written: String,
     path: Rc<JsonPath>,
     wanted: Persistent<Value<'static>>,
 }
 
-/// One thing that is expected, in the order in which they are judged.
+/// One expectation. They are evaluated in this order.
 enum ExpectedPart {
     /// Empty: any status below 400.
     Status(Vec<StatusPattern>),
@@ -72,10 +72,10 @@ enum ExpectedPart {
 
 pub(crate) struct Expectation(Vec<ExpectedPart>);
 
-/// Why a response counts as failed; `None`: it does not.
+/// Why a response counts as failed. `None`: it does not.
 pub(crate) type Judgement = Option<(Outcome, String)>;
 
-/// One thing that was expected, for whoever follows every step.
+/// One expectation, for the shown exchange.
 pub(crate) struct JudgedPart {
     pub(crate) wanted: String,
     pub(crate) found: String,
@@ -118,7 +118,7 @@ impl Expectation {
         Ok(Self(parts))
     }
 
-    /// The first expectation that does not hold.
+    /// The first expectation that fails.
     pub(crate) fn judge(&self, ctx: &Ctx<'_>, exchange: &Exchange, response: &Response) -> rquickjs::Result<Judgement> {
         for part in &self.0 {
             if let Some(failed) = part.judge(ctx, exchange, response)? {
@@ -128,7 +128,7 @@ impl Expectation {
         Ok(None)
     }
 
-    /// Every expectation of the script's own, with what was found; a status below 400 is one only where it does not hold.
+    /// Every expectation of the script, with the actual value. A status below 400 is listed only if it fails.
     pub(crate) fn examine(&self, ctx: &Ctx<'_>, exchange: &Exchange, response: &Response) -> rquickjs::Result<Vec<JudgedPart>> {
         let mut examined = Vec::new();
         for part in &self.0 {
@@ -142,7 +142,7 @@ impl Expectation {
 }
 
 impl ExpectedPart {
-    /// What is expected of every response.
+    /// The expectation that every response has.
     fn is_unasked(&self) -> bool {
         matches!(self, Self::Status(patterns) if patterns.is_empty())
     }
@@ -163,7 +163,7 @@ impl ExpectedPart {
             Self::Header(name, wanted) => judge_header(ctx, name, wanted, response.headers.get(name))?,
             Self::Text(wanted) => judge_text(ctx, wanted, &response.body)?,
             Self::Json(expected) => judge_json(ctx, expected, &response.body)?,
-            Self::WithinNs(within_ns) => (took_ns(exchange) > *within_ns)
+            Self::WithinNs(within_ns) => (elapsed_ns(exchange) > *within_ns)
                 .then(|| format!("the response took longer than {}", loadstone_units::duration::format(*within_ns))),
         };
         Ok(problem.map(|problem| (Outcome::Expect, problem)))
@@ -174,7 +174,7 @@ impl ExpectedPart {
             Self::Status(patterns) => status_wanted(patterns),
             Self::Header(name, wanted) => match wanted {
                 TextMatcher::Text(text) => format!("header {name} is {}", shown(text)),
-                TextMatcher::Present => format!("header {name} is there"),
+                TextMatcher::Present => format!("header {name} is present"),
                 TextMatcher::Pattern(pattern) => format!("header {name} matches {}", written(ctx, pattern)),
             },
             Self::Text(wanted) => match wanted {
@@ -196,33 +196,33 @@ impl ExpectedPart {
                 Ok(Some(found)) => cut(&found.to_json()),
                 _ => "nothing there".to_owned(),
             },
-            Self::WithinNs(_) => loadstone_units::seconds(took_ns(exchange) as f64 / 1e9),
+            Self::WithinNs(_) => loadstone_units::seconds(elapsed_ns(exchange) as f64 / 1e9),
         }
     }
 }
 
-fn took_ns(exchange: &Exchange) -> u64 {
+fn elapsed_ns(exchange: &Exchange) -> u64 {
     exchange.ended.saturating_sub(exchange.started)
 }
 
-/// The status against one that is expected; 0: any below 400.
+/// Checks the status. `expected` of 0: any below 400.
 pub(crate) fn judge_one(expected: u16, status: u16) -> Judgement {
     let holds = if expected == 0 { status < 400 } else { status == expected };
     (!holds).then(|| judged_status(&patterns_of(expected), status))
 }
 
-/// The same for whoever follows every step.
+/// The same for the shown exchange.
 pub(crate) fn examine_one(expected: u16, status: u16) -> Option<JudgedPart> {
     let judgement = judge_one(expected, status);
-    let is_told = expected != 0 || judgement.is_some();
-    is_told.then(|| JudgedPart { wanted: status_wanted(&patterns_of(expected)), found: status.to_string(), judgement })
+    let is_shown = expected != 0 || judgement.is_some();
+    is_shown.then(|| JudgedPart { wanted: status_wanted(&patterns_of(expected)), found: status.to_string(), judgement })
 }
 
 fn patterns_of(expected: u16) -> Vec<StatusPattern> {
     if expected == 0 { Vec::new() } else { vec![StatusPattern::Exact(expected)] }
 }
 
-/// The status against the patterns; without any, below 400.
+/// Checks the status against the patterns. Without any: below 400.
 fn judge_status(patterns: &[StatusPattern], status: u16) -> Judgement {
     let holds = if patterns.is_empty() { status < 400 } else { patterns.iter().any(|pattern| pattern.holds(status)) };
     (!holds).then(|| judged_status(patterns, status))
@@ -291,11 +291,11 @@ fn holds<'js>(ctx: &Ctx<'js>, wanted: &Value<'js>, found: &JsonValue<'_>) -> rqu
     Ok(same(parse(&wanted).as_ref(), parse(&found.to_json()).as_ref()))
 }
 
-/// What a value must be: `"PUT"`.
+/// The expected value: `"PUT"`.
 fn value_wanted(ctx: &Ctx<'_>, wanted: &Persistent<Value<'static>>) -> String {
     let Ok(wanted) = wanted.clone().restore(ctx) else { return "another".to_owned() };
     if wanted.is_function() {
-        return "what the function accepts".to_owned();
+        return "a value that the function accepts".to_owned();
     }
     if let Some(pattern) = wanted.as_object().filter(|object| is_pattern(object)) {
         return format!("a match of {}", text_of(pattern));
@@ -304,7 +304,7 @@ fn value_wanted(ctx: &Ctx<'_>, wanted: &Persistent<Value<'static>>) -> String {
     cut(&json.unwrap_or_default())
 }
 
-/// Equal as JavaScript sees it: 1 and 1.0 are one number, the order of keys does not matter.
+/// Equal as in JavaScript: 1 and 1.0 are the same number, and the order of keys does not matter.
 fn same(a: Option<&serde_json::Value>, b: Option<&serde_json::Value>) -> bool {
     use serde_json::Value::{Array, Number, Object};
     match (a, b) {
@@ -354,7 +354,7 @@ fn matches(ctx: &Ctx<'_>, pattern: &Persistent<Object<'static>>, text: &str) -> 
     test(&pattern.clone().restore(ctx)?, text)
 }
 
-/// As it stands in the script.
+/// The pattern as written in the script.
 fn written(ctx: &Ctx<'_>, pattern: &Persistent<Object<'static>>) -> String {
     pattern.clone().restore(ctx).map_or_else(|_| "the expected pattern".to_owned(), |pattern| text_of(&pattern))
 }

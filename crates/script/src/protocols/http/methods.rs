@@ -1,8 +1,8 @@
-//! Methods that have a verb of their own.
+//! HTTP methods that have a verb.
 
 use std::rc::Rc;
 
-/// As they stand on the wire.
+/// Their names on the wire.
 pub(super) const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 /// Their verbs.
 pub(super) const NAMES: [&str; METHODS.len()] = ["get", "head", "options", "post", "put", "patch", "delete"];

@@ -1,8 +1,8 @@
-//! HTTP: `user.get(…)` and its likes, and the responses they give.
+//! HTTP: `user.get(…)` and the other verbs, and their responses.
 //!
-//! Read `verbs` (the functions), `calls` (a call that was made before is known again), `build` (a call becomes a request), `send` (the
-//! request is sent) and `conclude` (the response is judged and recorded); then `response`. `state` is what is kept for a user, a scenario
-//! and a realm. WebSockets and event streams open as requests, and use `build`, `opening` and `state`.
+//! Read `verbs` (the functions), `calls` (the cache of repeated calls), `build` (a call becomes a request), `send` (the request is sent)
+//! and `conclude` (the response is judged and recorded); then `response`. `state` is the state of a user, a scenario and a realm.
+//! WebSockets and event streams open as requests, and use `build`, `opening` and `state`.
 
 pub(super) mod build;
 mod calls;

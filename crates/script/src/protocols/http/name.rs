@@ -1,6 +1,6 @@
-//! Names for requests that were given none: `GET /tickets/:id`, so that identifiers do not make a series each.
+//! Default names of requests: `GET /tickets/:id`, so that requests with different identifiers share a series.
 
-/// Method and path; segments that look like identifiers become `:id`, the query is left out.
+/// Method and path. Segments that look like identifiers become `:id`, and the query is omitted.
 pub(crate) fn of_request(method: &str, path_and_query: &str) -> String {
     let path = path_and_query.split(['?', '#']).next().unwrap_or("");
     let mut name = String::with_capacity(method.len() + 1 + path.len());
@@ -15,7 +15,7 @@ pub(crate) fn of_request(method: &str, path_and_query: &str) -> String {
     name
 }
 
-/// Numbers, UUIDs, hexadecimal texts of eight and more digits, and long texts of mixed letters and digits.
+/// Whether a segment is a number, a UUID, a hexadecimal string of at least eight digits, or a long string of mixed letters and digits.
 fn is_identifier(segment: &str) -> bool {
     let bytes = segment.as_bytes();
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
@@ -30,7 +30,7 @@ fn is_identifier(segment: &str) -> bool {
         return true;
     }
     let token = bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'=' | b'~' | b'.' | b'%'));
-    // A word with a number in it (`v2-products`, `page10`) is a word; an opaque token is long and rich in digits or case.
+    // A word with a number (`v2-products`, `page10`) is no identifier. An opaque token is long and has many digits or mixed case.
     let upper = bytes.iter().filter(|b| b.is_ascii_uppercase()).count();
     token && bytes.len() >= 16 && (digits >= 3 || (digits >= 1 && upper >= 2))
 }
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_become_one_name_and_words_stay() {
+    fn identifiers_become_one_name_and_words_do_not() {
         for (path, name) in [
             ("/tickets/123?x=1", "GET /tickets/:id"),
             ("/", "GET /"),

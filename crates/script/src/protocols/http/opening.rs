@@ -1,4 +1,4 @@
-//! Openings of WebSockets and event streams: measured and shown as the requests that they are.
+//! The opening requests of WebSockets and event streams, measured and shown like other requests.
 
 use loadstone_metrics::Outcome;
 use loadstone_protocol::http::{Exchange, Hop, Request};
@@ -8,11 +8,11 @@ use super::trace::{TracedEnd, trace};
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 
-/// Why nothing is open, in words.
+/// Why the connection is not open, as text.
 pub(in crate::protocols) type OpeningRefusal = (Outcome, String);
 
-/// Records an opening with the redirects before it; `refused` says why nothing is open, which fails what the step belongs to. Whoever
-/// follows every step is shown them all, the last where its request was kept.
+/// Records an opening with the redirects before it. `refused`: why the connection is not open, which fails the step. The shown exchange has
+/// all of them; the last one only if its request was stored.
 pub(in crate::protocols) fn record(
     step: &MeasuredStep,
     user: &UserState,

@@ -1,4 +1,4 @@
-//! Reads the options of a request (`{ name, headers, json, … }`) into what the request is built from.
+//! Reads the options of a request (`{ name, headers, json, … }`) into the parts of the request.
 
 use bytes::Bytes;
 use loadstone_metrics::Tags;
@@ -14,16 +14,16 @@ use crate::settings::Auth;
 use crate::tags;
 use crate::unknown_options::OptionSet;
 
-/// What the options of one request say; absent parts leave the scenario's.
+/// The options of one request. Missing options come from the scenario.
 #[derive(Default)]
 pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) name: Option<String>,
     pub(in crate::protocols) headers: Vec<(String, String)>,
     pub(in crate::protocols) query: Vec<(String, String)>,
     pub(in crate::protocols) body: Bytes,
-    /// Sent unless a header of that name is given.
+    /// Sent unless the request has a header of that name.
     pub(in crate::protocols) content_type: Option<String>,
-    /// `Some(None)`: none at all.
+    /// `Some(None)`: no limit.
     pub(in crate::protocols) authorization: Option<Option<String>>,
     pub(in crate::protocols) timeout_ns: Option<u64>,
     pub(in crate::protocols) redirects: Option<u32>,
@@ -56,13 +56,13 @@ const KNOWN: &[&str] = &[
 ];
 
 impl RequestOptions {
-    pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: &Object<'js>) -> rquickjs::Result<Self> {
+    pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, object: &Object<'js>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, Some(given.as_value()), REQUEST.of, |key, value| options.take(ctx, user, key, value))?;
+        each(ctx, Some(object.as_value()), REQUEST.of, |key, value| options.take(ctx, user, key, value))?;
         Ok(options)
     }
 
-    /// Takes one option.
+    /// Reads one option.
     pub(in crate::protocols) fn take<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -125,7 +125,7 @@ impl RequestOptions {
 
     fn set_body(&mut self, ctx: &Ctx<'_>, body: impl Into<Bytes>, content_type: Option<&str>) -> rquickjs::Result<()> {
         if !self.body.is_empty() {
-            return Err(wrong(ctx, "a request has one body: give only one of json, form, multipart and body"));
+            return Err(wrong(ctx, "a request has one body: use only one of json, form, multipart and body"));
         }
         self.body = body.into();
         self.content_type = content_type.map(str::to_owned);
@@ -137,9 +137,9 @@ pub(in crate::protocols) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js
     if value.is_null() {
         return Ok(None);
     }
-    let given = value.as_object().ok_or_else(|| wrong(ctx, "auth: expected { username, password }, { bearer } or null"))?;
+    let object = value.as_object().ok_or_else(|| wrong(ctx, "auth: expected { username, password }, { bearer } or null"))?;
     let (mut bearer, mut username, mut password) = (None, None, None);
-    each(ctx, Some(given.as_value()), AUTH.of, |key, value| {
+    each(ctx, Some(object.as_value()), AUTH.of, |key, value| {
         let part = match key {
             "bearer" => &mut bearer,
             "username" => &mut username,

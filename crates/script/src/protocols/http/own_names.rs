@@ -1,11 +1,11 @@
-//! The names of an object's own properties, without a value for each: half the cost of a small options object is saved.
+//! The names of an object's own properties, without their values. This halves the cost of reading a small options object.
 
 use rquickjs::{Ctx, Object, Value, qjs};
 
-/// A property's name as QuickJS numbers it; equal names have equal numbers for as long as somebody holds them.
+/// A property's name as QuickJS's atom. Equal names have equal atoms while a reference to one exists.
 pub(super) type Name = qjs::JSAtom;
 
-/// Names of own, enumerable properties that are texts.
+/// The string names of own, enumerable properties.
 pub(super) struct OwnNames<'o, 'js> {
     object: &'o Object<'js>,
     table: *mut qjs::JSPropertyEnum,
@@ -29,7 +29,7 @@ impl<'o, 'js> OwnNames<'o, 'js> {
 
     pub(super) fn value(&self, name: Name) -> rquickjs::Result<Value<'js>> {
         let ctx = self.object.ctx();
-        // SAFETY: object and name are alive; the value returned is ours.
+        // SAFETY: object and name are alive; the returned value is owned here.
         let value = unsafe { Value::from_raw(ctx.clone(), qjs::JS_GetProperty(raw(ctx), self.object.as_raw(), name)) };
         if value.is_exception() { Err(rquickjs::Error::Exception) } else { Ok(value) }
     }
@@ -37,7 +37,7 @@ impl<'o, 'js> OwnNames<'o, 'js> {
 
 impl Drop for OwnNames<'_, '_> {
     fn drop(&mut self) {
-        // SAFETY: the table is as `JS_GetOwnPropertyNames` gave it, and nobody holds its names.
+        // SAFETY: the table is as `JS_GetOwnPropertyNames` returned it, and no reference to its names remains.
         unsafe { qjs::JS_FreePropertyEnum(raw(self.object.ctx()), self.table, self.length) };
     }
 }
@@ -46,9 +46,9 @@ fn raw(ctx: &Ctx<'_>) -> *mut qjs::JSContext {
     ctx.as_raw().as_ptr()
 }
 
-/// The number of a name, which somebody must hold.
+/// The atom of a name. The caller must hold a reference to it.
 pub(super) fn name(ctx: &Ctx<'_>, text: &str) -> Name {
-    // SAFETY: the text is valid for its length; the reference that the call adds is given back.
+    // SAFETY: the string is valid for its length; the reference that the call adds is released.
     unsafe {
         let name = qjs::JS_NewAtomLen(raw(ctx), text.as_ptr().cast(), text.len() as _);
         qjs::JS_FreeAtom(raw(ctx), name);

@@ -1,4 +1,4 @@
-//! The response object. It holds the response as it came; nothing is decoded before the script asks.
+//! The response object. It stores the response as received, and decodes it when the script reads it.
 
 use std::rc::Rc;
 
@@ -176,7 +176,7 @@ impl ResponseObject {
         self.reading(|body| body.xpath_all(&ctx, &expression))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }
@@ -187,7 +187,7 @@ pub(in crate::protocols) fn fields<'js>(ctx: &Ctx<'js>, lines: Option<&http::Hea
     object_of(ctx, lines.into_iter().flat_map(http::Headers::iter))
 }
 
-/// Where the time of a request went, in milliseconds.
+/// The phases of a request, in milliseconds.
 pub(in crate::protocols) fn times<'js>(ctx: &Ctx<'js>, sample: &Sample) -> rquickjs::Result<Object<'js>> {
     let times = Object::new(ctx.clone())?;
     let phases = &sample.phases;

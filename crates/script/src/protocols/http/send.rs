@@ -1,4 +1,4 @@
-//! Sends what a call asks for; its promise resolves with the response.
+//! Sends the request of a call. Its promise resolves with the response.
 
 use std::rc::Rc;
 
@@ -18,31 +18,31 @@ use crate::runtime::object::UserObject;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
-/// Sends a request; the promise resolves with the response whatever becomes of it.
+/// Sends a request. The promise resolves with the response, even if the request failed.
 pub(super) fn send<'js>(
     ctx: &Ctx<'js>,
     object: &UserObject,
     method: RequestMethod,
     url: &Value<'js>,
-    given: &Value<'js>,
+    options: &Value<'js>,
 ) -> rquickjs::Result<Value<'js>> {
     let user = &object.state;
     user.check_running(ctx, "await every request")?;
-    let given = Some(given).filter(|value| !value.is_undefined());
+    let options = Some(options).filter(|value| !value.is_undefined());
     let realm = user.realm(ctx)?;
-    let kept: &HttpRealm = realm.parts.get();
+    let http: &HttpRealm = realm.parts.get();
     let found = match &method {
-        RequestMethod::Known(method) => kept.calls.look(ctx, realm.realm.constants(), user, *method, url, given)?,
+        RequestMethod::Known(method) => http.calls.look(ctx, realm.realm.constants(), user, *method, url, options)?,
         RequestMethod::Other(_) => CallLookup::Unknown,
     };
     if let CallLookup::Found(prepared) = found {
         return send_prepared(ctx, user, object.group(), prepared);
     }
     let method = match method {
-        RequestMethod::Known(method) => Rc::clone(&kept.methods[usize::from(method)]),
+        RequestMethod::Known(method) => Rc::clone(&http.methods[usize::from(method)]),
         RequestMethod::Other(method) => method,
     };
-    let options = match given {
+    let options = match options {
         None => RequestOptions::default(),
         Some(value) => {
             let options = value.as_object().ok_or_else(|| wrong(ctx, "a request: expected an object of options"))?;
@@ -53,7 +53,7 @@ pub(super) fn send<'js>(
     let (mut request, redirects) = build(ctx, user, method, &written, &options)?;
     if let CallLookup::SeenBefore(key, status) = found {
         let prepared = Rc::new(prepare(ctx, user, request, redirects, options, status)?);
-        kept.calls.keep(key, &prepared);
+        http.calls.keep(key, &prepared);
         return send_prepared(ctx, user, object.group(), prepared);
     }
     let group = object.group();
@@ -103,7 +103,7 @@ fn prepare(
 async fn perform_prepared(mut flight: StepInFlight, http: Rc<HttpUser>, prepared: Rc<PreparedCall>) -> SentExchange {
     let session = &http.session;
     if flight.user().worker.network.limits_connections() {
-        // A request that needs a new connection begins when it may have it.
+        // A request that needs a new connection begins when the rate limit of connections permits it.
         Box::pin(session.client().admit(&prepared.wire.request().origin)).await;
     }
     let began = flight.begin();

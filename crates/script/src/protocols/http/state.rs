@@ -1,4 +1,4 @@
-//! What HTTP keeps: a session for each user, base URL and headers for each scenario, prepared calls for each realm.
+//! State of HTTP: a session for each user, base URL and headers for each scenario, prepared calls for each realm.
 
 use std::rc::Rc;
 
@@ -64,7 +64,7 @@ impl BaseUrl {
     }
 }
 
-/// What the requests of one scenario have in common.
+/// State that the requests of one scenario share.
 pub(crate) struct HttpScenario {
     pub(crate) base: Option<BaseUrl>,
     /// The test's and the scenario's, merged.
@@ -88,7 +88,7 @@ impl HttpScenario {
             set_header(&mut headers, name, value);
         }
         Ok(Self {
-            // Whatever the host: a Unix socket stands for all of them.
+            // Whatever the host is: a Unix socket serves all hosts.
             base: target
                 .map(|target| if unix_path(target).is_some() { "http://localhost" } else { target })
                 .map(BaseUrl::new)
@@ -101,7 +101,7 @@ impl HttpScenario {
     }
 }
 
-/// Sets a header, whatever the case it was given in before.
+/// Sets a header, and replaces it under any letter case.
 pub(super) fn set_header(headers: &mut Vec<(String, String)>, name: &str, value: &str) {
     match headers.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
         Some(line) => value.clone_into(&mut line.1),
@@ -109,12 +109,12 @@ pub(super) fn set_header(headers: &mut Vec<(String, String)>, name: &str, value:
     }
 }
 
-/// What the users of one realm have in common.
+/// State that the users of one realm share.
 pub(super) struct HttpRealm {
     pub(super) calls: PreparedCalls,
     /// Looked up once for all responses.
     pub(super) response_prototype: Persistent<Object<'static>>,
-    /// Texts of [`METHODS`], shared by all requests.
+    /// Strings of [`METHODS`], shared by all requests.
     pub(super) methods: [Rc<str>; METHODS.len()],
 }
 

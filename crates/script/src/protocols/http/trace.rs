@@ -1,4 +1,4 @@
-//! What `try` shows of a request and its response.
+//! A request and its response for display, as `try` shows them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::sinks::{TracedExchange, TracedExpectation, TracedRequest, TracedRespo
 
 /// How the last of a chain of requests ended.
 pub(super) struct TracedEnd<'a> {
-    /// `None` where the request was not kept: the last is not shown then.
+    /// `None` if the request was not stored: then the last one is not shown.
     pub(super) request: Option<&'a Request>,
     pub(super) exchange: &'a Exchange,
     pub(super) outcome: Outcome,
@@ -18,7 +18,7 @@ pub(super) struct TracedEnd<'a> {
     pub(super) expectations: Vec<TracedExpectation>,
 }
 
-/// Shows whoever follows every step the redirects and the last request, under the name they are measured by.
+/// Shows the redirects and the last request, under the name they are measured by.
 pub(super) fn trace(user: &UserState, name: &Arc<str>, before: &[Hop], end: TracedEnd<'_>) {
     let Some(sink) = &user.worker.sinks.exchanges else { return };
     let show = |request: &Request, exchange: &Exchange, outcome: Outcome, error: Option<&str>, expectations: Vec<TracedExpectation>| {

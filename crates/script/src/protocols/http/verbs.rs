@@ -1,4 +1,4 @@
-//! `user.get(…)`, `user.post(…)` and their likes, and `user.request(…)` for any method.
+//! `user.get(…)`, `user.post(…)` and the other methods, and `user.request(…)` for any method.
 
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
 
@@ -9,7 +9,7 @@ use crate::runtime::object::UserObject;
 use crate::runtime::verb::{self, Verb, VerbArguments};
 use crate::unknown_options::OptionsOfVerb;
 
-/// What they take beside the URL.
+/// Their arguments after the URL.
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[
     with_options(NAMES[0], 1),
     with_options(NAMES[1], 1),

@@ -1,4 +1,4 @@
-//! What becomes of records: judged, recorded, shown, handed to the script.
+//! The end of a produce request: it is judged, recorded, shown and returned to the script.
 
 use std::rc::Rc;
 
@@ -11,14 +11,14 @@ use crate::protocols::raw_exchange::StepEnd;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 
-/// What is known of records under way.
+/// The state of records in progress.
 pub(super) struct IssuedRecords {
     pub(super) step: MeasuredStep,
     pub(super) client: Rc<KafkaClient>,
     pub(super) shown: Option<String>,
 }
 
-/// Judges and records what was written and makes the object of its result.
+/// Judges and records the result of a produce request and creates its object.
 pub(super) fn conclude<'js>(
     ctx: &Ctx<'js>,
     user: &Rc<UserState>,

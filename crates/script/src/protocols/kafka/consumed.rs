@@ -1,33 +1,44 @@
-//! The record object that a function of `kafka.consume(…)` is given.
+//! The record object that a function of `kafka.consume(…)` receives.
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use loadstone_protocol::kafka::KafkaReadRecord;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::object::Property;
-use rquickjs::{Ctx, JsLifetime, Object, TypedArray, Value};
+use rquickjs::{Class, Ctx, JsLifetime, Object, TypedArray, Value};
 
 use crate::body::BodyReader;
 use crate::extract::cache::Compiled;
+use crate::inbound::ConsumedMessage;
+
+/// A record that has been read.
+pub(super) struct ConsumedRecord {
+    pub(super) read: KafkaReadRecord,
+    pub(super) topic: Arc<str>,
+}
+
+impl ConsumedMessage for ConsumedRecord {
+    fn into_object<'js>(self: Box<Self>, ctx: &Ctx<'js>, compiled: &Rc<RefCell<Compiled>>) -> rquickjs::Result<Value<'js>> {
+        let Self { read, topic } = *self;
+        Class::instance(ctx.clone(), ConsumedRecordObject { read, topic, compiled: Rc::clone(compiled) }).map(Class::into_value)
+    }
+}
 
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "KafkaRecord")]
-pub(crate) struct ConsumedRecordObject {
+pub(super) struct ConsumedRecordObject {
     #[qjs(skip_trace)]
     read: KafkaReadRecord,
     #[qjs(skip_trace)]
-    topic: Rc<str>,
+    topic: Arc<str>,
     #[qjs(skip_trace)]
     compiled: Rc<RefCell<Compiled>>,
 }
 
 impl ConsumedRecordObject {
-    pub(crate) fn new(read: KafkaReadRecord, topic: Rc<str>, compiled: Rc<RefCell<Compiled>>) -> Self {
-        Self { read, topic, compiled }
-    }
-
     fn value(&self) -> &[u8] {
         self.read.record.value.as_deref().unwrap_or_default()
     }
@@ -65,7 +76,7 @@ impl ConsumedRecordObject {
         self.read.record.timestamp_ms as f64
     }
 
-    /// As text; `undefined` where there is none.
+    /// As a string. `undefined` if there is none.
     #[qjs(get)]
     fn key(&self) -> Option<String> {
         self.read.record.key.as_ref().map(|key| String::from_utf8_lossy(key).into_owned())
@@ -76,13 +87,13 @@ impl ConsumedRecordObject {
         let object = Object::new(ctx)?;
         for (name, value) in &self.read.record.headers {
             let text = value.as_ref().map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default();
-            // Defined, not set: a header may well be called `__proto__`. The last of several stays.
+            // Defined, not set: a header may be called `__proto__`. The last of several equal names wins.
             object.prop(name.as_str(), Property::from(text).writable().enumerable().configurable())?;
         }
         Ok(object)
     }
 
-    /// It has a value; without one it says that what has its key is gone.
+    /// Whether it has a value. A record without one deletes its key.
     #[qjs(get)]
     fn has_value(&self) -> bool {
         self.read.record.value.is_some()
@@ -106,7 +117,7 @@ impl ConsumedRecordObject {
         self.reading(|body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }

@@ -1,13 +1,12 @@
-//! Kafka: `user.kafka(…)`, which writes records, and `kafka.consume(…)`, whose functions hear of records that anybody writes.
+//! Kafka: `user.kafka(…)`, which writes records, and `kafka.consume(…)`, whose functions receive the records that any client writes.
 //!
-//! Read `object` (what a script has of a cluster), then `produce` (records as a measured request) and `result`. Consumers belong to a test, not to its users:
-//! `consumers` reads for them, their functions run beside those of stubs (`stubs::handlers`). Deliberately absent: the format on the wire
+//! Read `object` (what a script has of a cluster), then `produce` (records as a measured request) and `result`. Consumers belong to a test, not to
+//! its users: `consumer` reads for them, and `stubs::handlers` calls their functions. Deliberately absent: the format on the wire
 //! (`loadstone_protocol::kafka`).
 
 mod conclude;
 mod consumed;
-pub(crate) mod consumers;
-mod declared;
+mod consumer;
 mod object;
 mod open;
 mod options;
@@ -19,9 +18,9 @@ mod state;
 
 use rquickjs::{Class, Ctx, Function};
 
-pub(crate) use consumed::ConsumedRecordObject;
-pub(crate) use declared::DeclaredConsumer;
+use consumed::ConsumedRecordObject;
 
+use crate::inbound::ConsumerKind;
 use crate::known_verbs::AddressOfVerb;
 use crate::runtime::capability::{Capability, ModuleSource, Natives};
 use crate::runtime::verb;
@@ -31,7 +30,7 @@ pub(crate) struct KafkaClusters;
 
 impl Capability for KafkaClusters {
     fn sources(&self) -> &'static [ModuleSource] {
-        &[("loadstone:kafka", include_str!("consume.ts"))]
+        &[ModuleSource { id: "loadstone:kafka", text: include_str!("consume.ts"), exports: &["kafka"] }]
     }
 
     fn options(&self) -> &'static [OptionsOfVerb] {
@@ -40,6 +39,10 @@ impl Capability for KafkaClusters {
 
     fn addresses(&self) -> &'static [AddressOfVerb] {
         std::slice::from_ref(&open::ADDRESS)
+    }
+
+    fn consumers(&self) -> Option<&'static ConsumerKind> {
+        Some(&consumer::CONSUMERS)
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {

@@ -1,4 +1,4 @@
-//! The object that a script gives records to.
+//! The object through which a script writes records.
 
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
@@ -7,7 +7,7 @@ use rquickjs::{Ctx, JsLifetime, Promise, Value};
 use super::produce;
 use super::state::KafkaHandle;
 
-/// A Kafka cluster as one user has it.
+/// A Kafka cluster, for one user.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "Kafka")]
 pub(crate) struct KafkaObject {

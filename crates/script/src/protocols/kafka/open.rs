@@ -1,4 +1,4 @@
-//! `user.kafka(…)`: names a cluster. Its brokers are connected to by the first records.
+//! `user.kafka(…)`: names a cluster. The first records open its connections.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ pub(super) static ADDRESS: AddressOfVerb = AddressOfVerb {
     check: |url| KafkaAddress::parse(url).map(|_| ()).map_err(|problem| problem.to_string()),
 };
 
-/// Throws what is wrong with an address.
+/// Throws the problem with an address.
 pub(super) fn check(ctx: Ctx<'_>, url: String) -> rquickjs::Result<()> {
     address(&ctx, &url).map(drop)
 }

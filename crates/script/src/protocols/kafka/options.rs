@@ -14,17 +14,17 @@ pub(super) static RECORD: OptionSet = OptionSet::new("a record", &["key", "value
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "kafka", argument: 1, options: &CLUSTER }];
 
-/// What `user.kafka` was told beside the URL.
+/// The options of `user.kafka`.
 pub(super) struct KafkaOptions {
     pub(super) writing: KafkaWriting,
     pub(super) timeout_ns: Option<u64>,
 }
 
 impl KafkaOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: &Value<'js>) -> rquickjs::Result<Self> {
         let writing = KafkaWriting { acks: KafkaAcks::All, packing: KafkaPacking::Plain };
         let mut options = Self { writing, timeout_ns: None };
-        each(ctx, Some(given), "kafka(…)", |key, value| {
+        each(ctx, Some(object), "kafka(…)", |key, value| {
             match key {
                 "acks" => options.writing.acks = acks(ctx, &value)?,
                 "compression" => options.writing.packing = packing(ctx, &value)?,
@@ -48,9 +48,9 @@ pub(super) struct ProduceOptions {
 }
 
 impl ProduceOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, given, "the options of produce(…)", |key, value| {
+        each(ctx, object, "the options of produce(…)", |key, value| {
             match key {
                 "name" => options.name = Some(text(ctx, &value, "name")?),
                 "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),
@@ -65,18 +65,18 @@ impl ProduceOptions {
     }
 }
 
-/// As Kafka's own setting is written.
+/// The values of Kafka's setting of this name.
 fn acks(ctx: &Ctx<'_>, value: &Value<'_>) -> rquickjs::Result<KafkaAcks> {
     let written = value.as_string().and_then(|text| text.to_string().ok());
     match (written.as_deref(), value.as_number()) {
         (Some("all"), _) => Ok(KafkaAcks::All),
         (_, Some(1.0)) => Ok(KafkaAcks::Leader),
         (_, Some(0.0)) => Ok(KafkaAcks::None),
-        _ => Err(wrong(ctx, "acks: expected \"all\", 1 (the leader) or 0 (nobody answers)")),
+        _ => Err(wrong(ctx, "acks: expected \"all\", 1 (the leader) or 0 (no acknowledgement)")),
     }
 }
 
-/// Names of Kafka's own setting.
+/// The names in Kafka's setting.
 const PACKINGS: [(&str, KafkaPacking); 5] = [
     ("none", KafkaPacking::Plain),
     ("gzip", KafkaPacking::Gzip),
@@ -93,12 +93,12 @@ fn packing(ctx: &Ctx<'_>, value: &Value<'_>) -> rquickjs::Result<KafkaPacking> {
         .ok_or_else(|| wrong(ctx, "compression: expected \"none\", \"gzip\", \"snappy\", \"lz4\" or \"zstd\""))
 }
 
-/// As it is written in a script.
+/// As written in a script.
 pub(super) fn packing_shown(packing: KafkaPacking) -> &'static str {
     PACKINGS.iter().find(|(_, known)| *known == packing).map_or("", |(name, _)| name)
 }
 
-/// As it is shown to people.
+/// For display.
 pub(super) fn acks_shown(acks: KafkaAcks) -> &'static str {
     match acks {
         KafkaAcks::All => "all",

@@ -14,7 +14,7 @@ use crate::protocols::messages::receive::AWAIT;
 use crate::protocols::options::{text, wrong};
 use crate::runtime::step::MeasuredStep;
 
-/// Kafka's own limit.
+/// Kafka's limit.
 const TOPIC_BYTES_MAX: usize = 249;
 
 /// `kafka.produce("orders", { key, value }, { name })`.
@@ -22,17 +22,17 @@ pub(super) fn produce<'js>(
     ctx: &Ctx<'js>,
     on: &KafkaHandle,
     topic: &Value<'js>,
-    given: &Value<'js>,
+    records: &Value<'js>,
     options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     let user = &on.user;
     user.check_running(ctx, AWAIT)?;
     let topic = text(ctx, topic, "the topic")?;
     if topic.is_empty() || topic.len() > TOPIC_BYTES_MAX {
-        return Err(wrong(ctx, &format!("a topic has a name of 1 to {TOPIC_BYTES_MAX} characters")));
+        return Err(wrong(ctx, &format!("the name of a topic has 1 to {TOPIC_BYTES_MAX} characters")));
     }
     let options = ProduceOptions::read(ctx, options)?;
-    let records = records::read(ctx, given)?;
+    let records = records::read(ctx, records)?;
     let writing = KafkaWriting { acks: options.acks.unwrap_or(on.writing.acks), packing: options.packing.unwrap_or(on.writing.packing) };
     let group = on.group.clone().or_else(|| user.group());
     let name = options.name.unwrap_or_else(|| format!("produce {topic}"));

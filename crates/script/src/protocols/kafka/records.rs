@@ -1,4 +1,4 @@
-//! Records as a script gives them.
+//! Records as a script passes them.
 
 use bytes::Bytes;
 use loadstone_metrics::clock::wall_ns;
@@ -10,26 +10,26 @@ use crate::globals::bytes::bytes_of;
 use crate::protocols::options::{each, not_in, wrong};
 
 /// One record, or a list of them.
-pub(super) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Vec<KafkaRecord>> {
+pub(super) fn read<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<KafkaRecord>> {
     let now_ms = i64::try_from(wall_ns() / 1_000_000).unwrap_or(i64::MAX);
-    let Some(list) = given.as_array() else { return Ok(vec![record(ctx, given, now_ms)?]) };
+    let Some(list) = value.as_array() else { return Ok(vec![record(ctx, value, now_ms)?]) };
     if list.is_empty() {
         return Err(wrong(ctx, "produce(…): the list of records is empty"));
     }
     list.iter::<Value<'js>>().map(|one| record(ctx, &one?, now_ms)).collect()
 }
 
-fn record<'js>(ctx: &Ctx<'js>, given: &Value<'js>, now_ms: i64) -> rquickjs::Result<KafkaRecord> {
-    let is_record = given.is_object() && bytes_of(given).is_none();
+fn record<'js>(ctx: &Ctx<'js>, value: &Value<'js>, now_ms: i64) -> rquickjs::Result<KafkaRecord> {
+    let is_record = value.is_object() && bytes_of(value).is_none();
     if !is_record {
         return Err(wrong(
             ctx,
-            &format!("produce(…): a record is an object such as {{ key: \"7\", value: \"…\" }}, not {}", given.type_name()),
+            &format!("produce(…): a record is an object such as {{ key: \"7\", value: \"…\" }}, not {}", value.type_name()),
         ));
     }
     let mut record = KafkaRecord { timestamp_ms: now_ms, ..KafkaRecord::default() };
     let mut valued = 0;
-    each(ctx, Some(given), "a record", |name, value| {
+    each(ctx, Some(value), "a record", |name, value| {
         match name {
             "key" => record.key = part(ctx, &value, "the key of a record")?,
             "value" => {
@@ -37,7 +37,7 @@ fn record<'js>(ctx: &Ctx<'js>, given: &Value<'js>, now_ms: i64) -> rquickjs::Res
                 valued += 1;
             }
             "json" => {
-                let json = ctx.json_stringify(value)?.ok_or_else(|| wrong(ctx, "json: a record's value has no form in JSON"))?;
+                let json = ctx.json_stringify(value)?.ok_or_else(|| wrong(ctx, "json: a record's value cannot be expressed as JSON"))?;
                 record.value = Some(json.to_string()?.into());
                 valued += 1;
             }
@@ -50,12 +50,12 @@ fn record<'js>(ctx: &Ctx<'js>, given: &Value<'js>, now_ms: i64) -> rquickjs::Res
     })?;
     match valued {
         1 => Ok(record),
-        0 => Err(wrong(ctx, "produce(…): a record has a `value` (null: what deletes its key), or `json`")),
-        _ => Err(wrong(ctx, "produce(…): a record has a `value` or `json`, not both")),
+        0 => Err(wrong(ctx, "produce(…): a record needs a `value` (null deletes its key) or `json`")),
+        _ => Err(wrong(ctx, "produce(…): a record has either a `value` or `json`, not both")),
     }
 }
 
-/// Text, a number, bytes, or nothing.
+/// A string, a number, bytes, or nothing.
 fn part<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<Option<Bytes>> {
     if value.is_null() {
         return Ok(None);
@@ -66,13 +66,13 @@ fn part<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result
     if value.is_number() || value.type_of() == Type::BigInt {
         return Ok(Some(Coerced::<String>::from_js(ctx, value.clone())?.0.into()));
     }
-    let remedy = if value.is_object() { "; give an object as `json`" } else { "" };
+    let remedy = if value.is_object() { "; pass an object as `json`" } else { "" };
     Err(wrong(ctx, &format!("{what} is a string, a number, bytes (Uint8Array) or null, not {}{remedy}", value.type_name())))
 }
 
-/// A list repeats its name.
-fn headers<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Vec<(String, Option<Bytes>)>> {
-    let object = given.as_object().filter(|_| !given.is_array());
+/// A list sends one header per item.
+fn headers<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, Option<Bytes>)>> {
+    let object = value.as_object().filter(|_| !value.is_array());
     let object = object.ok_or_else(|| wrong(ctx, "headers: expected an object of names and values"))?;
     let mut all = Vec::new();
     for property in object.props::<String, Value<'js>>() {

@@ -52,7 +52,7 @@ impl KafkaResultObject {
         self.first().and_then(|place| place.offset).map(|offset| offset as f64)
     }
 
-    /// Where each record is, in their order.
+    /// The place of each record, in their order.
     #[qjs(get)]
     fn places<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let list = Array::new(ctx.clone())?;

@@ -1,4 +1,4 @@
-//! Records, and where they are, as text for people.
+//! Records and their places as text for display.
 
 use bytes::Bytes;
 use loadstone_protocol::kafka::{KafkaPacking, KafkaPlace, KafkaRecord, KafkaWriting};
@@ -31,7 +31,7 @@ pub(super) fn records(topic: &str, records: &[KafkaRecord], writing: KafkaWritin
     format!("produce {topic}, acks {}{packed}{}", acks_shown(writing.acks), lines.collect::<String>())
 }
 
-/// What is JSON itself stands as such.
+/// JSON values are shown as they are.
 fn part(bytes: Option<&Bytes>) -> Value {
     let Some(bytes) = bytes else { return Value::Null };
     let Ok(text) = std::str::from_utf8(bytes) else { return format!("({} bytes)", bytes.len()).into() };

@@ -1,4 +1,4 @@
-//! What a script holds of a cluster, and how its client is one of its user.
+//! The script's handle of a cluster, and the clients of a user.
 
 use std::rc::Rc;
 
@@ -9,10 +9,10 @@ use crate::protocols::clients::UserClient;
 use crate::runtime::group::Group;
 use crate::runtime::user::UserState;
 
-/// A cluster as one user has it.
+/// A cluster, for one user.
 pub(super) struct KafkaHandle {
     pub(super) user: Rc<UserState>,
-    /// The group whose function it was made in by that group's user; `None`: whichever group is open.
+    /// The group in whose function it was created by that group's user. `None`: the group that is open at the time of a call.
     pub(super) group: Option<Rc<Group>>,
     pub(super) client: Rc<KafkaClient>,
     pub(super) writing: KafkaWriting,

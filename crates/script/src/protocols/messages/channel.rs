@@ -1,4 +1,4 @@
-//! A WebSocket, an event stream or a UDP socket that is open, or was: its reader, what has arrived and who waits.
+//! A WebSocket, an event stream or a UDP socket, open or closed: its reader, its unread messages and its waiters.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -17,12 +17,12 @@ use crate::runtime::owner::Cancel;
 use crate::runtime::user::UserState;
 use crate::sinks::{MessageDirection, TracedMessage};
 
-/// Items that one channel may read before the others get their turn.
+/// Items that one channel may read before other channels are read.
 pub(in crate::protocols) const READ_AT_ONCE_MAX: usize = 32;
-/// Reported where a connection ended without a close frame, and where a close frame had no code (RFC 6455, section 7.4.1).
+/// Reported if a connection ended without a close frame, or if a close frame had no code (RFC 6455, section 7.4.1).
 const ABNORMAL: u16 = 1006;
 const NO_CODE: u16 = 1005;
-/// The close code of a user that leaves in the midst of things.
+/// The close code of a user that leaves before the end.
 const GOING_AWAY: u16 = 1001;
 
 /// How a channel ended, or why it never opened.
@@ -39,7 +39,7 @@ impl ChannelEnd {
         Self { outcome, message: message.into(), code: ABNORMAL, reason: String::new() }
     }
 
-    /// As the server, or the script, meant it.
+    /// Intended by the server or the script.
     pub(in crate::protocols) fn ordinary(message: &str) -> Self {
         Self { outcome: Outcome::Closed, message: message.to_owned(), code: 1000, reason: String::new() }
     }
@@ -49,7 +49,7 @@ impl ChannelEnd {
         Self::broken(Outcome::Script, format!("more than {UNREAD_MAX} unread messages (or 16 MiB) are waiting: {advice}"))
     }
 
-    /// A close frame came.
+    /// A close frame was received.
     pub(in crate::protocols) fn closed(code: Option<u16>, reason: String) -> Self {
         let mut message = "the server closed the WebSocket".to_owned();
         if let Some(code) = code {
@@ -61,31 +61,31 @@ impl ChannelEnd {
         Self { outcome: Outcome::Closed, message, code: code.unwrap_or(NO_CODE), reason }
     }
 
-    /// A server's ordinary farewell.
+    /// The server has ended the channel normally.
     pub(in crate::protocols) fn is_ordinary(&self) -> bool {
         matches!(self.code, 1000 | NO_CODE)
     }
 }
 
-/// What messages come over, as far as a channel has to know. The connection lives until it is dropped.
+/// The connection of a channel, as far as the channel must know it. The connection is open until this is dropped.
 pub(in crate::protocols) trait ChannelConnection {
-    /// The script, or the end of its iteration, closes it. Returns the end where nothing need be waited for.
-    fn say_farewell(&self, code: u16, reason: &str) -> Option<ChannelEnd>;
+    /// The script, or the end of its iteration, closes it. Returns the end if there is nothing to wait for.
+    fn send_close(&self, code: u16, reason: &str) -> Option<ChannelEnd>;
 }
 
-/// What does not change in the life of a channel.
+/// Constants of a channel.
 pub(in crate::protocols) struct ChannelIdentity {
     pub(in crate::protocols) user: Rc<UserState>,
     /// Name and series of its opening.
     pub(in crate::protocols) name: Arc<str>,
     pub(in crate::protocols) series: SeriesId,
-    /// Messages that nobody waits for are forgotten.
+    /// Unread messages are discarded if no step waits for them.
     pub(in crate::protocols) drops_unread: bool,
-    /// It outlives its iteration.
-    pub(in crate::protocols) kept: bool,
+    /// It stays open after its iteration.
+    pub(in crate::protocols) is_kept: bool,
 }
 
-/// Held by the user for as long as it is open, and by the script's object.
+/// The user holds it while it is open, and the script's object does.
 pub(in crate::protocols) struct MessageChannel {
     pub(in crate::protocols) identity: ChannelIdentity,
     connection: RefCell<Option<Rc<dyn ChannelConnection>>>,
@@ -118,8 +118,8 @@ impl MessageChannel {
         })
     }
 
-    /// Has `work` read for it until it ends: messages are timed whether or not the script is waiting for any. From now on the user
-    /// closes it.
+    /// Reads with `work` until the channel ends, so that messages are timed whether or not the script waits for them. The user closes the
+    /// channel from now on.
     pub(in crate::protocols) fn read_with(self: &Rc<Self>, work: impl Future<Output = ()> + 'static) {
         let user = &self.identity.user;
         if let Some(slot) = user.background(work) {
@@ -161,7 +161,7 @@ impl MessageChannel {
 
 /// Its messages.
 impl MessageChannel {
-    /// A message has come.
+    /// A message has arrived.
     pub(in crate::protocols) fn keep(&self, message: ArrivedMessage) {
         self.show(MessageDirection::Received, None, &message.payload, message.labels.as_deref());
         self.inbox.borrow_mut().push(message);
@@ -169,12 +169,12 @@ impl MessageChannel {
         self.wake_all();
     }
 
-    /// Number that the next message will have.
+    /// Number of the next message.
     pub(in crate::protocols) fn number_next(&self) -> u64 {
         self.inbox.borrow().number_next()
     }
 
-    /// The first message from a number on that came in time and, where a text is given, contains it.
+    /// The first message, beginning with a number, that arrived in time and contains the text, if there is one.
     pub(super) fn candidate(&self, from: u64, text: Option<&str>, due: Nanos) -> Option<u64> {
         self.inbox.borrow().candidate(from, text, due)
     }
@@ -184,12 +184,12 @@ impl MessageChannel {
         self.inbox.borrow_mut().take(number)
     }
 
-    /// Puts a message back that was not the one wanted.
+    /// Returns a message that did not match to the queue.
     pub(super) fn put_back(&self, number: u64, message: ArrivedMessage) {
         self.inbox.borrow_mut().put_back(number, message);
     }
 
-    /// Forgets what nobody waits for, where that is wanted.
+    /// Discards messages that no step waits for, if the channel is set to do so.
     pub(super) fn forget_unread(&self) {
         if self.identity.drops_unread {
             let wanted_from = self.waiters.borrow().iter().filter_map(|waiter| waiter.wants_from()).min().unwrap_or(u64::MAX);
@@ -201,7 +201,7 @@ impl MessageChannel {
         self.inbox.borrow().is_overfull()
     }
 
-    /// Shows a message to whoever follows every step. `series`: of its own step, where that has a name.
+    /// Shows a message. `series`: of its step, if that has a name.
     pub(in crate::protocols) fn show(
         &self,
         direction: MessageDirection,
@@ -233,7 +233,7 @@ impl MessageChannel {
     }
 }
 
-/// Those who wait, and its end.
+/// Its waiters, and its end.
 impl MessageChannel {
     pub(super) fn join(&self, waiter: Rc<ChannelWaiter>) {
         self.waiters.borrow_mut().push(waiter);
@@ -248,12 +248,12 @@ impl MessageChannel {
         self.waiters.borrow().iter().for_each(|waiter| waiter.wake());
     }
 
-    /// It is lost, or was closed.
+    /// The channel was lost or closed.
     pub(in crate::protocols) fn finish(&self, end: ChannelEnd) {
         if self.has_ended() {
             return;
         }
-        // Whoever waits for a response counts the loss; where nobody does, it is counted here.
+        // A waiting response records the loss. Otherwise it is recorded here.
         let counted = self.waiters.borrow().iter().any(|waiter| waiter.is_measured());
         let lost = !self.leaving.get() && !end.is_ordinary();
         if lost && !counted {
@@ -262,21 +262,21 @@ impl MessageChannel {
         self.end_with(end);
     }
 
-    /// Its end, where a loss is counted otherwise.
+    /// Its end, for a caller that records the loss elsewhere.
     pub(in crate::protocols) fn end_with(&self, end: ChannelEnd) {
         *self.end.borrow_mut() = Some(end);
         self.release();
         self.wake_all();
     }
 
-    /// Puts a loss into the list of errors and fails the iteration.
+    /// Adds a loss to the list of errors and fails the iteration.
     pub(in crate::protocols) fn count_loss(&self, outcome: Outcome, message: &str) {
         let user = &self.identity.user;
         user.worker.recorder.borrow_mut().error(self.identity.series, outcome, user.now(), message);
         user.note_failure(outcome, user.epoch(), None);
     }
 
-    /// Lets go of the connection.
+    /// Drops the connection.
     fn release(&self) {
         self.connection.borrow_mut().take();
         let reader = std::mem::take(&mut *self.reader.borrow_mut());
@@ -286,29 +286,29 @@ impl MessageChannel {
         OpenChannels::of(&self.identity.user).0.borrow_mut().retain(|held| !std::ptr::eq(&**held, self));
     }
 
-    /// Closes without waiting for the server: a farewell is written as far as the kernel takes it.
+    /// Closes without waiting for the server: the goodbye is written as far as the kernel accepts it.
     pub(super) fn leave(&self) {
         self.leaving.set(true);
         let connection = self.connection.borrow().clone();
         if let Some(connection) = connection {
-            connection.say_farewell(GOING_AWAY, "");
+            connection.send_close(GOING_AWAY, "");
         }
         self.finish(ChannelEnd::broken(Outcome::Closed, "the user has left"));
     }
 
-    /// Begins to close; `closing::closed` waits for the end.
+    /// Begins to close. `closing::closed` waits for the end.
     pub(in crate::protocols) fn begin_closing(&self, code: u16, reason: &str) {
         if self.leaving.replace(true) {
             return;
         }
         let connection = self.connection.borrow().clone();
-        if let Some(end) = connection.and_then(|connection| connection.say_farewell(code, reason)) {
+        if let Some(end) = connection.and_then(|connection| connection.send_close(code, reason)) {
             self.finish(end);
         }
     }
 }
 
-/// The channels of one user that are open; `closing` closes them.
+/// The open channels of one user. `closing` closes them.
 #[derive(Default)]
 pub(super) struct OpenChannels(RefCell<Vec<Rc<MessageChannel>>>);
 
@@ -326,8 +326,8 @@ impl OpenChannels {
     }
 }
 
-/// Lets the other operations of the worker go on.
-pub(in crate::protocols) async fn give_way() {
+/// Lets the other operations of the worker run.
+pub(in crate::protocols) async fn yield_now() {
     let mut waited = false;
     poll_fn(|context| {
         if std::mem::replace(&mut waited, true) {

@@ -1,4 +1,4 @@
-//! Closes channels in an orderly way: when the script says so, and at the end of an iteration.
+//! Closes channels in an orderly way: when the script does it, and at the end of an iteration.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -12,10 +12,10 @@ use super::channel::{ChannelEnd, MessageChannel, OpenChannels};
 use super::wait::{ChannelWait, WaitedFor};
 use crate::runtime::parts::{ClosingWork, KeptState, UserPart};
 
-/// How long the server's answer to a close frame is waited for.
+/// Time limit for the server's answer to a close frame.
 const CLOSE_NS: u64 = 5_000_000_000;
 
-/// Waits until a channel that is closing has ended: until the server has answered the close frame, or for five seconds.
+/// Waits until a closing channel has ended: until the server has answered the close frame, or for five seconds.
 async fn closed(channel: Rc<MessageChannel>) {
     let due = channel.identity.user.now().saturating_add(CLOSE_NS);
     let wait = ChannelWait::new(&channel, WaitedFor::End, false, due);
@@ -36,8 +36,8 @@ pub(in crate::protocols) fn close<'js>(
 
 impl UserPart for OpenChannels {
     fn iteration_returned(&self, kept: KeptState) -> Option<ClosingWork> {
-        // A kept socket lives as long as `user.state`, which is where a script would keep it.
-        let closing = self.all().into_iter().filter(|channel| !(kept.state && channel.identity.kept));
+        // A kept socket lives as long as `user.state`, where a script would store it.
+        let closing = self.all().into_iter().filter(|channel| !(kept.state && channel.identity.is_kept));
         let closing: Vec<_> = closing.inspect(|channel| channel.begin_closing(1000, "")).map(closed).collect();
         (!closing.is_empty()).then(|| Box::pin(join_all(closing).map(drop)) as _)
     }

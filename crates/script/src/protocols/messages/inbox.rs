@@ -1,22 +1,22 @@
-//! Messages that have arrived and that nobody has asked for yet.
+//! Messages that have arrived and that the script has not read.
 
 use std::collections::VecDeque;
 
 use loadstone_metrics::Nanos;
 use loadstone_protocol::ws::Payload;
 
-/// Most messages of one channel that wait unread.
+/// Maximum number of unread messages of one channel.
 pub(super) const UNREAD_MAX: usize = 1_000;
-/// Most bytes of one channel that wait unread; one message may be larger.
+/// Maximum unread bytes of one channel. A single message may be larger.
 const UNREAD_BYTES_MAX: usize = 16 << 20;
 
-/// A message as it waits for somebody.
+/// An unread message.
 #[derive(Debug, Clone)]
 pub(in crate::protocols) struct ArrivedMessage {
     pub(in crate::protocols) payload: Payload,
     /// When its last byte was read.
     pub(in crate::protocols) at: Nanos,
-    /// Only of a server-sent event.
+    /// Only for a server-sent event.
     pub(in crate::protocols) labels: Option<Box<EventLabels>>,
 }
 
@@ -37,14 +37,14 @@ impl ArrivedMessage {
     }
 }
 
-/// What a server-sent event says of itself.
+/// The fields of a server-sent event.
 #[derive(Debug, Clone)]
 pub(in crate::protocols) struct EventLabels {
     pub(in crate::protocols) event: String,
     pub(in crate::protocols) id: String,
 }
 
-/// The queue of one channel. Messages are numbered as they arrive.
+/// The queue of one channel. Messages are numbered in the order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     messages: VecDeque<(u64, ArrivedMessage)>,
@@ -53,19 +53,19 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Number that the next message will have.
+    /// Number of the next message.
     pub(super) fn number_next(&self) -> u64 {
         self.number_next
     }
 
-    /// A message has come.
+    /// A message has arrived.
     pub(super) fn push(&mut self, message: ArrivedMessage) {
         let number = self.number_next;
         self.number_next += 1;
         self.put_back(number, message);
     }
 
-    /// The first message from a number on that came in time and, where a text is given, contains it.
+    /// The first message, beginning with a number, that arrived in time and contains the text, if there is one.
     pub(super) fn candidate(&self, from: u64, text: Option<&str>, due: Nanos) -> Option<u64> {
         let fits = |message: &ArrivedMessage| message.at <= due && text.is_none_or(|text| message.contains(text));
         self.messages.iter().find(|(number, message)| *number >= from && fits(message)).map(|(number, _)| *number)
@@ -77,20 +77,20 @@ impl Inbox {
         let (_, message) = self.messages.remove(at)?;
         self.bytes -= message.size();
         if self.messages.is_empty() {
-            // An idle channel holds no buffer.
+            // An idle channel has no buffer.
             self.messages = VecDeque::new();
         }
         Some(message)
     }
 
-    /// Puts a message back that was not the one wanted.
+    /// Returns a message that did not match to the queue.
     pub(super) fn put_back(&mut self, number: u64, message: ArrivedMessage) {
         self.bytes += message.size();
         let at = self.messages.partition_point(|(other, _)| *other < number);
         self.messages.insert(at, (number, message));
     }
 
-    /// Forgets all messages before a number.
+    /// Discards all messages before a number.
     pub(super) fn forget_before(&mut self, number: u64) {
         while let Some(first) = self.messages.front().map(|(first, _)| *first).filter(|first| *first < number) {
             self.take(first);

@@ -1,4 +1,4 @@
-//! Which message is waited for.
+//! Selects the message that a step waits for.
 
 use loadstone_metrics::Outcome;
 use rquickjs::{Class, Coerced, Ctx, Exception, Function, Object, Persistent, Value};
@@ -6,13 +6,13 @@ use rquickjs::{Class, Coerced, Ctx, Exception, Function, Object, Persistent, Val
 use super::message::MessageObject;
 use crate::protocols::pattern::{is_pattern, test, text_of};
 
-/// Why a message could not be judged.
+/// Why a message could not be matched.
 pub(in crate::protocols) const THREW: (Outcome, &str) = (Outcome::Script, "`match` threw");
 
 /// The `match` of a message's options.
 pub(in crate::protocols) enum MessageMatcher {
     Any,
-    /// The message contains this text; looked for without the script's engine.
+    /// The message contains this string. Found without the script's engine.
     Text(String),
     Pattern(Persistent<Object<'static>>),
     Function(Persistent<Function<'static>>),
@@ -32,7 +32,7 @@ impl MessageMatcher {
         }
     }
 
-    /// The text that a message must contain, if that is all there is to it.
+    /// The string that a message must contain, if that is the only condition.
     pub(in crate::protocols) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -40,7 +40,7 @@ impl MessageMatcher {
         }
     }
 
-    /// Whether a message, which contains the text where one is given, is the one.
+    /// Whether a message matches. It contains the string if there is one.
     pub(in crate::protocols) fn accepts<'js>(&self, ctx: &Ctx<'js>, message: &Class<'js, MessageObject>) -> rquickjs::Result<bool> {
         match self {
             Self::Any | Self::Text(_) => Ok(true),
@@ -52,7 +52,7 @@ impl MessageMatcher {
         }
     }
 
-    /// For messages: what did not come.
+    /// For messages: what was not received.
     pub(in crate::protocols) fn wanted(&self, ctx: &Ctx<'_>) -> String {
         match self {
             Self::Any => "no message".to_owned(),

@@ -19,10 +19,10 @@ use crate::runtime::worker::WorkerState;
 pub(crate) struct MessageObject {
     #[qjs(skip_trace)]
     worker: Rc<WorkerState>,
-    /// The name it was waited for under, or the channel's.
+    /// The name of the step that waited for it, or the channel's.
     #[qjs(skip_trace)]
     name: Arc<str>,
-    /// `Err`: why, in words.
+    /// `Err`: why, as text.
     #[qjs(skip_trace)]
     content: Result<ArrivedMessage, String>,
 }
@@ -58,7 +58,7 @@ impl MessageObject {
         }
     }
 
-    /// What scripts read values out of.
+    /// The text that scripts extract values from.
     fn read<T>(&self, read: impl FnOnce(&BodyReader<'_>) -> T) -> T {
         read(&BodyReader { bytes: self.body(), content_type: &|| None, compiled: &self.worker.compiled, described: &|| self.described() })
     }
@@ -104,7 +104,7 @@ impl MessageObject {
         self.read(|body| body.json_all(&ctx, &path))
     }
 
-    /// For messages of what is written in TypeScript.
+    /// For messages of code in TypeScript.
     fn description(&self) -> String {
         self.described()
     }

@@ -1,6 +1,6 @@
 // `messages()`, for every object that receives messages.
 
-/** What `messages()` gives: an iterator of its own, since a suspended generator would take half a kilobyte more of every idle user. */
+/** The result of `messages()`: a custom iterator, since a suspended generator would need half a kilobyte more for every idle user. */
 class Messages {
   constructor(readonly socket: any) {}
   next() {

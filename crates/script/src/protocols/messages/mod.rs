@@ -1,8 +1,8 @@
-//! What WebSockets, event streams and UDP sockets have in common: messages arrive whether or not the script is waiting for any.
+//! Common parts of WebSockets, event streams and UDP sockets: messages arrive whether or not the script waits for them.
 //!
-//! Read `channel` first: an open connection with its one reader, and the bounded queue (`inbox`) of what nobody has asked for yet. Then
-//! `wait` (one operation's wait on a channel), `receive` and `sending` (what a script awaits), `matcher` (which message) and `message` (the object of
-//! the script). Deliberately absent: what the messages come over, which is the protocol's.
+//! Read `channel` first: an open connection with its single reader, and the bounded queue of unread messages (`inbox`). Then `wait` (one
+//! operation's wait on a channel), `receive` and `sending` (the steps of a script), `matcher` (the message to wait for) and `message` (the
+//! script's object). Deliberately absent: the connection, which is the protocol's.
 
 pub(super) mod channel;
 pub(super) mod closing;
@@ -21,9 +21,9 @@ use crate::runtime::capability::{ModuleSource, Natives};
 use message::MessageObject;
 
 /// `messages()` of the objects that receive messages.
-pub(super) const SOURCES: &[ModuleSource] = &[("loadstone:messages", include_str!("messages.ts"))];
+pub(super) const SOURCES: &[ModuleSource] = &[ModuleSource { id: "loadstone:messages", text: include_str!("messages.ts"), exports: &[] }];
 
-/// Shows the prototype of an object that receives messages to `messages.ts`, and that of the messages to what takes values out of bodies.
+/// Passes the prototype of an object that receives messages to `messages.ts`, and marks the prototype of messages as extractable.
 pub(super) fn install<'js>(ctx: &Ctx<'js>, natives: &Natives<'js>, source: Option<Object<'js>>) -> rquickjs::Result<()> {
     if let Some(message) = Class::<MessageObject>::prototype(ctx)? {
         natives.extractable(message)?;

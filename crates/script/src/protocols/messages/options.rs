@@ -7,7 +7,7 @@ use super::matcher::MessageMatcher;
 use crate::protocols::options::{duration, each, text, unknown, wrong};
 use crate::tags;
 
-/// Which message is waited for, under which name and tags, and how long.
+/// The message to wait for, its name and tags, and the time limit.
 pub(in crate::protocols) struct MessageOptions {
     pub(in crate::protocols) name: Option<String>,
     pub(in crate::protocols) matcher: MessageMatcher,
@@ -16,15 +16,15 @@ pub(in crate::protocols) struct MessageOptions {
 }
 
 impl MessageOptions {
-    /// The options of `what`, which takes those that are `known`.
+    /// The options of `what`, whose names are `known`.
     pub(in crate::protocols) fn read<'js>(
         ctx: &Ctx<'js>,
-        given: Option<&Value<'js>>,
+        object: Option<&Value<'js>>,
         what: &str,
         known: &[&str],
     ) -> rquickjs::Result<Self> {
         let mut options = Self { name: None, matcher: MessageMatcher::Any, within_ns: None, tags: Tags::default() };
-        each(ctx, given, what, |key, value| {
+        each(ctx, object, what, |key, value| {
             match key {
                 key if !known.contains(&key) => {
                     return Err(unknown(ctx, what, key, known));
@@ -40,7 +40,7 @@ impl MessageOptions {
     }
 }
 
-/// `unread`: whether messages that nobody waits for are forgotten.
+/// `unread`: whether messages that no step waits for are discarded.
 pub(in crate::protocols) fn drops_unread<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<bool> {
     match text(ctx, value, "unread")?.as_str() {
         "keep" => Ok(false),

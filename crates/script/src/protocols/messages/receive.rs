@@ -1,4 +1,4 @@
-//! Waits of a script on a channel: for a message, or for another sign of life; and what becomes of them.
+//! A script's waits on a channel, for a message or another event, and their results.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,10 +19,10 @@ use super::wait::{ChannelWait, WaitResult, WaitedFor};
 use crate::runtime::promise::{PromiseEnds, settling};
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 
-/// A wait for a response, which may go on after a message that was not the one.
+/// A wait for a response. It may continue after a message that did not match.
 pub(in crate::protocols) struct MeasuredWait {
     pub(in crate::protocols) wait: ChannelWait,
-    /// Where it is measured.
+    /// The series of the step.
     flight: Option<StepInFlight>,
     began: Nanos,
     pub(in crate::protocols) within_ns: u64,
@@ -30,7 +30,7 @@ pub(in crate::protocols) struct MeasuredWait {
 }
 
 impl MeasuredWait {
-    /// `counted`: its failure is counted, so that a loss of the channel need not be as well.
+    /// `counted`: its failure is recorded, so that a loss of the channel need not be.
     pub(in crate::protocols) fn new(
         channel: &Rc<MessageChannel>,
         waited_for: WaitedFor,
@@ -60,7 +60,7 @@ impl MeasuredWait {
         }
     }
 
-    /// What is sent begins the time.
+    /// The time begins when the message is sent.
     pub(in crate::protocols) fn note_sent(&mut self, sent: SendTimes) {
         self.began = sent.started;
         self.wait.set_due(sent.started.saturating_add(self.within_ns));
@@ -71,27 +71,27 @@ impl MeasuredWait {
         self.channel().identity.user.now()
     }
 
-    /// What is recorded of it. Nanoseconds, bytes sent and received.
+    /// The measurements of the step. Nanoseconds, bytes sent and received.
     pub(in crate::protocols) fn times(&self, ended: Nanos, bytes: (u64, u64)) -> StepTimes {
         StepTimes { began: self.began, sent: self.sent.as_ref().map(|sent| sent.ended), ended, bytes }
     }
 
-    /// It ends with nothing.
+    /// It ends without a message.
     pub(in crate::protocols) fn failed(self, failure: Failure) -> Box<WaitEnd> {
         let at = self.now();
         Box::new(WaitEnd { wait: self, result: Err(failure), at })
     }
 }
 
-/// How a wait went.
+/// The result of a wait.
 pub(in crate::protocols) struct WaitEnd {
     pub(in crate::protocols) wait: MeasuredWait,
-    /// `Err`: what was to be sent first was not.
+    /// `Err`: the message to send first could not be sent.
     pub(in crate::protocols) result: Result<WaitResult, Failure>,
     pub(in crate::protocols) at: Nanos,
 }
 
-/// Waits until something has come of it. By hand, since an async function would hold what it waits with twice.
+/// Waits for the result. Implemented by hand, since an async function would store the captured values twice.
 pub(in crate::protocols) struct UntilEnd(Option<MeasuredWait>);
 
 pub(in crate::protocols) fn until_end(wait: MeasuredWait) -> UntilEnd {
@@ -116,12 +116,12 @@ impl Future for UntilEnd {
 pub(in crate::protocols) fn receive<'js>(
     ctx: &Ctx<'js>,
     channel: &Rc<MessageChannel>,
-    given: Option<&Value<'js>>,
+    options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     let user = &channel.identity.user;
     user.check_running(ctx, AWAIT)?;
     let MessageOptions { name, matcher, within_ns, tags } =
-        MessageOptions::read(ctx, given, "receive(…)", &["name", "match", "within", "tags"])?;
+        MessageOptions::read(ctx, options, "receive(…)", &["name", "match", "within", "tags"])?;
     let step = name.map(|name| MeasuredStep::named(user, user.group(), &name).with_tags(user, &tags));
     let waited_for = WaitedFor::Message(matcher.text().map(str::to_owned));
     let within_ns = within_ns.unwrap_or(user.scenario.timeout_ns);
@@ -133,7 +133,7 @@ pub(in crate::protocols) fn receive<'js>(
     })
 }
 
-/// What to do with steps on a channel, in errors.
+/// The remedy for steps on a channel, in errors.
 pub(in crate::protocols) const AWAIT: &str = "await every step";
 
 /// A promise of the message that this work waits for.
@@ -165,7 +165,7 @@ fn settle_message(
             let picked = match pick(ctx, &wait, step.as_ref(), &matcher, number) {
                 Ok(Some(picked)) => picked,
                 Ok(None) => {
-                    // The wait goes on.
+                    // The wait continues.
                     let settle = move |ctx: &Ctx<'_>, end: Box<WaitEnd>| settle_message(ctx, ends, step, matcher, *end);
                     let user = &channel.identity.user;
                     user.submit(settling(until_end(wait), settle), &user.realm(ctx)?);
@@ -203,7 +203,7 @@ fn settle_message(
     ends.settle(ctx, Class::instance(ctx.clone(), object).map(Class::into_value))
 }
 
-/// The next message of `messages()`, as an iterator gives it; done at the end of the channel or of the load.
+/// The next message of `messages()`, in the form of an iterator result. Done at the end of the channel or of the load.
 pub(in crate::protocols) fn next<'js>(ctx: &Ctx<'js>, channel: &Rc<MessageChannel>) -> rquickjs::Result<Promise<'js>> {
     let user = &channel.identity.user;
     user.check_running(ctx, AWAIT)?;
@@ -217,15 +217,15 @@ pub(in crate::protocols) fn next<'js>(ctx: &Ctx<'js>, channel: &Rc<MessageChanne
 }
 
 fn settle_next(ctx: &Ctx<'_>, ends: PromiseEnds, end: WaitEnd) -> rquickjs::Result<()> {
-    let Ok(WaitResult::Message(number)) = end.result else { return ends.settle(ctx, turn(ctx, None)) };
+    let Ok(WaitResult::Message(number)) = end.result else { return ends.settle(ctx, iterator_result(ctx, None)) };
     let channel = Rc::clone(end.wait.channel());
     let user = &channel.identity.user;
     match channel.take(number) {
         Some(message) => {
             let object = MessageObject::new(&user.worker, &channel.identity.name, Ok(message));
-            ends.settle(ctx, Class::instance(ctx.clone(), object).and_then(|message| turn(ctx, Some(message))))
+            ends.settle(ctx, Class::instance(ctx.clone(), object).and_then(|message| iterator_result(ctx, Some(message))))
         }
-        // Another who waits has taken it in the meantime.
+        // Another waiter has taken it in the meantime.
         None => {
             let settle = move |ctx: &Ctx<'_>, end: Box<WaitEnd>| settle_next(ctx, ends, *end);
             user.submit(settling(until_end(end.wait), settle), &user.realm(ctx)?);
@@ -234,15 +234,15 @@ fn settle_next(ctx: &Ctx<'_>, ends: PromiseEnds, end: WaitEnd) -> rquickjs::Resu
     }
 }
 
-/// What an iterator's `next` gives.
-fn turn<'js>(ctx: &Ctx<'js>, message: Option<Class<'js, MessageObject>>) -> rquickjs::Result<Value<'js>> {
+/// The result of an iterator's `next`.
+fn iterator_result<'js>(ctx: &Ctx<'js>, message: Option<Class<'js, MessageObject>>) -> rquickjs::Result<Value<'js>> {
     let object = Object::new(ctx.clone())?;
     object.set("done", message.is_none())?;
     object.set("value", message)?;
     object.into_js(ctx)
 }
 
-/// A message that was waited for.
+/// A message that a step has received.
 struct Picked<'js> {
     object: Class<'js, MessageObject>,
     /// When its last byte was read.
@@ -250,7 +250,7 @@ struct Picked<'js> {
     bytes: u64,
 }
 
-/// The first message from `number` on that is the one; the others stay where they are.
+/// The first matching message from `number` on. The others remain in the queue.
 fn pick<'js>(
     ctx: &Ctx<'js>,
     waiting: &MeasuredWait,
@@ -262,15 +262,15 @@ fn pick<'js>(
     let name = name_of(channel, step);
     let mut candidate = Some(number);
     while let Some(number) = candidate {
-        // Another who waits may have taken it in the meantime.
+        // Another waiter may have taken it in the meantime.
         if let Some(message) = channel.take(number) {
-            let kept = message.clone();
+            let copy = message.clone();
             let (at, bytes) = (message.at, message.size() as u64);
             let object = Class::instance(ctx.clone(), MessageObject::new(&channel.identity.user.worker, &name, Ok(message)))?;
             if matcher.accepts(ctx, &object)? {
                 return Ok(Some(Picked { object, at, bytes }));
             }
-            channel.put_back(number, kept);
+            channel.put_back(number, copy);
         }
         waiting.wait.consider_from(number + 1);
         candidate = channel.candidate(number + 1, matcher.text(), waiting.wait.due());
@@ -279,12 +279,12 @@ fn pick<'js>(
     Ok(None)
 }
 
-/// Under which name messages are waited for: the step's or the channel's.
+/// The name of the step: its own or the channel's.
 fn name_of(channel: &MessageChannel, step: Option<&MeasuredStep>) -> Arc<str> {
     step.map_or_else(|| Arc::clone(&channel.identity.name), |step| step.name(&channel.identity.user))
 }
 
-/// Why nothing more comes.
+/// Why no message follows.
 pub(in crate::protocols) fn end_of(channel: &MessageChannel) -> Failure {
     let end = channel.end().map(|end| (end.outcome, end.message));
     let (outcome, message) = end.unwrap_or((Outcome::Closed, "the WebSocket is closed".to_owned()));
@@ -294,13 +294,13 @@ pub(in crate::protocols) fn end_of(channel: &MessageChannel) -> Failure {
 /// Instants of one step, and its bytes sent and received.
 pub(in crate::protocols) struct StepTimes {
     pub(in crate::protocols) began: Nanos,
-    /// The last byte was handed to the kernel.
+    /// The last byte was passed to the kernel.
     pub(in crate::protocols) sent: Option<Nanos>,
     pub(in crate::protocols) ended: Nanos,
     pub(in crate::protocols) bytes: (u64, u64),
 }
 
-/// Records a step that failed: as a request where it has a name, and in the list of errors.
+/// Records a step that failed: as a request if it has a name, and in the list of errors.
 pub(in crate::protocols) fn record_failure(channel: &MessageChannel, step: Option<&MeasuredStep>, times: &StepTimes, failure: &Failure) {
     match step {
         Some(step) => record(channel, step, times, Some(failure)),

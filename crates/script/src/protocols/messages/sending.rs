@@ -1,4 +1,4 @@
-//! What a script awaits on a channel beside what comes: sending, and requests, which the first message that matches answers.
+//! A script's steps on a channel other than receiving: sending, and requests, which the first matching message answers.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -19,15 +19,15 @@ use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 use crate::sinks::MessageDirection;
 
-/// A channel on which the script can speak, too.
+/// A channel on which the script can send.
 pub(in crate::protocols) trait SendingChannel: Clone + 'static {
     fn channel(&self) -> &Rc<MessageChannel>;
 
-    /// Hands a message to the kernel.
+    /// Passes a message to the kernel.
     fn hand_over(&self, message: &Payload) -> impl Future<Output = Result<SendTimes, Failure>>;
 }
 
-/// The channel's user, whose iteration must be running.
+/// The channel's user. Its iteration must be running.
 fn running<'s>(ctx: &Ctx<'_>, channel: &'s MessageChannel) -> rquickjs::Result<&'s Rc<UserState>> {
     let user = &channel.identity.user;
     user.check_running(ctx, AWAIT)?;
@@ -46,7 +46,7 @@ fn payload(ctx: &Ctx<'_>, message: &Value<'_>) -> rquickjs::Result<Payload> {
     }
 }
 
-/// Sends, under the time limit of a wait.
+/// Sends, with the time limit of a wait.
 async fn send_within(
     on: &impl SendingChannel,
     wait: &ChannelWait,
@@ -69,12 +69,12 @@ pub(in crate::protocols) fn send<'js>(
     ctx: &Ctx<'js>,
     on: &impl SendingChannel,
     message: &Value<'js>,
-    given: Option<&Value<'js>>,
+    options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     let channel = Rc::clone(on.channel());
     let user = running(ctx, &channel)?;
     let message = payload(ctx, message)?;
-    let options = MessageOptions::read(ctx, given, "send(…)", &["name", "tags"])?;
+    let options = MessageOptions::read(ctx, options, "send(…)", &["name", "tags"])?;
     let step = options.name.as_deref().map(|name| MeasuredStep::named(user, user.group(), name).with_tags(user, &options.tags));
     let mut wait = MeasuredWait::new(&channel, WaitedFor::End, step.as_ref(), true, user.scenario.timeout_ns);
     let on = on.clone();
@@ -107,13 +107,13 @@ pub(in crate::protocols) fn request<'js>(
     ctx: &Ctx<'js>,
     on: &impl SendingChannel,
     message: &Value<'js>,
-    given: Option<&Value<'js>>,
+    options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     let channel = on.channel();
     let user = running(ctx, channel)?;
     let message = payload(ctx, message)?;
     let MessageOptions { name, matcher, within_ns, tags } =
-        MessageOptions::read(ctx, given, "request(…)", &["name", "match", "within", "tags"])?;
+        MessageOptions::read(ctx, options, "request(…)", &["name", "match", "within", "tags"])?;
     let step = match name {
         Some(name) => MeasuredStep::named(user, user.group(), &name),
         None => MeasuredStep::named(user, user.group(), &format!("{} request", channel.identity.name)),

@@ -9,9 +9,9 @@ use loadstone_metrics::clock::Timer;
 use super::channel::MessageChannel;
 use super::waiter::ChannelWaiter;
 
-/// What is waited for.
+/// The event that a wait is for.
 pub(in crate::protocols) enum WaitedFor {
-    /// A message, where given one that contains this text.
+    /// A message, which contains this text if there is one.
     Message(Option<String>),
     /// The answer to the ping of this number.
     Pong(u64),
@@ -19,10 +19,10 @@ pub(in crate::protocols) enum WaitedFor {
     End,
 }
 
-/// What a wait ended with.
+/// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::protocols) enum WaitResult {
-    /// The message of this number may be the one.
+    /// The message of this number may match.
     Message(u64),
     /// When the pong arrived.
     Pong(Nanos),
@@ -32,7 +32,7 @@ pub(in crate::protocols) enum WaitResult {
     Late,
 }
 
-/// Waits on a channel until what is waited for is there, or a time limit passes. Dropping it ends the wait.
+/// Waits on a channel until the event occurs, or a time limit passes. Dropping it ends the wait.
 pub(in crate::protocols) struct ChannelWait {
     channel: Rc<MessageChannel>,
     waited_for: WaitedFor,
@@ -42,7 +42,7 @@ pub(in crate::protocols) struct ChannelWait {
 }
 
 impl ChannelWait {
-    /// `due`: the time limit, `Nanos::MAX` for none. No message counts before [`ChannelWait::consider_from`].
+    /// `due`: the time limit, `Nanos::MAX` for none. Messages before [`ChannelWait::consider_from`] do not count.
     pub(in crate::protocols) fn new(channel: &Rc<MessageChannel>, waited_for: WaitedFor, measured: bool, due: Nanos) -> Self {
         let waiter = Rc::new(ChannelWaiter::new(measured));
         channel.join(Rc::clone(&waiter));
@@ -88,7 +88,7 @@ impl ChannelWait {
                 let from = self.waiter.wants_from()?;
                 let candidate = self.channel.candidate(from, text.as_deref(), self.due);
                 if candidate.is_none() {
-                    // None of those that are there will ever be the one.
+                    // None of the present messages can match any more.
                     self.waiter.want_from(self.channel.number_next());
                 }
                 candidate.map(WaitResult::Message)
@@ -98,7 +98,7 @@ impl ChannelWait {
         }
     }
 
-    /// Ready when sending has taken longer than the time limit allows.
+    /// Ready when sending has exceeded the time limit.
     pub(in crate::protocols) fn poll_late(&self, context: &mut Context<'_>) -> Poll<()> {
         self.limit.poll_due(context)
     }

@@ -1,12 +1,12 @@
-//! An entry in a channel's list of those who wait.
+//! An entry in a channel's list of waiters.
 
 use std::cell::{Cell, RefCell};
 use std::task::Waker;
 
 pub(super) struct ChannelWaiter {
-    /// Earlier messages do not concern it; `None`: no message does.
+    /// The number of the first message that it considers. `None`: it waits for no message.
     from: Cell<Option<u64>>,
-    /// Its failure is counted.
+    /// Its failure is recorded.
     measured: bool,
     waker: RefCell<Option<Waker>>,
 }

@@ -1,4 +1,4 @@
-//! `command(…)` and `pipeline(…)`: what is sent at once, as a measured request.
+//! `command(…)` and `pipeline(…)`: the commands of one request.
 
 use std::rc::Rc;
 
@@ -14,17 +14,17 @@ use crate::protocols::messages::receive::AWAIT;
 use crate::protocols::options::wrong;
 use crate::runtime::step::MeasuredStep;
 
-/// Arguments of these are credentials, which are not shown.
+/// Commands whose arguments are credentials, which are not shown.
 const SECRET: [&str; 2] = ["AUTH", "HELLO"];
 
-/// Commands as they are sent and, where somebody follows every step, as they are shown.
+/// Commands as sent and, if the exchange is shown, as text.
 #[derive(Default)]
 struct Commands {
     wire: Vec<u8>,
     shown: Option<String>,
-    /// How many there are.
+    /// Number of commands.
     count: usize,
-    /// Of the first.
+    /// Of the first command.
     name: String,
 }
 

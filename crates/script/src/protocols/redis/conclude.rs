@@ -1,4 +1,4 @@
-//! What becomes of commands: judged, recorded, shown, handed to the script.
+//! The end of commands: they are judged, recorded, shown and returned to the script.
 
 use std::rc::Rc;
 
@@ -11,17 +11,17 @@ use crate::protocols::raw_exchange::StepEnd;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 
-/// What is known of commands under way.
+/// The state of commands in progress.
 pub(super) struct IssuedCommands {
     pub(super) step: MeasuredStep,
     pub(super) client: Rc<RedisClient>,
     pub(super) shown: Option<String>,
     pub(super) as_bytes: bool,
-    /// One command, whose reply is the value; otherwise a list of replies is.
+    /// A single command: its reply is the value. Otherwise the value is a list of replies.
     pub(super) is_single: bool,
 }
 
-/// Judges and records commands and makes the object of their reply.
+/// Judges and records commands and creates the object of their reply.
 pub(super) fn conclude<'js>(
     ctx: &Ctx<'js>,
     user: &Rc<UserState>,
@@ -30,7 +30,7 @@ pub(super) fn conclude<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let IssuedCommands { step, client, shown, as_bytes, is_single } = issued;
     let RedisExchange { times, result } = exchange;
-    // In the reply to EXEC they stand within a list.
+    // In the reply to EXEC, errors are within a list.
     let refused = result
         .as_ref()
         .ok()

@@ -1,6 +1,6 @@
 //! Redis: `user.redis(…)`, commands on it, and their replies.
 //!
-//! Read `object` (what a script has of a server), then `command` (commands as a measured request) and `reply`. `state` keeps the connections
+//! Read `object` (what a script has of a server), then `command` (commands as a measured request) and `reply`. `state` has the connections
 //! of a user. Deliberately absent: the format on the wire (`loadstone_protocol::redis`).
 
 mod command;

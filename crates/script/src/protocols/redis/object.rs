@@ -1,4 +1,4 @@
-//! The object that a script gives commands to.
+//! The object through which a script sends commands.
 
 use rquickjs::class::Trace;
 use rquickjs::function::{Opt, Rest};
@@ -7,7 +7,7 @@ use rquickjs::{Ctx, JsLifetime, Promise, Value};
 use super::command;
 use super::state::RedisHandle;
 
-/// A Redis server as one user has it.
+/// A Redis server, for one user.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "Redis")]
 pub(crate) struct RedisObject {

@@ -1,4 +1,4 @@
-//! `user.redis(…)`: names a server. It is connected to by the first command.
+//! `user.redis(…)`: names a server. The first command opens the connection.
 
 use std::rc::Rc;
 

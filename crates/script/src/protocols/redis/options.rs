@@ -12,7 +12,7 @@ static COMMAND: OptionSet = OptionSet::new("a command", &["name", "timeout", "by
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "redis", argument: 1, options: &SERVER }];
 
-/// What `user.redis` was told beside the URL.
+/// The options of `user.redis`.
 #[derive(Default)]
 pub(super) struct RedisOptions {
     pub(super) resp3: bool,
@@ -20,9 +20,9 @@ pub(super) struct RedisOptions {
 }
 
 impl RedisOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: &Value<'js>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, Some(given), "redis(…)", |key, value| {
+        each(ctx, Some(object), "redis(…)", |key, value| {
             match key {
                 "protocol" => {
                     options.resp3 = match value.as_number() {
@@ -40,20 +40,20 @@ impl RedisOptions {
     }
 }
 
-/// How commands are recorded, and how their replies are given.
+/// How commands are recorded, and the form of their replies.
 #[derive(Default)]
 pub(super) struct CommandOptions {
     pub(super) name: Option<String>,
     pub(super) timeout_ns: Option<u64>,
-    /// Texts are given as bytes.
+    /// Strings are returned as bytes.
     pub(super) as_bytes: bool,
     pub(super) tags: Tags,
 }
 
 impl CommandOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, given, "the options of a command", |key, value| {
+        each(ctx, object, "the options of a command", |key, value| {
             match key {
                 "name" => options.name = Some(text(ctx, &value, "name")?),
                 "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),

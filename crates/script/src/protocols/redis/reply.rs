@@ -1,4 +1,4 @@
-//! The reply object of a script. Its value is made when the script asks for it.
+//! The reply object of a script. Its value is created when the script reads it.
 
 use bytes::Bytes;
 use loadstone_metrics::Sample;

@@ -1,15 +1,15 @@
-//! Replies as values of the script, and as text for people.
+//! Replies as values of the script, and as text for display.
 
 use loadstone_protocol::redis::{RedisPart, RedisReplies};
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, Exception, IntoJs, Object, TypedArray, Value};
 
-/// Lists within lists.
+/// Maximum depth of nested lists.
 const DEPTH_MAX: usize = 64;
-/// Integers up to here are numbers of the script without loss.
+/// A double represents all integers up to this one exactly.
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
-/// The value of one reply; `undefined` where it is an error.
+/// The value of one reply. `undefined` for an error.
 pub(super) fn single<'js>(ctx: &Ctx<'js>, bytes: &[u8], as_bytes: bool) -> rquickjs::Result<Value<'js>> {
     let mut parts = RedisReplies::of(bytes);
     match parts.clone().next() {
@@ -29,7 +29,7 @@ pub(super) fn all<'js>(ctx: &Ctx<'js>, mut parts: RedisReplies<'_>, as_bytes: bo
 
 fn value<'js>(ctx: &Ctx<'js>, parts: &mut RedisReplies<'_>, as_bytes: bool, depth: usize) -> rquickjs::Result<Value<'js>> {
     if depth > DEPTH_MAX {
-        return Err(Exception::throw_message(ctx, "the reply holds lists within lists within lists, too deep to be read"));
+        return Err(Exception::throw_message(ctx, "the reply nests lists too deeply to be read"));
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_js(ctx);
     match parts.next() {
@@ -57,7 +57,7 @@ fn value<'js>(ctx: &Ctx<'js>, parts: &mut RedisReplies<'_>, as_bytes: bool, dept
             for _ in 0..count {
                 let name = name(parts);
                 let value = value(ctx, parts, as_bytes, depth + 1)?;
-                // Defined, not set: a server may well hold the name `__proto__`.
+                // Defined, not set: a server may store the name `__proto__`.
                 object.prop(name, Property::from(value).writable().enumerable().configurable())?;
             }
             Ok(object.into_value())
@@ -69,7 +69,7 @@ fn value<'js>(ctx: &Ctx<'js>, parts: &mut RedisReplies<'_>, as_bytes: bool, dept
     }
 }
 
-/// A name of a map; one that is no text as JSON.
+/// A key of a map. A key that is not a string is converted to JSON.
 fn name(parts: &mut RedisReplies<'_>) -> String {
     match json(parts, 0) {
         serde_json::Value::String(text) => text,
@@ -77,7 +77,7 @@ fn name(parts: &mut RedisReplies<'_>) -> String {
     }
 }
 
-/// Replies as JSON, one a line.
+/// Replies as JSON, one per line.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let mut parts = RedisReplies::of(bytes);
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! What becomes of a statement: judged, recorded, shown, handed to the script.
+//! The end of a statement: it is judged, recorded, shown and returned to the script.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::protocols::raw_exchange::StepEnd;
 use crate::runtime::step::MeasuredStep;
 use crate::runtime::user::UserState;
 
-/// What is known of a statement under way.
+/// The state of a statement in progress.
 pub(super) struct IssuedStatement {
     pub(super) step: MeasuredStep,
     pub(super) on: SqlHandle,
@@ -22,7 +22,7 @@ pub(super) struct IssuedStatement {
     pub(super) timeout_ns: u64,
 }
 
-/// Judges and records a statement and makes the object of its result.
+/// Judges and records a statement and creates the object of its result.
 pub(super) fn conclude<'js>(
     ctx: &Ctx<'js>,
     user: &Rc<UserState>,

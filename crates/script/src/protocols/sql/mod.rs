@@ -1,7 +1,7 @@
 //! SQL: `user.sql(…)`, statements and transactions on it, and their results.
 //!
-//! Read `object` (what a script has of a database), then `query` (a statement as a measured request), `transaction` (which has the connection
-//! until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` calls a statement something.
+//! Read `object` (what a script has of a database), then `query` (a statement as a measured request), `transaction` (which has the
+//! connection until its `ending`) and `result`. `parameters` writes values, `value` reads them, `name` derives the name of a statement.
 //! Deliberately absent: the format on the wire (`loadstone_protocol::sql`).
 
 mod conclude;
@@ -38,7 +38,7 @@ impl Capability for Databases {
     }
 
     fn sources(&self) -> &'static [ModuleSource] {
-        &[("loadstone:sql", include_str!("transaction.ts"))]
+        &[ModuleSource { id: "loadstone:sql", text: include_str!("transaction.ts"), exports: &[] }]
     }
 
     fn install<'js>(&self, ctx: &Ctx<'js>, natives: &Natives<'js>) -> rquickjs::Result<()> {

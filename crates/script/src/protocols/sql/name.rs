@@ -1,11 +1,11 @@
-//! What a statement is called that has no name: its first word, and the table that it is about.
+//! The default name of a statement: its first word, and its table.
 
 use loadstone_protocol::sql::SqlDialect;
 
-/// What identifiers are cut to; PostgreSQL does the same.
+/// Maximum length of identifiers, as in PostgreSQL.
 const IDENTIFIER_MAX: usize = 63;
 
-/// What stands between `CREATE` and what is created.
+/// Words between `CREATE` and the kind of object.
 const MODIFIERS: [&str; 8] = ["or", "replace", "temp", "temporary", "unlogged", "unique", "materialized", "local"];
 
 /// `SELECT orders`, `INSERT orders`, `CREATE TABLE`, `SELECT pg_sleep`; never a value.
@@ -44,9 +44,9 @@ fn shortened(text: &str) -> String {
 /// A keyword or an identifier.
 struct SqlWord<'a> {
     text: std::borrow::Cow<'a, str>,
-    /// How many parentheses are open around it.
+    /// Number of open parentheses around it.
     depth: usize,
-    /// A parenthesis follows at once.
+    /// A parenthesis follows directly.
     is_called: bool,
 }
 
@@ -54,7 +54,7 @@ struct SqlWord<'a> {
 struct Words<'a> {
     rest: &'a str,
     depth: usize,
-    /// It has quotes, comments and texts that PostgreSQL has not.
+    /// The dialect has quotes, comments and strings that PostgreSQL does not have.
     is_mysql: bool,
 }
 
@@ -63,13 +63,13 @@ impl<'a> Words<'a> {
         self.rest = self.rest.get(count..).unwrap_or_default();
     }
 
-    /// Behind the next `end` after the first `from` bytes.
+    /// After the next `end` after the first `from` bytes.
     fn skip_past(&mut self, from: usize, end: &str) {
         let rest = self.rest.get(from..).unwrap_or_default();
         self.rest = rest.find(end).map_or("", |at| &rest[at + end.len()..]);
     }
 
-    /// Behind a text in these quotes, which the rest begins with.
+    /// After a string in these quotes, with which the rest begins.
     fn skip_text(&mut self, quote: char) {
         let mut characters = self.rest.char_indices().skip(1);
         while let Some((at, character)) = characters.next() {
@@ -121,7 +121,7 @@ impl<'a> Iterator for Words<'a> {
                     self.depth = if first == '(' { self.depth + 1 } else { self.depth.saturating_sub(1) };
                     self.skip(1);
                 }
-                // A value, or the place of one.
+                // A value, or a placeholder for one.
                 '0'..='9' | '$' => drop(self.word()),
                 _ if first.is_alphabetic() || first == '_' || first == self.quote() => return Some(self.word()),
                 _ => self.skip(first.len_utf8()),
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_what_is_done_to_which_table() {
+    fn names_have_the_action_and_the_table() {
         for (text, name) in [
             ("SELECT id, total FROM orders WHERE id = $1", "SELECT orders"),
             ("select extract(year from created) from shop.orders o", "SELECT shop.orders"),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn mysql_quotes_in_its_own_way() {
+    fn mysql_quotes_are_recognised() {
         for (text, name) in [
             ("SELECT `id` FROM `order items` WHERE a = ?", "SELECT order items"),
             ("SELECT \"it's from secret\", 'it\\'s from secret' FROM shop.`orders` # from x", "SELECT shop.orders"),

@@ -8,7 +8,7 @@ use super::query::query;
 use super::state::SqlHandle;
 use super::transaction::begin;
 
-/// A database as one user has it.
+/// A database, for one user.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "Sql")]
 pub(crate) struct SqlObject {
@@ -28,7 +28,7 @@ impl SqlObject {
         query(&ctx, &self.handle, text.0, parameters.0, options.0)
     }
 
-    /// For `transaction.ts`: gives a an open transaction.
+    /// For `transaction.ts`: begins a transaction.
     fn begin<'js>(&self, ctx: Ctx<'js>, options: Opt<Value<'js>>) -> rquickjs::Result<Promise<'js>> {
         begin(&ctx, &self.handle, options.0.as_ref())
     }

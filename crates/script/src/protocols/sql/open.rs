@@ -1,4 +1,4 @@
-//! `user.sql(…)`: names a database. It is connected to by the first statement.
+//! `user.sql(…)`: names a database. The first statement opens the connection.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! The object that a transaction's function is given.
+//! The object that a transaction's function receives.
 
 use std::rc::Rc;
 
@@ -45,13 +45,13 @@ impl SqlTransactionObject {
         end(&ctx, &self.handle, &self.options, "ROLLBACK")
     }
 
-    /// For `transaction.ts`: it has not ended, and has a connection to end on.
+    /// For `transaction.ts`: whether it has a connection and has not ended.
     #[qjs(get)]
     fn open(&self) -> bool {
         self.state.id.is_some_and(|id| self.handle.client.can_end(id))
     }
 
-    /// For `transaction.ts`: whatever happened, others may have the connection.
+    /// For `transaction.ts`: releases the connection in every case.
     fn leave(&self) {
         self.state.id.into_iter().for_each(|id| self.handle.client.leave(id));
     }

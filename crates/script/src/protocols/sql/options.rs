@@ -15,16 +15,16 @@ const ISOLATION: [&str; 3] = ["read committed", "repeatable read", "serializable
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "sql", argument: 1, options: &DATABASE }];
 
-/// What `user.sql` was told beside the URL.
+/// The options of `user.sql`.
 pub(super) struct DatabaseOptions {
     pub(super) timeout_ns: Option<u64>,
     pub(super) prepare: bool,
 }
 
 impl DatabaseOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: &Value<'js>) -> rquickjs::Result<Self> {
         let mut options = Self { timeout_ns: None, prepare: true };
-        each(ctx, Some(given), "sql(…)", |key, value| {
+        each(ctx, Some(object), "sql(…)", |key, value| {
             match key {
                 "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),
                 "prepare" => options.prepare = switch(ctx, value, "prepare")?,
@@ -36,7 +36,7 @@ impl DatabaseOptions {
     }
 }
 
-/// How a statement is recorded, and how its rows are given.
+/// How a statement is recorded, and the form of its rows.
 #[derive(Default, Clone)]
 pub(super) struct StatementOptions {
     pub(super) name: Option<String>,
@@ -47,9 +47,9 @@ pub(super) struct StatementOptions {
 }
 
 impl StatementOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, given, "the options of a statement", |key, value| {
+        each(ctx, object, "the options of a statement", |key, value| {
             match key {
                 "name" => options.name = Some(text(ctx, &value, "name")?),
                 "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),
@@ -63,7 +63,7 @@ impl StatementOptions {
     }
 }
 
-/// How a transaction begins, and how its beginning and its end are recorded.
+/// How a transaction begins, and how its beginning and end are recorded.
 #[derive(Default)]
 pub(super) struct TransactionOptions {
     /// For `BEGIN`, `COMMIT` and `ROLLBACK`.
@@ -72,10 +72,10 @@ pub(super) struct TransactionOptions {
 }
 
 impl TransactionOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
         let StatementOptions { name, timeout_ns, tags, .. } = &mut options.statements;
-        each(ctx, given, "the options of a transaction", |key, value| {
+        each(ctx, object, "the options of a transaction", |key, value| {
             match key {
                 "name" => *name = Some(text(ctx, &value, "name")?),
                 "timeout" => *timeout_ns = Some(duration(ctx, &value, "timeout")?),
@@ -83,10 +83,10 @@ impl TransactionOptions {
                 "isolation" => {
                     let written = text(ctx, &value, "isolation")?;
                     let known = ISOLATION.into_iter().find(|known| *known == written);
-                    options.isolation = Some(
-                        known
-                            .ok_or_else(|| wrong(ctx, &format!("isolation: \"{written}\" is none of \"{}\"", ISOLATION.join("\", \""))))?,
-                    );
+                    options.isolation =
+                        Some(known.ok_or_else(|| {
+                            wrong(ctx, &format!("isolation: \"{written}\" is not one of \"{}\"", ISOLATION.join("\", \"")))
+                        })?);
                 }
                 other => return Err(not_in(ctx, other, &TRANSACTION)),
             }

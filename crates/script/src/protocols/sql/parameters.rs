@@ -1,4 +1,4 @@
-//! Values of a script as a statement takes them.
+//! Values of a script as parameters of a statement.
 
 use loadstone_protocol::sql::{SqlDialect, SqlParameter};
 use rquickjs::{Array, Coerced, Ctx, FromJs, Type, Value};
@@ -6,17 +6,17 @@ use rquickjs::{Array, Coerced, Ctx, FromJs, Type, Value};
 use crate::globals::bytes::bytes_of;
 use crate::protocols::options::wrong;
 
-/// As the protocol counts them.
+/// The protocol's limit.
 const PARAMETERS_MAX: usize = u16::MAX as usize;
-/// Lists within lists; PostgreSQL's own limit.
+/// Maximum depth of nested lists, as in PostgreSQL.
 const DEPTH_MAX: usize = 6;
 
 /// `[id, "name", null]`.
-pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>, dialect: SqlDialect) -> rquickjs::Result<Vec<SqlParameter>> {
-    let Some(given) = given.filter(|given| !given.is_undefined()) else { return Ok(Vec::new()) };
-    let list = given.as_array().ok_or_else(|| wrong(ctx, "the values of a statement are a list, such as [7, \"name\"]"))?;
+pub(super) fn read<'js>(ctx: &Ctx<'js>, values: Option<&Value<'js>>, dialect: SqlDialect) -> rquickjs::Result<Vec<SqlParameter>> {
+    let Some(values) = values.filter(|values| !values.is_undefined()) else { return Ok(Vec::new()) };
+    let list = values.as_array().ok_or_else(|| wrong(ctx, "the values of a statement are a list, such as [7, \"name\"]"))?;
     if list.len() > PARAMETERS_MAX {
-        return Err(wrong(ctx, &format!("a statement takes at most {PARAMETERS_MAX} values, not {}", list.len())));
+        return Err(wrong(ctx, &format!("a statement has at most {PARAMETERS_MAX} values, not {}", list.len())));
     }
     let numbered = list.iter::<Value<'js>>().enumerate();
     numbered.map(|(place, value)| parameter(ctx, &value?, place + 1, dialect)).collect()
@@ -26,7 +26,7 @@ fn parameter<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize, dialect: Sql
     match value.type_of() {
         Type::Null => Ok(SqlParameter::Null),
         Type::Array if dialect == SqlDialect::MySql => {
-            let remedy = "MySQL has no lists: write a `?` for each of its values, or give JSON.stringify(list)";
+            let remedy = "MySQL has no lists: write a `?` for each of its values, or pass JSON.stringify(list)";
             Err(wrong(ctx, &format!("the value of `?` number {place} is a list: {remedy}")))
         }
         Type::Array => list(ctx, value, place, 1).map(SqlParameter::List),
@@ -52,11 +52,11 @@ fn scalar<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize) -> rquickjs::Re
     }
     let written = if value.is_object() && !value.is_function() { ctx.json_stringify(value.clone())? } else { None };
     let Some(json) = written else {
-        let remedy = if value.is_undefined() { ": write null where there is none" } else { "" };
+        let remedy = if value.is_undefined() { ": use null for a missing value" } else { "" };
         return Err(wrong(ctx, &format!("the value number {place} is {}{remedy}", value.type_name())));
     };
     let json = json.to_string()?;
-    // A date writes itself as a text, and others may.
+    // A date converts itself to a string, and other objects may do so.
     Ok(match serde_json::from_str(&json) {
         Ok(serde_json::Value::String(text)) if is_date(ctx, value)? => SqlParameter::Time(text),
         Ok(serde_json::Value::String(text)) => SqlParameter::Text(text),
@@ -69,12 +69,12 @@ fn is_date<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<bool> {
     Ok(value.as_object().is_some_and(|object| object.is_instance_of(&date)))
 }
 
-/// `{1,2,"three"}`, as a server reads arrays (PostgreSQL, "Array Value Input").
+/// `{1,2,"three"}`, the server's format of arrays (PostgreSQL, "Array Value Input").
 fn list<'js>(ctx: &Ctx<'js>, value: &Value<'js>, place: usize, depth: usize) -> rquickjs::Result<String> {
     let list: &Array<'js> = value
         .as_array()
         .filter(|_| depth <= DEPTH_MAX)
-        .ok_or_else(|| wrong(ctx, &format!("the value number {place} holds lists within lists, more than {DEPTH_MAX} deep")))?;
+        .ok_or_else(|| wrong(ctx, &format!("the value number {place} nests lists more than {DEPTH_MAX} deep")))?;
     let mut items = Vec::with_capacity(list.len());
     for item in list.iter::<Value<'js>>() {
         let item = item?;

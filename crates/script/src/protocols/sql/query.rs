@@ -17,7 +17,7 @@ use crate::protocols::messages::receive::AWAIT;
 use crate::protocols::options::{text as text_of, wrong};
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 
-/// `sql.query("SELECT …", [id], { name })`; the list may be left out.
+/// `sql.query("SELECT …", [id], { name })`. The list is optional.
 pub(super) fn query<'js>(
     ctx: &Ctx<'js>,
     on: &SqlHandle,
@@ -33,7 +33,7 @@ pub(super) fn query<'js>(
     let options = StatementOptions::read(ctx, options.as_ref())?;
     let text = text_of(ctx, &text.unwrap_or_else(|| Value::new_undefined(ctx.clone())), "the statement")?;
     if text.contains('\0') {
-        return Err(wrong(ctx, "the statement has a NUL character, which SQL does not know"));
+        return Err(wrong(ctx, "the statement has a NUL character, which SQL does not allow"));
     }
     let dialect = on.client.address().dialect;
     let statement = SqlStatement { text, parameters: parameters::read(ctx, parameters.as_ref(), dialect)?, preamble: None };
@@ -46,7 +46,7 @@ pub(super) fn query<'js>(
     on.user.promise(ctx, work, move |ctx, user, exchange| conclude(ctx, user, issued, *exchange))
 }
 
-/// What is known of a statement before it is answered.
+/// The state of a statement before its answer.
 pub(super) fn issue(
     ctx: &Ctx<'_>,
     on: &SqlHandle,
@@ -64,7 +64,7 @@ pub(super) fn issue(
     (IssuedStatement { step, on: on.clone(), shown, arrays: options.arrays, timeout_ns }, flight)
 }
 
-/// The work while it is in flight; a new connection waits for its turn before.
+/// The work while it is in flight. A new connection first waits for the rate limit of connections.
 pub(super) fn in_flight<T, F: Future<Output = T>, E: Fn(&T) -> u64>(
     on: &SqlHandle,
     mut flight: StepInFlight,

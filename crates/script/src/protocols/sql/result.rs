@@ -1,4 +1,4 @@
-//! The result object of a script. Its rows become values when the script asks for them.
+//! The result object of a script. Its rows become values when the script reads them.
 
 use loadstone_metrics::Sample;
 use loadstone_protocol::sql::{SqlAnswer, SqlValue};
@@ -14,7 +14,7 @@ use crate::protocols::http::response::times;
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "SqlResult")]
 pub(crate) struct SqlResultObject {
-    /// Without rows where there was no answer.
+    /// Without rows if there was no answer.
     #[qjs(skip_trace)]
     pub(super) answer: SqlAnswer,
     #[qjs(skip_trace)]
@@ -47,7 +47,7 @@ impl SqlResultObject {
         self.answer.count.unwrap_or_default() as f64
     }
 
-    /// What the server has numbered the first row with that was added.
+    /// The number that the server assigned to the first added row.
     #[qjs(get)]
     fn inserted_id<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let number =
@@ -55,7 +55,7 @@ impl SqlResultObject {
         number.map_or_else(|| Ok(Value::new_undefined(ctx.clone())), |number| value::value(&ctx, number))
     }
 
-    /// All rows; made once, and then a property of the object itself.
+    /// All rows. Created once, and then a property of the object.
     #[qjs(get)]
     fn rows<'js>(this: This<Class<'js, Self>>, ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let rows = {

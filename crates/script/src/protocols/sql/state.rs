@@ -1,4 +1,4 @@
-//! What a script holds of a database, in a transaction or not, and how its client is one of its user.
+//! The script's handle of a database, in a transaction or not, and the clients of a user.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,32 +10,32 @@ use crate::protocols::clients::UserClient;
 use crate::runtime::group::Group;
 use crate::runtime::user::UserState;
 
-/// A database as one user has it.
+/// A database, for one user.
 #[derive(Clone)]
 pub(super) struct SqlHandle {
     pub(super) user: Rc<UserState>,
-    /// The group whose function it was made in by that group's user; `None`: whichever group is open.
+    /// The group in whose function it was created by that group's user. `None`: the group that is open at the time of a call.
     pub(super) group: Option<Rc<Group>>,
     pub(super) client: Rc<SqlClient>,
     pub(super) timeout_ns: u64,
     pub(super) within: Option<Rc<TransactionState>>,
 }
 
-/// What is known of a transaction.
+/// The state of a transaction.
 #[derive(Default)]
 pub(super) struct TransactionState {
-    /// `None`: it could not be begun.
+    /// `None`: it did not begin.
     pub(super) id: Option<SqlTransactionId>,
     pub(super) committed: Cell<bool>,
     first_failure: RefCell<Option<SqlFailure>>,
 }
 
-/// Why something was not done.
+/// Why a statement failed.
 #[derive(Debug, Clone)]
 pub(super) struct SqlFailure {
-    /// In words, and all of them.
+    /// The complete message.
     pub(super) error: String,
-    /// SQLSTATE, where the server said so.
+    /// SQLSTATE, if the server sent one.
     pub(super) code: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl UserClient for SqlClient {
         self.close();
     }
 
-    /// A transaction that is left open would hold its locks until the next iteration ends it by chance.
+    /// An open transaction would hold its locks until the next iteration happens to end it.
     fn close_unless_idle(&self) {
         self.close_unless_idle();
     }

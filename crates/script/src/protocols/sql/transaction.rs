@@ -13,10 +13,10 @@ use super::query::{in_flight, issue};
 use super::state::{SqlHandle, TransactionState};
 use crate::protocols::messages::receive::AWAIT;
 
-/// Gives a transaction object, whether the transaction could be begun or not.
-pub(super) fn begin<'js>(ctx: &Ctx<'js>, on: &SqlHandle, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+/// Returns a transaction object, whether or not the transaction began.
+pub(super) fn begin<'js>(ctx: &Ctx<'js>, on: &SqlHandle, options: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     on.user.check_running(ctx, AWAIT)?;
-    let TransactionOptions { statements: options, isolation } = TransactionOptions::read(ctx, given)?;
+    let TransactionOptions { statements: options, isolation } = TransactionOptions::read(ctx, options)?;
     let statement = SqlStatement::begin(on.client.address().dialect, isolation);
     let (issued, flight) = issue(ctx, on, &statement, &name(&options, "BEGIN"), &options);
     let (client, timeout_ns) = (Rc::clone(&on.client), issued.timeout_ns);

@@ -1,4 +1,4 @@
-// `sql.transaction(…)`: begins, runs the statements of a function, and commits; rolls back where one of them failed or the function throws.
+// `sql.transaction(…)`: begins, runs the statements of a function, and commits. Rolls back if a statement failed or the function threw.
 import { show } from "loadstone:values";
 
 async function transaction(this: any, steps: (transaction: any) => unknown, options?: any) {

@@ -1,10 +1,10 @@
-//! Rows as values of the script, and statements and rows as text for people.
+//! Rows as values of the script, and statements and rows as text for display.
 
 use loadstone_protocol::sql::{SqlAnswer, SqlParameter, SqlRow, SqlStatement, SqlValue};
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, IntoJs, Object, TypedArray, Value};
 
-/// Integers up to here are numbers of the script without loss.
+/// A double represents all integers up to this one exactly.
 const INTEGER_MAX: u64 = (1 << 53) - 1;
 
 pub(super) fn rows<'js>(ctx: &Ctx<'js>, answer: &SqlAnswer, as_arrays: bool) -> rquickjs::Result<Value<'js>> {
@@ -25,7 +25,7 @@ pub(super) fn row<'js>(ctx: &Ctx<'js>, row: SqlRow<'_>, as_arrays: bool) -> rqui
     }
     let object = Object::new(ctx.clone())?;
     for (column, found) in row.values() {
-        // Defined, not set: a column may well be called `__proto__`.
+        // Defined, not set: a column may be called `__proto__`.
         object.prop(&*column.name, Property::from(value(ctx, found)?).writable().enumerable().configurable())?;
     }
     Ok(object.into_value())
@@ -49,7 +49,7 @@ pub(super) fn statement_shown(statement: &SqlStatement) -> String {
     let shown = |parameter: &SqlParameter| match parameter {
         SqlParameter::Null => "null".to_owned(),
         SqlParameter::Boolean(value) => value.to_string(),
-        // As it was written: all its digits.
+        // As sent, with all its digits.
         SqlParameter::Number(text) => text.clone(),
         SqlParameter::Text(text) | SqlParameter::Time(text) | SqlParameter::List(text) => {
             serde_json::Value::from(text.as_str()).to_string()
@@ -64,7 +64,7 @@ pub(super) fn statement_shown(statement: &SqlStatement) -> String {
     format!("{text}\n[{}]", values.join(","))
 }
 
-/// Rows as JSON, one a line; then how many there were, or why there are none.
+/// Rows as JSON, one per line, followed by their number, or why there are none.
 pub(super) fn answer_shown(answer: &SqlAnswer) -> String {
     let mut lines: Vec<String> = answer
         .rows()

@@ -1,7 +1,7 @@
-//! Streams of server-sent events: `user.events(…)`, and the stream that it gives (HTML standard, section 9.2).
+//! Streams of server-sent events: `user.events(…)`, and its stream object (HTML standard, section 9.2).
 //!
-//! Read `open` (the opening as a measured request), `source` (one connection after another) and `object` (the stream object). What
-//! arrives waits in a channel: see `messages`. Deliberately absent: the format of events (`loadstone_protocol::sse`).
+//! Read `open` (the opening as a measured request), `source` (one connection after another) and `object` (the stream object). Received
+//! events wait in a channel: see `messages`. Deliberately absent: the format of events (`loadstone_protocol::sse`).
 
 mod object;
 mod open;

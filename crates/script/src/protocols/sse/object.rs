@@ -35,7 +35,7 @@ impl EventStreamObject {
         self.channel.loss()
     }
 
-    /// How many have come so far.
+    /// Number of events received so far.
     #[qjs(get)]
     fn received(&self) -> f64 {
         self.channel.number_next() as f64
@@ -45,7 +45,7 @@ impl EventStreamObject {
         receive::receive(&ctx, &self.channel, options.0.as_ref())
     }
 
-    /// For `messages`, which is TypeScript.
+    /// For the TypeScript of `messages`.
     fn next<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
         receive::next(&ctx, &self.channel)
     }

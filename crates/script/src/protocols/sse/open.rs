@@ -27,11 +27,11 @@ impl Verb for OpenEventStream {
     }
 }
 
-/// Opens a stream; the promise resolves with it whatever becomes of it.
-fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Value<'js>) -> rquickjs::Result<Value<'js>> {
+/// Opens a stream. The promise resolves with it, even if the opening failed.
+fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, options: &Value<'js>) -> rquickjs::Result<Value<'js>> {
     let user = &object.state;
     user.check_running(ctx, "open every stream")?;
-    let options = EventOptions::read(ctx, user, Some(given))?;
+    let options = EventOptions::read(ctx, user, Some(options))?;
     let default = if options.request.body.is_empty() { "GET" } else { "POST" };
     let method = options.method.as_deref().unwrap_or(default);
     let (mut request, redirects_max) = build(ctx, user, method.into(), &url_text(ctx, url)?, &options.request)?;
@@ -42,8 +42,8 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Valu
     label(user, &mut request, &opening_name);
     let opening = MeasuredStep::named(user, object.group(), &opening_name).with_tags(user, &options.request.tags);
     opening.note_place(ctx, user);
-    // The first event is due when the stream is.
-    let first = opening.beside(user, &format!("{opening_name} first event"));
+    // The first event is due at the same time as the stream.
+    let first = opening.with_name(user, &format!("{opening_name} first event"));
     let reconnects = options.reconnects.unwrap_or(true);
     let source = EventSource { user: Rc::clone(user), request, opening, first, redirects_max, reconnects };
     let opening = source.connect(ConnectedBy::Script, "");
@@ -62,14 +62,14 @@ fn conclude<'js>(
     opening: StreamOpening,
 ) -> rquickjs::Result<Value<'js>> {
     let opened = source.judge(opening);
-    // Those that follow have no schedule.
+    // The following events have no schedule.
     source.opening.due = None;
     let identity = ChannelIdentity {
         user: Rc::clone(user),
         name: source.opening.name(user),
         series: source.opening.series,
         drops_unread,
-        kept: false,
+        is_kept: false,
     };
     let channel = match opened {
         Ok(connected) => {

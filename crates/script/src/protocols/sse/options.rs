@@ -16,7 +16,7 @@ static STREAM: OptionSet = OptionSet {
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "events", argument: 1, options: &STREAM }];
 
-/// What `user.events` was told beside the URL.
+/// The options of `user.events`.
 #[derive(Default)]
 pub(super) struct EventOptions {
     pub(super) request: RequestOptions,
@@ -26,9 +26,9 @@ pub(super) struct EventOptions {
 }
 
 impl EventOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, object: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, given, "events(…)", |key, value| {
+        each(ctx, object, "events(…)", |key, value| {
             match key {
                 "method" => options.method = Some(text(ctx, &value, "method")?.to_ascii_uppercase()),
                 "unread" => options.drops_unread = drops_unread(ctx, &value)?,

@@ -1,4 +1,4 @@
-//! Where a stream of events comes from: opened as a measured request, and opened again when it ends.
+//! The source of a stream of events: a connection that is opened as a measured request, and opened again when it ends.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -11,17 +11,17 @@ use loadstone_protocol::ws::Payload;
 
 use crate::protocols::http::opening;
 use crate::protocols::http::state::HttpUser;
-use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, yield_now};
 use crate::protocols::messages::inbox::{ArrivedMessage, EventLabels};
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
-/// How long to wait before connecting again where the server says nothing. The standard leaves it to the client ("probably in the region of a
-/// few seconds"); Chromium waits this long.
+/// Wait before connecting again, unless the server sets it. The standard leaves it to the client ("probably in the region of a few
+/// seconds"); Chromium waits this long.
 const RETRY_NS: Nanos = 3_000_000_000;
 const MILLISECOND_NS: Nanos = 1_000_000;
 
-/// Where a stream comes from, and under which names its connections are measured.
+/// The source of a stream, and the series of its connections.
 pub(super) struct EventSource {
     pub(super) user: Rc<UserState>,
     pub(super) request: Request,
@@ -32,19 +32,19 @@ pub(super) struct EventSource {
     pub(super) reconnects: bool,
 }
 
-/// Who has a connection opened.
+/// Why a connection is opened.
 pub(super) enum ConnectedBy {
-    /// It can await the opening.
+    /// The script opened it, and can await it.
     Script,
     /// After a loss.
     Reader,
 }
 
-/// A connection that was to be opened.
+/// A connection that is being opened.
 pub(super) struct StreamOpening {
     hops: Hops,
     stream: Option<EventStream>,
-    /// Under way until the first event has come.
+    /// In flight until the first event has arrived.
     first: StepInFlight,
 }
 
@@ -55,18 +55,18 @@ pub(super) struct Connected {
     first: Option<StepInFlight>,
 }
 
-/// What the channel of a stream holds: the connection itself is the reader's.
+/// The channel's part of a stream. The reader has the connection.
 pub(super) struct EventConnection;
 
 impl ChannelConnection for EventConnection {
-    /// A stream has no farewell.
-    fn say_farewell(&self, _: u16, _: &str) -> Option<ChannelEnd> {
+    /// A stream of events has no close message.
+    fn send_close(&self, _: u16, _: &str) -> Option<ChannelEnd> {
         Some(ChannelEnd::ordinary("the script closed the stream of events"))
     }
 }
 
 impl EventSource {
-    /// Opens a connection; its times run until they are judged.
+    /// Opens a connection. Its times run until it is judged.
     pub(super) fn connect(&self, by: ConnectedBy, last_id: &str) -> impl Future<Output = StreamOpening> + 'static {
         let (mut opening_flight, due) = match by {
             ConnectedBy::Script => (self.opening.in_flight(&self.user), self.opening.due),
@@ -92,7 +92,7 @@ impl EventSource {
         let refused = match (&stream, &exchange.result) {
             (Some(_), _) => None,
             (None, Err(failure)) => Some((failure.outcome, failure.message.clone())),
-            // HTML standard, section 9.2.3: how a server says that it wants no more connections.
+            // HTML standard, section 9.2.3: the status with which a server asks for no more connections.
             (None, Ok(response)) if response.status == 204 => None,
             (None, Ok(response)) => Some((Outcome::Status, format!("status {} instead of a stream of events", response.status))),
         };
@@ -100,7 +100,7 @@ impl EventSource {
         match (stream, refused) {
             (Some(stream), _) => Ok(Connected { stream, started: before.first().unwrap_or(&last).exchange.started, first: Some(first) }),
             (None, refused) => {
-                // Nothing was cut off: no event could come.
+                // Nothing was cut off: no event could be received.
                 first.end(exchange.ended);
                 Err(match refused {
                     Some((outcome, message)) => ChannelEnd::broken(outcome, message),
@@ -116,7 +116,7 @@ impl EventSource {
         self.first.record(&self.user, &sample, None);
     }
 
-    /// Connects again until there is a stream. `Err`: the server wants no more, or answers with something else.
+    /// Connects again until there is a stream. `Err`: the server asks for no more connections, or answers with something else.
     async fn again(&self, retry_ns: Nanos, last_id: &str) -> Result<Connected, ChannelEnd> {
         let clock = &self.user.worker.clock;
         loop {
@@ -125,7 +125,7 @@ impl EventSource {
             let answered = tried.hops.last.exchange.result.as_ref().ok().map(|response| response.status);
             match (self.judge(tried), answered) {
                 (Ok(connected), _) => return Ok(connected),
-                // Only a response ends a stream for good; a connection that fails is tried again.
+                // Only a response ends a stream for good. A failed connection is tried again.
                 (Err(_), None) => {}
                 (Err(end), Some(_)) => return Err(end),
             }
@@ -133,7 +133,7 @@ impl EventSource {
     }
 }
 
-/// Reads for as long as the script wants the stream, over one connection after another.
+/// Reads until the script ends the stream, over one connection after another.
 pub(super) async fn follow(channel: Rc<MessageChannel>, mut source: EventSource, mut connected: Connected) {
     let (mut last_id, mut retry_ns) = (String::new(), RETRY_NS);
     loop {
@@ -165,7 +165,7 @@ pub(super) async fn follow(channel: Rc<MessageChannel>, mut source: EventSource,
         connected = match source.again(retry_ns, &last_id).await {
             Ok(connected) => connected,
             Err(end) => {
-                // Its request has failed already, and is counted as such.
+                // Its request has failed already and is recorded.
                 channel.end_with(end);
                 return;
             }
@@ -173,7 +173,7 @@ pub(super) async fn follow(channel: Rc<MessageChannel>, mut source: EventSource,
     }
 }
 
-/// Reads one connection to its end, or until more waits unread than is kept.
+/// Reads one connection to its end, or until too many events are unread.
 async fn read(channel: &MessageChannel, source: &EventSource, connected: &mut Connected) -> Result<(), Failure> {
     let mut items = 0;
     while let Some(event) = connected.stream.next().await? {
@@ -189,7 +189,7 @@ async fn read(channel: &MessageChannel, source: &EventSource, connected: &mut Co
         }
         items += 1;
         if items % READ_AT_ONCE_MAX == 0 {
-            give_way().await;
+            yield_now().await;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A TCP connection of a script, which may have ended; and those that a user has open.
+//! A TCP connection of a script, open or closed, and the open connections of a user.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -11,38 +11,38 @@ use loadstone_protocol::raw::RawConnection;
 use crate::runtime::parts::{ClosingWork, KeptState, UserPart};
 use crate::runtime::user::UserState;
 
-/// Held by the script's object and by the steps under way on it.
+/// Held by the script's object and by its steps in progress.
 pub(super) struct UserConnection {
     pub(super) user: Rc<UserState>,
     /// Name and series of its opening.
     pub(super) name: Arc<str>,
     pub(super) series: SeriesId,
-    /// As it is shown.
+    /// For display.
     pub(super) address: Rc<str>,
     /// `Err`: why it was not opened.
     opened: Result<RawConnection, Failure>,
     /// It outlives its iteration.
     kept: bool,
-    /// Why it is closed, other than by the script.
+    /// Why it is closed, unless the script closed it.
     loss: RefCell<Option<Failure>>,
-    /// What was written since the last answer.
+    /// The bytes written since the last answer.
     pub(super) question: RefCell<Option<Question>>,
     is_read: Cell<bool>,
 }
 
-/// What was written and is yet to be answered.
+/// Bytes that were written and not yet answered.
 pub(super) struct Question {
     pub(super) started: Nanos,
     pub(super) sent: Nanos,
     pub(super) bytes: u64,
-    /// Where somebody follows every step.
+    /// If the exchange is shown.
     pub(super) shown: Vec<u8>,
 }
 
-/// The right to read, of which there is one.
-pub(super) struct ReadTurn(Rc<UserConnection>);
+/// The permission to read, of which there is one.
+pub(super) struct ReadPermit(Rc<UserConnection>);
 
-impl Drop for ReadTurn {
+impl Drop for ReadPermit {
     fn drop(&mut self) {
         self.0.is_read.set(false);
     }
@@ -94,12 +94,12 @@ impl UserConnection {
         }
     }
 
-    /// `None` while somebody reads.
-    pub(super) fn begin_reading(self: &Rc<Self>) -> Option<ReadTurn> {
-        (!self.is_read.replace(true)).then(|| ReadTurn(Rc::clone(self)))
+    /// `None` while another step reads.
+    pub(super) fn begin_reading(self: &Rc<Self>) -> Option<ReadPermit> {
+        (!self.is_read.replace(true)).then(|| ReadPermit(Rc::clone(self)))
     }
 
-    /// A step failed: what comes late would be taken for the answer to the next one.
+    /// A step failed: a late answer would be mistaken for the answer to the next request.
     pub(super) fn lose(&self, failure: &Failure) {
         self.loss.borrow_mut().get_or_insert_with(|| failure.clone());
         self.close();
@@ -112,20 +112,20 @@ impl UserConnection {
     }
 }
 
-/// The connections of one user; those that nobody holds are closed already.
+/// The connections of one user. Dropped ones are already closed.
 #[derive(Default)]
 struct OpenConnections(RefCell<Vec<Weak<UserConnection>>>);
 
 impl OpenConnections {
     fn add(&self, connection: &Rc<UserConnection>) {
         let mut connections = self.0.borrow_mut();
-        connections.retain(|held| held.upgrade().is_some_and(|held| held.is_open()));
+        connections.retain(|connection| connection.upgrade().is_some_and(|connection| connection.is_open()));
         connections.push(Rc::downgrade(connection));
     }
 
     fn close(&self, stays: impl Fn(&UserConnection) -> bool) {
         self.0.borrow_mut().retain(|held| {
-            let held = held.upgrade().filter(|held| held.is_open());
+            let held = held.upgrade().filter(|connection| connection.is_open());
             held.is_some_and(|held| {
                 let stays = stays(&held);
                 if !stays {
@@ -139,7 +139,7 @@ impl OpenConnections {
 
 impl UserPart for OpenConnections {
     fn iteration_returned(&self, kept: KeptState) -> Option<ClosingWork> {
-        // A kept connection lives as long as `user.state`, which is where a script would keep it.
+        // A kept connection lives as long as `user.state`, where a script would store it.
         self.close(|connection| kept.state && connection.kept);
         None
     }

@@ -1,6 +1,6 @@
-//! Raw TCP: `user.tcp(…)`, and the connection that it gives.
+//! Raw TCP: `user.tcp(…)`, and its connection object.
 //!
-//! Read `open` (connecting as a measured request), then `connection` (what a connection of a script is) and `steps` (what is awaited on it).
+//! Read `open` (connecting as a measured request), then `connection` (the state of a connection) and `steps` (the steps on it).
 //! Deliberately absent: reading in the background, since only the script knows where an answer ends.
 
 mod connection;

@@ -29,11 +29,11 @@ impl Verb for OpenTcp {
     }
 }
 
-/// Connects; the promise resolves with the connection whatever becomes of it.
-fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, given: &Value<'js>) -> rquickjs::Result<Value<'js>> {
+/// Connects. The promise resolves with the connection, even if connecting failed.
+fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, options: &Value<'js>) -> rquickjs::Result<Value<'js>> {
     let user = &object.state;
     user.check_running(ctx, "open every connection")?;
-    let options = TcpOptions::read(ctx, given)?;
+    let options = TcpOptions::read(ctx, options)?;
     let target = target(ctx, &text(ctx, address, "the address")?, options.tls)?;
     let shown: Rc<str> = format!("{}://{}", if target.tls { "tls" } else { "tcp" }, target.authority()).into();
     let name = options.name.unwrap_or_else(|| format!("TCP {}", target.authority()));
@@ -64,7 +64,7 @@ fn target(ctx: &Ctx<'_>, written: &str, tls: bool) -> rquickjs::Result<RawTarget
     }
 }
 
-/// Records how connecting went and makes the connection's object.
+/// Records the result of connecting and creates the connection's object.
 fn conclude<'js>(
     ctx: &Ctx<'js>,
     user: &Rc<UserState>,

@@ -14,7 +14,7 @@ static READ: OptionSet = OptionSet::new("a read", &["name", "until", "length", "
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "tcp", argument: 1, options: &CONNECTION }];
 
-/// What `user.tcp` was told beside the address.
+/// The options of `user.tcp`.
 #[derive(Default)]
 pub(super) struct TcpOptions {
     pub(super) name: Option<String>,
@@ -25,9 +25,9 @@ pub(super) struct TcpOptions {
 }
 
 impl TcpOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: &Value<'js>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, Some(given), "tcp(…)", |key, value| {
+        each(ctx, Some(object), "tcp(…)", |key, value| {
             match key {
                 "name" => options.name = Some(text(ctx, &value, "name")?),
                 "tls" => options.tls = switch(ctx, value, "tls")?,
@@ -51,10 +51,10 @@ pub(super) struct TcpReadOptions {
 }
 
 impl TcpReadOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self { name: None, until: ReadUntil::Arrival, timeout_ns: None, tags: Tags::default() };
         let mut ends = 0;
-        each(ctx, given, "read(…)", |key, value| {
+        each(ctx, object, "read(…)", |key, value| {
             let until = match key {
                 "until" => Some(ReadUntil::Delimiter(delimiter(ctx, &value)?)),
                 "length" => Some(ReadUntil::Length(length(ctx, &value)?)),
@@ -74,7 +74,7 @@ impl TcpReadOptions {
             Ok(())
         })?;
         if ends > 1 {
-            return Err(wrong(ctx, "a read ends in one way: give one of `until`, `length` and `toEnd`"));
+            return Err(wrong(ctx, "a read has only one end: use one of `until`, `length` and `toEnd`"));
         }
         Ok(options)
     }
@@ -82,7 +82,7 @@ impl TcpReadOptions {
 
 fn delimiter<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<u8>> {
     let bytes = bytes_of(value).filter(|bytes| !bytes.is_empty());
-    bytes.ok_or_else(|| wrong(ctx, "until: expected what the answer ends with, as a string or bytes, such as \"\\r\\n\""))
+    bytes.ok_or_else(|| wrong(ctx, "until: expected the end of the answer as a string or bytes, such as \"\\r\\n\""))
 }
 
 fn length<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<usize> {

@@ -1,4 +1,4 @@
-//! What a script awaits on a TCP connection: writing, and the exchanges that answers end.
+//! A script's steps on a TCP connection: writing, and exchanges that end with an answer.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use loadstone_protocol::raw::{RawTimes, ReadUntil};
 use loadstone_protocol::ws::Payload;
 use rquickjs::{Class, Ctx, Exception, Promise, Value};
 
-use super::connection::{Question, ReadTurn, UserConnection};
+use super::connection::{Question, ReadPermit, UserConnection};
 use super::options::TcpReadOptions;
 use crate::globals::bytes::bytes_of;
 use crate::protocols::http::state::HttpScenario;
@@ -20,10 +20,10 @@ use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
 fn data_of(ctx: &Ctx<'_>, data: &Value<'_>) -> rquickjs::Result<Vec<u8>> {
-    bytes_of(data).ok_or_else(|| Exception::throw_type(ctx, "expected what to send as a string or bytes (Uint8Array)"))
+    bytes_of(data).ok_or_else(|| Exception::throw_type(ctx, "expected the data to send as a string or bytes (Uint8Array)"))
 }
 
-/// `connection.write(data)`: the answer's time counts from here.
+/// `connection.write(data)`: the answer's time starts here.
 pub(super) fn write<'js>(ctx: &Ctx<'js>, to: &Rc<UserConnection>, data: &Value<'js>) -> rquickjs::Result<Promise<'js>> {
     let user = &to.user;
     user.check_running(ctx, AWAIT)?;
@@ -52,7 +52,7 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, to: &Rc<UserConnection>, data: &Value<'
     })
 }
 
-/// Adds what was written to the question that the next read answers.
+/// Adds written bytes to the request that the next read answers.
 fn note(to: &UserConnection, times: &RawTimes, data: &[u8]) {
     let mut question = to.question.borrow_mut();
     let question = question.get_or_insert_with(|| Question { started: times.started, sent: 0, bytes: 0, shown: Vec::new() });
@@ -64,9 +64,9 @@ fn note(to: &UserConnection, times: &RawTimes, data: &[u8]) {
 }
 
 /// `connection.read({ until, name, timeout, tags })`.
-pub(super) fn read<'js>(ctx: &Ctx<'js>, from: &Rc<UserConnection>, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+pub(super) fn read<'js>(ctx: &Ctx<'js>, from: &Rc<UserConnection>, options: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     from.user.check_running(ctx, AWAIT)?;
-    exchange(ctx, from, None, "read", TcpReadOptions::read(ctx, given)?)
+    exchange(ctx, from, None, "read", TcpReadOptions::read(ctx, options)?)
 }
 
 /// `connection.request(data, { until, name, timeout, tags })`.
@@ -74,18 +74,18 @@ pub(super) fn request<'js>(
     ctx: &Ctx<'js>,
     with: &Rc<UserConnection>,
     data: &Value<'js>,
-    given: Option<&Value<'js>>,
+    options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     with.user.check_running(ctx, AWAIT)?;
     let data = data_of(ctx, data)?;
-    exchange(ctx, with, Some(data), "request", TcpReadOptions::read(ctx, given)?)
+    exchange(ctx, with, Some(data), "request", TcpReadOptions::read(ctx, options)?)
 }
 
-/// What came of an exchange.
+/// The result of an exchange.
 struct Exchanged {
     times: RawTimes,
     result: Result<Bytes, Failure>,
-    /// What was sent, where somebody follows every step.
+    /// The bytes sent, if the exchange is shown.
     question: Vec<u8>,
 }
 
@@ -97,13 +97,13 @@ fn exchange<'js>(
     options: TcpReadOptions,
 ) -> rquickjs::Result<Promise<'js>> {
     let user = &with.user;
-    let busy = || Exception::throw_message(ctx, "another read of this connection is under way: await it first");
-    let turn = with.begin_reading().ok_or_else(busy)?;
+    let busy = || Exception::throw_message(ctx, "another read of this connection is in progress: await it first");
+    let permit = with.begin_reading().ok_or_else(busy)?;
     let name = options.name.unwrap_or_else(|| format!("{} {what}", with.name));
     let step = MeasuredStep::named(user, user.group(), &name).with_tags(user, &options.tags);
     step.note_place(ctx, user);
     let timeout_ns = options.timeout_ns.unwrap_or(user.scenario.timeout_ns);
-    let work = perform(step.in_flight(user), Rc::clone(with), turn, data, options.until, timeout_ns);
+    let work = perform(step.in_flight(user), Rc::clone(with), permit, data, options.until, timeout_ns);
     let with = Rc::clone(with);
     user.promise(ctx, work, move |ctx, user, exchanged| conclude(ctx, user, &with, &step, *exchanged))
 }
@@ -111,7 +111,7 @@ fn exchange<'js>(
 async fn perform(
     mut flight: StepInFlight,
     with: Rc<UserConnection>,
-    turn: ReadTurn,
+    permit: ReadPermit,
     data: Option<Vec<u8>>,
     until: ReadUntil,
     timeout_ns: u64,
@@ -136,7 +136,7 @@ async fn perform(
         times.ended = with.user.now();
     }
     flight.end(times.ended);
-    drop(turn);
+    drop(permit);
     if let Err(failure) = &result {
         with.lose(failure);
     }
@@ -146,7 +146,7 @@ async fn perform(
     Box::new(Exchanged { times, result, question })
 }
 
-/// Records an exchange and makes the object of its answer.
+/// Records an exchange and creates the object of its answer.
 fn conclude<'js>(
     ctx: &Ctx<'js>,
     user: &Rc<UserState>,

@@ -7,25 +7,25 @@ use loadstone_protocol::Failure;
 use loadstone_protocol::udp::DatagramSocket;
 use loadstone_protocol::ws::{Payload, SendTimes};
 
-use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, yield_now};
 use crate::protocols::messages::inbox::ArrivedMessage;
 use crate::protocols::messages::sending::SendingChannel;
 
-/// What the channel holds: the socket itself is the reader's.
+/// The channel's part of a socket. The reader has the socket.
 pub(super) struct UdpConnection;
 
 impl ChannelConnection for UdpConnection {
-    /// There is nobody who would hear it.
-    fn say_farewell(&self, _: u16, _: &str) -> Option<ChannelEnd> {
+    /// UDP has no close message.
+    fn send_close(&self, _: u16, _: &str) -> Option<ChannelEnd> {
         Some(ChannelEnd::ordinary("the script closed the UDP socket"))
     }
 }
 
-/// A socket of one user, which may have ended.
+/// A socket of one user, open or closed.
 #[derive(Clone)]
 pub(super) struct UserDatagrams {
     pub(super) channel: Rc<MessageChannel>,
-    /// Weak: the socket ends with its reader, when the channel lets go of that.
+    /// Weak: the socket ends with its reader, which the channel drops.
     pub(super) socket: Weak<DatagramSocket>,
 }
 
@@ -47,7 +47,7 @@ impl SendingChannel for UserDatagrams {
     }
 }
 
-/// Reads for as long as the socket lives: what comes is timed whether or not the script is waiting for any.
+/// Reads while the socket is open: datagrams are timed whether or not the script waits for them.
 pub(super) async fn read(channel: Rc<MessageChannel>, socket: Rc<DatagramSocket>) {
     let mut items = 0;
     loop {
@@ -60,7 +60,7 @@ pub(super) async fn read(channel: Rc<MessageChannel>, socket: Rc<DatagramSocket>
         }
         items += 1;
         if items % READ_AT_ONCE_MAX == 0 {
-            give_way().await;
+            yield_now().await;
         }
     }
 }

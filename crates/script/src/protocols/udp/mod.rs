@@ -1,7 +1,7 @@
-//! UDP: `user.udp(…)`, and the socket that it gives.
+//! UDP: `user.udp(…)`, and its socket object.
 //!
-//! Read `open`, then `connection` (what is sent and who reads) and `object`. What arrives waits in a channel, as with WebSockets: see `messages`. A request
-//! whose answer is lost ends with its time limit. Deliberately absent: sending again, which is the script's to decide.
+//! Read `open`, then `connection` (the sender and the reader) and `object`. Received datagrams wait in a channel, as with WebSockets: see
+//! `messages`. A request whose answer is lost ends with its time limit. Deliberately absent: retransmission, which the script decides.
 
 mod connection;
 mod object;

@@ -27,7 +27,7 @@ impl UdpObject {
         self.socket.channel.loss()
     }
 
-    /// How many datagrams have come so far.
+    /// Number of datagrams received so far.
     #[qjs(get)]
     fn received(&self) -> f64 {
         self.socket.channel.number_next() as f64
@@ -45,7 +45,7 @@ impl UdpObject {
         receive::receive(&ctx, &self.socket.channel, options.0.as_ref())
     }
 
-    /// For `messages`, which is TypeScript.
+    /// For the TypeScript of `messages`.
     fn next<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
         receive::next(&ctx, &self.socket.channel)
     }

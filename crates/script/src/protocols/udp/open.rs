@@ -1,4 +1,4 @@
-//! `user.udp(…)`: opens a socket, which sends nothing and is no request.
+//! `user.udp(…)`: opens a socket. This sends nothing and is not a request.
 
 use std::rc::Rc;
 
@@ -28,11 +28,11 @@ impl Verb for OpenUdp {
     }
 }
 
-/// Opens a socket; the promise resolves with it whatever becomes of it.
-fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, given: &Value<'js>) -> rquickjs::Result<Value<'js>> {
+/// Opens a socket. The promise resolves with it, even if opening failed.
+fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, options: &Value<'js>) -> rquickjs::Result<Value<'js>> {
     let user = &object.state;
     user.check_running(ctx, "open every socket")?;
-    let options = UdpOptions::read(ctx, given)?;
+    let options = UdpOptions::read(ctx, options)?;
     let written = text(ctx, address, "the address")?;
     let (scheme, host, port) = host_and_port::read(ctx, &written)?;
     if let Some(other) = scheme.filter(|scheme| *scheme != "udp") {
@@ -41,14 +41,14 @@ fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, address: &Value<'js>, given: &
     let name = options.name.clone().unwrap_or_else(|| format!("UDP {host}:{port}"));
     let series = MeasuredStep::series(user, object.group().as_ref(), &name);
     let identity =
-        ChannelIdentity { user: Rc::clone(user), name: name.into(), series, drops_unread: options.drops_unread, kept: options.keep };
+        ChannelIdentity { user: Rc::clone(user), name: name.into(), series, drops_unread: options.drops_unread, is_kept: options.keep };
     let (network, timeout_ns) = (Rc::clone(&user.worker.network), options.timeout_ns.unwrap_or(user.scenario.timeout_ns));
     let work = async move { DatagramSocket::open(&network, &host, port, timeout_ns).await };
     let promise = user.promise(ctx, work, move |ctx, _, opened| conclude(ctx, identity, opened))?;
     Ok(promise.into_value())
 }
 
-/// Makes the object; a socket that could not be opened is told as an error of its name.
+/// Creates the object. A socket that could not be opened is recorded as an error under its name.
 fn conclude<'js>(ctx: &Ctx<'js>, identity: ChannelIdentity, opened: Result<DatagramSocket, Failure>) -> rquickjs::Result<Value<'js>> {
     let socket = opened.map(Rc::new);
     let weak = socket.as_ref().map(Rc::downgrade).unwrap_or_default();

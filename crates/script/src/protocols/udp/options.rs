@@ -10,7 +10,7 @@ static SOCKET: OptionSet = OptionSet::new("a UDP socket", &["name", "timeout", "
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "udp", argument: 1, options: &SOCKET }];
 
-/// What `user.udp` was told beside the address.
+/// The options of `user.udp`.
 #[derive(Default)]
 pub(super) struct UdpOptions {
     pub(super) name: Option<String>,
@@ -20,9 +20,9 @@ pub(super) struct UdpOptions {
 }
 
 impl UdpOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: &Value<'js>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: &Value<'js>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, Some(given), "udp(…)", |key, value| {
+        each(ctx, Some(object), "udp(…)", |key, value| {
             match key {
                 "name" => options.name = Some(text(ctx, &value, "name")?),
                 "timeout" => options.timeout_ns = Some(duration(ctx, &value, "timeout")?),

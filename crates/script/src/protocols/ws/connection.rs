@@ -5,28 +5,28 @@ use std::rc::{Rc, Weak};
 use loadstone_protocol::Failure;
 use loadstone_protocol::ws::{self, Payload, ReceivedItem, SendTimes};
 
-use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
+use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, yield_now};
 use crate::protocols::messages::inbox::ArrivedMessage;
 use crate::protocols::messages::sending::SendingChannel;
 
-/// Close code of a user whose unread messages are too many: "policy violation" (RFC 6455, section 7.4.1).
+/// Close code for a user with too many unread messages: "policy violation" (RFC 6455, section 7.4.1).
 const POLICY_VIOLATION: u16 = 1008;
 
-/// Held by the channel for as long as it is open.
+/// The channel holds it while it is open.
 pub(super) struct WebSocketConnection(pub(super) Rc<ws::WebSocket>);
 
 impl ChannelConnection for WebSocketConnection {
-    fn say_farewell(&self, code: u16, reason: &str) -> Option<ChannelEnd> {
-        self.0.say_farewell(code, reason);
+    fn send_close(&self, code: u16, reason: &str) -> Option<ChannelEnd> {
+        self.0.send_close(code, reason);
         None
     }
 }
 
-/// A WebSocket of one user, which may have ended.
+/// A WebSocket of one user, open or closed.
 #[derive(Clone)]
 pub(super) struct UserSocket {
     pub(super) channel: Rc<MessageChannel>,
-    /// Weak: the connection ends when the channel lets go of it.
+    /// Weak: the connection ends when the channel drops it.
     pub(super) socket: Weak<ws::WebSocket>,
 }
 
@@ -53,7 +53,7 @@ impl UserSocket {
     }
 }
 
-/// Reads for as long as the socket lives: pings are answered and messages are timed whether or not the script is waiting for any.
+/// Reads while the socket is open: pings are answered and messages are timed whether or not the script waits for them.
 pub(super) async fn read(channel: Rc<MessageChannel>, socket: Rc<ws::WebSocket>) {
     let mut items = 0;
     loop {
@@ -70,12 +70,12 @@ pub(super) async fn read(channel: Rc<MessageChannel>, socket: Rc<ws::WebSocket>)
             Err(failure) => return channel.finish(ChannelEnd::broken(failure.outcome, failure.message)),
         }
         if channel.is_overfull() {
-            socket.say_farewell(POLICY_VIOLATION, "");
+            socket.send_close(POLICY_VIOLATION, "");
             return channel.finish(ChannelEnd::overfull());
         }
         items += 1;
         if items % READ_AT_ONCE_MAX == 0 {
-            give_way().await;
+            yield_now().await;
         }
     }
 }

@@ -1,8 +1,8 @@
-//! WebSockets: `user.ws(…)`, and the socket that it gives.
+//! WebSockets: `user.ws(…)`, and its socket object.
 //!
-//! Read `open` (the handshake as a measured request), then `steps` (what a script awaits on a socket) and `object` (the socket object).
-//! What arrives waits in a channel: see `messages`. Deliberately absent: frames and handshakes (`loadstone_protocol::ws`), opening again after a
-//! loss, which is the script's to decide.
+//! Read `open` (the handshake as a measured request), then `steps` (a script's steps on a socket) and `object` (the socket object).
+//! Received messages wait in a channel: see `messages`. Deliberately absent: frames and handshakes (`loadstone_protocol::ws`), and opening
+//! again after a loss, which the script decides.
 
 mod connection;
 mod object;

@@ -19,7 +19,7 @@ const REASON_BYTES_MAX: usize = 123;
 pub(crate) struct WebSocketObject {
     #[qjs(skip_trace)]
     socket: UserSocket,
-    /// The sub-protocol agreed on.
+    /// The negotiated sub-protocol.
     #[qjs(skip_trace)]
     protocol: String,
     /// Pings sent so far.
@@ -67,7 +67,7 @@ impl WebSocketObject {
         receive::receive(&ctx, &self.socket.channel, options.0.as_ref())
     }
 
-    /// For `messages`, which is TypeScript.
+    /// For the TypeScript of `messages`.
     fn next<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
         receive::next(&ctx, &self.socket.channel)
     }
@@ -79,7 +79,7 @@ impl WebSocketObject {
 
     fn close<'js>(&self, ctx: Ctx<'js>, code: Opt<Option<f64>>, reason: Opt<Option<String>>) -> rquickjs::Result<Promise<'js>> {
         let code = code.0.flatten().unwrap_or(1000.0);
-        // RFC 6455, section 7.4: what an application may send.
+        // RFC 6455, section 7.4: the codes that an application may send.
         if code.fract() != 0.0 || !(code == 1000.0 || (3000.0..=4999.0).contains(&code)) {
             return Err(Exception::throw_range(&ctx, &format!("close({code}): the close code must be 1000, or from 3000 to 4999")));
         }

@@ -31,20 +31,20 @@ impl Verb for OpenWebSocket {
     }
 }
 
-/// What is known of a handshake under way.
+/// The state of a handshake in progress.
 struct Handshake {
     step: MeasuredStep,
-    /// For the trace, where there is one.
+    /// For the trace, if there is one.
     request: Option<Request>,
     drops_unread: bool,
     keep: bool,
 }
 
-/// Opens a WebSocket; the promise resolves with the socket whatever becomes of it.
-fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, given: &Value<'js>) -> rquickjs::Result<Value<'js>> {
+/// Opens a WebSocket. The promise resolves with the socket, even if the handshake failed.
+fn open<'js>(ctx: &Ctx<'js>, object: &UserObject, url: &Value<'js>, options: &Value<'js>) -> rquickjs::Result<Value<'js>> {
     let user = &object.state;
     user.check_running(ctx, "open every socket")?;
-    let options = WebSocketOptions::read(ctx, Some(given))?;
+    let options = WebSocketOptions::read(ctx, Some(options))?;
     let written = as_http(url_text(ctx, url)?);
     let (mut request, _) = build(ctx, user, "GET".into(), &written, &options.request)?;
     let name = options.request.name.clone().unwrap_or_else(|| name::of_request("WS", &request.path));
@@ -81,7 +81,7 @@ fn as_http(written: String) -> String {
     }
 }
 
-/// Judges and records a handshake and makes the socket object.
+/// Judges and records a handshake and creates the socket object.
 fn conclude<'js>(
     ctx: &Ctx<'js>,
     user: &Rc<UserState>,
@@ -97,7 +97,7 @@ fn conclude<'js>(
     };
     opening::record(&step, user, (request.as_ref(), &exchange), &[], opened.as_ref().err());
     let protocol = opened.as_ref().ok().and_then(|socket| socket.protocol()).unwrap_or_default().to_owned();
-    let identity = ChannelIdentity { user: Rc::clone(user), name: step.name(user), series: step.series, drops_unread, kept: keep };
+    let identity = ChannelIdentity { user: Rc::clone(user), name: step.name(user), series: step.series, drops_unread, is_kept: keep };
     let (channel, socket) = match opened {
         Ok(socket) => {
             let connection: Rc<dyn ChannelConnection> = Rc::new(WebSocketConnection(Rc::clone(&socket)));

@@ -16,7 +16,7 @@ static SOCKET: OptionSet = OptionSet {
 
 pub(super) const OPTIONS: &[OptionsOfVerb] = &[OptionsOfVerb { verb: "ws", argument: 1, options: &SOCKET }];
 
-/// What `user.ws` was told beside the URL.
+/// The options of `user.ws`.
 #[derive(Default)]
 pub(super) struct WebSocketOptions {
     /// Name, tags, headers, credentials and time limit of the handshake.
@@ -28,9 +28,9 @@ pub(super) struct WebSocketOptions {
 }
 
 impl WebSocketOptions {
-    pub(super) fn read<'js>(ctx: &Ctx<'js>, given: Option<&Value<'js>>) -> rquickjs::Result<Self> {
+    pub(super) fn read<'js>(ctx: &Ctx<'js>, object: Option<&Value<'js>>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
-        each(ctx, given, "ws(…)", |key, value| {
+        each(ctx, object, "ws(…)", |key, value| {
             match key {
                 "name" => options.request.name = Some(text(ctx, &value, "name")?),
                 "headers" => options.request.headers = pairs(ctx, &value, "headers")?,

@@ -1,4 +1,4 @@
-//! What a script awaits on a WebSocket alone: pings, and its end.
+//! A script's steps that only WebSockets have: pings, and the end.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -15,10 +15,10 @@ use crate::protocols::messages::wait::{ChannelWait, WaitResult, WaitedFor};
 use crate::runtime::step::MeasuredStep;
 
 /// `socket.ping({ name, within, tags })`.
-pub(super) fn ping<'js>(ctx: &Ctx<'js>, socket: &UserSocket, number: u64, given: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
+pub(super) fn ping<'js>(ctx: &Ctx<'js>, socket: &UserSocket, number: u64, options: Option<&Value<'js>>) -> rquickjs::Result<Promise<'js>> {
     let user = &socket.channel.identity.user;
     user.check_running(ctx, AWAIT)?;
-    let MessageOptions { name, within_ns, tags, .. } = MessageOptions::read(ctx, given, "ping(…)", &["name", "within", "tags"])?;
+    let MessageOptions { name, within_ns, tags, .. } = MessageOptions::read(ctx, options, "ping(…)", &["name", "within", "tags"])?;
     let step = name.map(|name| MeasuredStep::named(user, user.group(), &name).with_tags(user, &tags));
     let within_ns = within_ns.unwrap_or(user.scenario.timeout_ns);
     let wait = MeasuredWait::new(&socket.channel, WaitedFor::Pong(number), step.as_ref(), true, within_ns);
@@ -41,7 +41,7 @@ async fn ping_and_wait(socket: UserSocket, mut wait: MeasuredWait, number: u64) 
     }
 }
 
-/// `true`: the pong came in time.
+/// `true`: the pong arrived in time.
 fn ponged(step: Option<&MeasuredStep>, end: WaitEnd) -> bool {
     let WaitEnd { mut wait, result, at } = end;
     let channel = Rc::clone(wait.channel());
@@ -51,14 +51,14 @@ fn ponged(step: Option<&MeasuredStep>, end: WaitEnd) -> bool {
             wait.end(at);
             if let Some(step) = step {
                 let bytes = wait.sent.as_ref().map_or(0, |sent| sent.bytes);
-                // A client's frames carry a mask of four bytes, a server's do not (RFC 6455, section 5.1).
+                // A client's frames have a mask of four bytes, a server's do not (RFC 6455, section 5.1).
                 record(&channel, step, &wait.times(at, (bytes, bytes.saturating_sub(4))), None);
             }
             return true;
         }
         Ok(WaitResult::Late) => {
             lost = true;
-            let message = format!("no pong came within {}: the connection is lost", loadstone_units::duration::format(wait.within_ns));
+            let message = format!("no pong arrived within {}: the connection is lost", loadstone_units::duration::format(wait.within_ns));
             Failure { outcome: Outcome::Timeout, message }
         }
         Ok(_) => end_of(&channel),
@@ -67,7 +67,7 @@ fn ponged(step: Option<&MeasuredStep>, end: WaitEnd) -> bool {
     wait.end(at);
     record_failure(&channel, step, &wait.times(at, (0, 0)), &failure);
     if lost {
-        // Still in the list of those who wait, so that the loss is counted once.
+        // Still in the list of waiters, so that the loss is recorded once.
         channel.finish(ChannelEnd::broken(Outcome::Timeout, failure.message));
     }
     false

@@ -1,4 +1,4 @@
-//! Who may log in, through what, and how long a connection lasts.
+//! Logins, TLS, and the lifetime of connections.
 
 use loadstone_metrics::Outcome;
 
@@ -7,7 +7,7 @@ use crate::mysql::server::MariaDb;
 use crate::sql::{FAILED, PASSED, outcomes, request};
 
 #[test]
-fn passwords_are_proven_and_wrong_ones_told() {
+fn passwords_are_verified_and_wrong_ones_reported() {
     let (end, lines, snapshot) = once(
         r#"
         const as = (name, password) => user.sql(url(`${name}:${encodeURIComponent(password)}`).replace("/shop", "/"));
@@ -26,7 +26,9 @@ fn passwords_are_proven_and_wrong_ones_told() {
     assert_eq!(lines[1], r#"["1045","1045","1045","1045"]"#);
     assert_eq!(lines[2], "1045 (28000): Access denied for user 'app'@'127.0.0.1' (using password: YES)");
     assert!(
-        lines[3].starts_with("the server wants to know us by client_ed25519: mysql_native_password, caching_sha2_password"),
+        lines[3].starts_with(
+            "the server requires authentication by client_ed25519: supported are mysql_native_password, caching_sha2_password"
+        ),
         "{}",
         lines[3]
     );
@@ -36,7 +38,7 @@ fn passwords_are_proven_and_wrong_ones_told() {
 }
 
 #[test]
-fn tls_is_asked_for_and_its_certificate_checked() {
+fn tls_is_negotiated_and_its_certificate_checked() {
     let server = MariaDb::shared();
     let body = r#"
         const secured = user.sql(url("secured:se%3Acure", "?sslmode=require").replace("/shop", "/"));
@@ -53,7 +55,7 @@ fn tls_is_asked_for_and_its_certificate_checked() {
     let bare = MariaDb::start(&["--skip-ssl"]);
     let (_, lines, _) =
         once_with(&bare, "", r#"user.log((await user.sql(url("loadstone", "?sslmode=require")).query("SELECT 1")).error);"#);
-    assert_eq!(lines, ["the server offers no TLS: leave `sslmode` out of the URL, or set ssl_cert and ssl_key there"]);
+    assert_eq!(lines, ["the server offers no TLS: remove `sslmode` from the URL, or set ssl_cert and ssl_key on the server"]);
 }
 
 #[test]
@@ -82,7 +84,7 @@ fn a_time_limit_ends_the_connection_and_its_transaction() {
 }
 
 #[test]
-fn a_connection_that_the_server_ends_is_told() {
+fn a_connection_that_the_server_ends_is_reported() {
     let (end, lines, snapshot) = once(
         r#"
         const [sql, other] = ["?application_name=a", "?application_name=b"].map((more) => user.sql(url("loadstone", more)));
@@ -98,7 +100,7 @@ fn a_connection_that_the_server_ends_is_told() {
         user.log(JSON.stringify((await busy).ok));
         const second = await id();
         await end(second);
-        // Nothing of it had been sent: it is sent over a new connection.
+        // No part of it had been sent, so it is sent over a new connection.
         user.log(JSON.stringify([(await id()) !== second, first !== second]));
         "#,
     );
@@ -108,7 +110,7 @@ fn a_connection_that_the_server_ends_is_told() {
 }
 
 #[test]
-fn a_server_that_is_gone_or_is_none_is_told() {
+fn an_absent_or_wrong_server_is_reported() {
     let mut server = MariaDb::start(&[]);
     let (_, lines, _) = once_with(&server, "", r#"user.log(String((await user.sql(url()).query("SELECT 1 AS one")).value));"#);
     assert_eq!(lines, ["1"]);

@@ -15,7 +15,7 @@ use crate::shared_server;
 
 const START_LIMIT_NS: u64 = 60_000_000_000;
 
-/// Who may log in, and how. `secured` must come through TLS, `other` proves itself in a way that is not known here.
+/// The users, and how they log in. `secured` requires TLS. `other` uses an authentication method that Loadstone does not support.
 const SET_UP: &str = "\
 CREATE DATABASE shop;
 CREATE USER loadstone@'127.0.0.1';
@@ -49,7 +49,7 @@ impl MariaDb {
         for _ in 0..3 {
             match Self::try_start(settings) {
                 Ok(server) => return server,
-                Err(said) => problem = said,
+                Err(log_text) => problem = log_text,
             }
         }
         panic!("MariaDB did not start (`cargo xtask setup` installs it): {problem}")
@@ -81,7 +81,7 @@ impl MariaDb {
         self.folder.join("root.pem").to_str().unwrap().to_owned()
     }
 
-    /// Ends it at once, its connections with it.
+    /// Ends the server and its connections at once.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();

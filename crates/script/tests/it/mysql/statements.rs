@@ -6,7 +6,7 @@ use super::{once, once_with, run_with};
 use crate::mysql::server::MariaDb;
 use crate::sql::{FAILED, PASSED, outcomes, request};
 
-/// A table with one row of every type, of which none is null and another of which all are.
+/// A table with one row of every type without nulls, and another row of nulls.
 const TYPES: &str = r#"
     const sql = user.sql(url());
     await sql.query(`CREATE TEMPORARY TABLE types (
@@ -21,7 +21,7 @@ const TYPES: &str = r#"
 "#;
 
 #[test]
-fn values_go_there_and_come_back_with_their_types_in_both_protocols() {
+fn values_round_trip_with_their_types_in_both_protocols() {
     let (end, lines, snapshot) = once(&format!(
         r#"{TYPES}
         const shown = (row) => JSON.stringify(row, (key, value) => value instanceof Uint8Array ? [...value] : value);
@@ -57,7 +57,7 @@ fn values_go_there_and_come_back_with_their_types_in_both_protocols() {
 }
 
 #[test]
-fn rows_that_change_are_counted_and_errors_told_by_their_number() {
+fn changed_rows_are_counted_and_errors_reported_by_number() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -80,7 +80,7 @@ fn rows_that_change_are_counted_and_errors_told_by_their_number() {
     assert_eq!(lines[0], "[5,[],1,6,1,2,null]");
     let unique = "1062 (23000): Duplicate entry '6' for key 'PRIMARY'";
     assert_eq!(lines[1], format!("[false,\"1062\",{},[],0]", serde_json::to_string(unique).unwrap()));
-    assert_eq!(lines[2], r#"["1064","1064","1210","1210: the statement has 2 places for values (`?`), and 1 were given"]"#);
+    assert_eq!(lines[2], r#"["1064","1064","1210","1210: the statement has 2 placeholders (`?`), but 1 values were passed"]"#);
     assert_eq!(lines[3], "6");
     assert_eq!(outcomes(&snapshot, "Add"), [(Outcome::Passed, 1), (Outcome::Status, 1)]);
     let error = snapshot.errors.iter().find(|error| &*error.message == "error 1062").expect("the number is the message");
@@ -88,7 +88,7 @@ fn rows_that_change_are_counted_and_errors_told_by_their_number() {
     for name in ["CREATE TABLE", "INSERT seats", "UPDATE seats", "SELEKT", "Slip", "Few", "Count"] {
         assert_eq!(request(&snapshot, name).count, 1, "{name}");
     }
-    // An error is no reason to connect again.
+    // An error does not cause a new connection.
     assert_eq!(snapshot.generator[0].connections_opened, 1);
 }
 
@@ -103,7 +103,7 @@ fn statements_with_values_are_prepared_once() {
         }
         user.log(JSON.stringify([await counted(sql, "Com_stmt_prepare"), await counted(plain, "Com_stmt_prepare"), await counted(plain, "Com_stmt_close")]));
         for (let i = 0; i < 300; i++) await sql.query(`SELECT ${i} + ? AS written`, [1], { name: "Written" });
-        // The statement of before, and those of these that gave way; the last of them goes with the next.
+        // The earlier statement, and the statements that were evicted from the cache. The last of these is closed with the next request.
         user.log(JSON.stringify([await counted(sql, "Com_stmt_prepare"), await counted(sql, "Com_stmt_close")]));
         await sql.query("CREATE TEMPORARY TABLE changing (a INT)");
         const shapes = [];
@@ -121,7 +121,7 @@ fn statements_with_values_are_prepared_once() {
 }
 
 #[test]
-fn results_of_a_procedure_end_with_the_last_and_the_first_is_given() {
+fn the_first_result_of_a_procedure_is_returned_after_the_last() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -139,7 +139,7 @@ fn results_of_a_procedure_end_with_the_last_and_the_first_is_given() {
 }
 
 #[test]
-fn statements_at_once_wait_in_order_and_large_ones_go_in_several_packets() {
+fn concurrent_statements_run_in_order_and_large_ones_use_several_packets() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -166,19 +166,19 @@ fn statements_at_once_wait_in_order_and_large_ones_go_in_several_packets() {
 }
 
 #[test]
-fn mistakes_are_thrown_with_what_to_write() {
+fn mistakes_are_thrown_with_a_remedy() {
     let server = MariaDb::shared();
-    for (body, said) in [
+    for (body, expected) in [
         (r#"user.sql(url("loadstone", "?sslmode=prefer"));"#, "write sslmode=require"),
-        (r#"user.sql(url("loadstone", "?options=x"));"#, "the setting options is not known: there are sslmode, application_name"),
-        (r#"await user.sql(url()).query("SELECT ?, ?", [1, undefined]);"#, "the value number 2 is undefined: write null"),
+        (r#"user.sql(url("loadstone", "?options=x"));"#, "the setting options is not known: expected sslmode, application_name"),
+        (r#"await user.sql(url()).query("SELECT ?, ?", [1, undefined]);"#, "the value number 2 is undefined: use null"),
         (r#"await user.sql(url()).query("SELECT ?", [[1, 2]]);"#, "MySQL has no lists: write a `?` for each"),
     ] {
-        let told = run_with(server, "", body, async |worker| {
+        let errors = run_with(server, "", body, async |worker| {
             worker.iterate(0).await;
             worker.drain().errors.first().map(|error| error.message.to_string()).unwrap_or_default()
         });
-        assert!(told.contains(said), "{body}: {told}");
+        assert!(errors.contains(expected), "{body}: {errors}");
     }
     let limited = once_with(
         server,

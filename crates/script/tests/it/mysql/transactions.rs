@@ -1,4 +1,4 @@
-//! Transactions: what is kept, what is undone, and what a deadlock takes with it.
+//! Transactions: commit, rollback, and deadlocks.
 
 use loadstone_engine::VirtualUser;
 use loadstone_metrics::Outcome;
@@ -8,7 +8,7 @@ use crate::mysql::server::MariaDb;
 use crate::sql::{FAILED, PASSED, outcomes, request};
 
 #[test]
-fn what_a_function_did_is_kept_together_or_undone_together() {
+fn statements_of_a_function_commit_or_roll_back_together() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -52,7 +52,7 @@ fn what_a_function_did_is_kept_together_or_undone_together() {
 }
 
 #[test]
-fn the_level_asked_for_is_that_of_the_transaction_alone() {
+fn an_isolation_level_applies_only_to_its_transaction() {
     let (end, lines, snapshot) = once(
         r#"
         const [sql, other] = ["?application_name=a", "?application_name=b"].map((more) => user.sql(url("loadstone", more)));
@@ -70,7 +70,7 @@ fn the_level_asked_for_is_that_of_the_transaction_alone() {
 }
 
 #[test]
-fn a_deadlock_ends_its_transaction_and_nothing_more_is_done_in_its_name() {
+fn a_deadlock_ends_its_transaction_and_later_statements_fail() {
     let (end, lines, snapshot) = once(
         r#"
         const [one, two] = ["?application_name=one", "?application_name=two"].map((more) => user.sql(url("loadstone", more)));
@@ -97,7 +97,7 @@ fn a_deadlock_ends_its_transaction_and_nothing_more_is_done_in_its_name() {
         "#,
     );
     assert_eq!(end, FAILED);
-    let after = "the transaction has ended: the server has undone it";
+    let after = "the transaction has ended: the server rolled it back";
     assert_eq!(lines[0], format!("[[false,true],\"1213\",\"1213 (40001):\",[\"{after}\",null,\"40000\"]]"), "{:?}", snapshot.errors);
     assert_eq!(lines[1..], ["[[1],[1],[0]]", "1"]);
     assert_eq!(outcomes(&snapshot, "After"), [(Outcome::Closed, 1)]);
@@ -105,7 +105,7 @@ fn a_deadlock_ends_its_transaction_and_nothing_more_is_done_in_its_name() {
 }
 
 #[test]
-fn what_an_iteration_leaves_open_is_undone_at_its_end() {
+fn an_open_transaction_rolls_back_at_the_end_of_its_iteration() {
     let server = MariaDb::shared();
     let body = r#"
         const sql = user.sql(url());

@@ -33,7 +33,7 @@ fn a_time_limit_ends_the_connection_and_its_transaction() {
 }
 
 #[test]
-fn a_connection_that_the_server_ends_is_told() {
+fn a_connection_that_the_server_ends_is_reported() {
     let (end, lines, snapshot) = once(
         r#"
         const [sql, other] = ["?application_name=a", "?application_name=b"].map((more) => user.sql(url("loadstone", more)));
@@ -51,7 +51,7 @@ fn a_connection_that_the_server_ends_is_told() {
         user.log(JSON.stringify([(await busy).code]));
         const second = await pid();
         await end(second);
-        // Nothing of it had been sent: it is sent over a new connection.
+        // No part of it had been sent, so it is sent over a new connection.
         user.log(JSON.stringify([(await pid()) !== second, first !== second]));
         "#,
     );
@@ -68,7 +68,7 @@ fn a_connection_that_the_server_ends_is_told() {
 }
 
 #[test]
-fn a_server_that_is_gone_or_is_none_is_told() {
+fn an_absent_or_wrong_server_is_reported() {
     let mut server = Postgres::start();
     let (_, lines, _) = once_with(&server, "", r#"user.log(String((await user.sql(url()).query("SELECT 1 AS one")).value));"#);
     assert_eq!(lines, ["1"]);
@@ -92,7 +92,7 @@ fn a_server_that_is_gone_or_is_none_is_told() {
 }
 
 #[test]
-fn a_connection_lasts_as_long_as_the_user_keeps_connections() {
+fn a_connection_is_open_while_the_user_keeps_connections() {
     let server = Postgres::shared();
     run_with(server, "", r#"await user.sql(url()).query("SELECT 1");"#, async |worker| {
         let mut user = worker.user(0);
@@ -100,7 +100,7 @@ fn a_connection_lasts_as_long_as_the_user_keeps_connections() {
             assert_eq!(user.iterate(worker.iteration(sequence, None)).await, PASSED);
         }
         assert_eq!(worker.drain().generator[0].connections_opened, 1);
-        // In open load every arrival is another visitor; its connection stays warm as with HTTP.
+        // In open load every arrival is a new visitor. Its connection stays open as with HTTP.
         assert_eq!(user.iterate(worker.iteration(3, Some(worker.clock.now()))).await, PASSED);
         assert_eq!((worker.drain().generator[0].connections_opened, worker.drain().generator[0].connections), (0, 1));
         drop(user);

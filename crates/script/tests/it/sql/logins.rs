@@ -1,11 +1,11 @@
-//! Who may log in, and through what.
+//! Logins and TLS.
 
 use loadstone_metrics::Outcome;
 
 use super::{FAILED, PASSED, once, once_with, outcomes, request};
 use crate::sql::server::Postgres;
 
-/// Makes users of these names, unless another test has.
+/// Creates users of these names, unless another test has.
 const USERS: &str = r#"
     const admin = user.sql(url());
     const make = async (name, password, encryption) => {
@@ -25,7 +25,7 @@ const USERS: &str = r#"
 "#;
 
 #[test]
-fn passwords_are_proven_in_every_way_and_wrong_ones_told() {
+fn passwords_are_verified_by_every_method_and_wrong_ones_reported() {
     let (end, lines, snapshot) = once(&format!(
         r#"{USERS}
         const right = [await whoami("app", "p@ss word"), await whoami("digest", "digested"), await whoami("plain", "in clear")];
@@ -43,14 +43,14 @@ fn passwords_are_proven_in_every_way_and_wrong_ones_told() {
     assert_eq!(lines[0], r#"["app","digest","plain"]"#, "{:?}", snapshot.errors);
     assert_eq!(lines[1], r#"["28P01","28P01","28P01","28000"]"#);
     assert_eq!(lines[2], "28P01: password authentication failed for user \"app\"");
-    assert_eq!(lines[3], "the server asks for a password, and the URL has none");
+    assert_eq!(lines[3], "the server asks for a password, but the URL has none");
     assert_eq!(lines[4], "3D000: database \"nowhere\" does not exist");
     assert_eq!(outcomes(&snapshot, "As app"), [(Outcome::Passed, 1), (Outcome::Status, 1)]);
     assert_eq!(outcomes(&snapshot, "Nowhere"), [(Outcome::Status, 1)]);
 }
 
 #[test]
-fn tls_is_asked_for_and_its_certificate_checked() {
+fn tls_is_negotiated_and_its_certificate_checked() {
     let server = Postgres::shared();
     let body = format!(
         r#"{USERS}

@@ -17,8 +17,8 @@ use server::Postgres;
 pub(crate) const PASSED: IterationEnd = IterationEnd::Ended(Outcome::Passed);
 pub(crate) const FAILED: IterationEnd = IterationEnd::Ended(Outcome::Step);
 
-/// Runs a scenario of this body, in which `url(user, more)` names the server and `table` a table of the test's own. `settings`: further options of
-/// the test.
+/// Runs a scenario of this body, in which `url(user, more)` names the server and `table` a table of this test. `settings`: further options
+/// of the test.
 fn run_with<T>(server: &Postgres, settings: &str, body: &str, act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
     let url = "const url = (user = \"loadstone\", more = \"\") => `postgres://${user}@${target.slice(7)}/postgres${more}`;";
     run_at(server.port, url, settings, body, act)

@@ -15,7 +15,7 @@ use crate::shared_server;
 
 const START_LIMIT_NS: u64 = 60_000_000_000;
 
-/// Who may log in, and how. `tls` must come through TLS.
+/// The users, and how they log in. `tls` requires TLS.
 const USERS: &str = "\
 host all loadstone 127.0.0.1/32 trust
 host all app 127.0.0.1/32 scram-sha-256
@@ -73,7 +73,7 @@ impl Postgres {
         self.folder.join("root.pem").to_str().unwrap().to_owned()
     }
 
-    /// Ends it at once, its connections with it, as SIGKILL would not.
+    /// Ends the server and its connections at once, in an orderly way, unlike SIGKILL.
     pub(crate) fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let _ = Command::new("kill").args(["-QUIT", &process.id().to_string()]).status();
@@ -134,7 +134,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// Gives a file to the server's user.
+/// Passes the ownership of a file to the server's user.
 fn own(path: &Path) {
     if is_root() {
         let users = fs::read_to_string("/etc/passwd").unwrap();
@@ -144,7 +144,7 @@ fn own(path: &Path) {
     }
 }
 
-/// A program of the newest PostgreSQL, which refuses to run as root: then as its own user.
+/// A program of the newest PostgreSQL. It refuses to run as root, so it then runs as its own user.
 fn command(program: &str) -> Command {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).max();

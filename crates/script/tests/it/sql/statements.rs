@@ -6,7 +6,7 @@ use super::{FAILED, PASSED, once, once_with, outcomes, request, run_with};
 use crate::sql::server::Postgres;
 
 #[test]
-fn values_go_there_and_come_back_with_their_types() {
+fn values_round_trip_with_their_types() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -46,7 +46,7 @@ fn values_go_there_and_come_back_with_their_types() {
 }
 
 #[test]
-fn rows_that_change_are_counted_and_errors_told_by_their_code() {
+fn changed_rows_are_counted_and_errors_reported_by_code() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -75,12 +75,12 @@ fn rows_that_change_are_counted_and_errors_told_by_their_code() {
     for name in ["CREATE TABLE", "INSERT seats", "UPDATE seats", "SELEKT", "Value", "Count"] {
         assert_eq!(request(&snapshot, name).count, 1, "{name}");
     }
-    // An error is no reason to connect again.
+    // An error does not cause a new connection.
     assert_eq!(snapshot.generator[0].connections_opened, 1);
 }
 
 #[test]
-fn statements_are_prepared_once_and_again_where_that_has_become_stale() {
+fn statements_are_prepared_once_and_again_if_they_became_stale() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -104,12 +104,12 @@ fn statements_are_prepared_once_and_again_where_that_has_become_stale() {
         "#,
     );
     assert_eq!(end, FAILED);
-    // Those that are kept, the one that asks, and the one that gave way to the last, which goes with the next.
+    // The cached statements, this query, and the statement that was evicted last and is closed with the next request.
     assert_eq!(lines, ["[1,0]", "257", r#"["26000",null,"done","0A000","done","done"]"#], "{:?}", snapshot.errors);
 }
 
 #[test]
-fn statements_at_once_wait_in_order_for_the_one_connection() {
+fn concurrent_statements_share_one_connection_in_order() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -132,7 +132,7 @@ fn statements_at_once_wait_in_order_for_the_one_connection() {
 }
 
 #[test]
-fn answers_have_a_limit_and_copies_are_told_to_be_unknown() {
+fn answers_have_a_limit_and_copy_is_rejected() {
     let (end, lines, snapshot) = once_with(
         Postgres::shared(),
         ", bodyBytesMax: 10000",
@@ -150,14 +150,14 @@ fn answers_have_a_limit_and_copies_are_told_to_be_unknown() {
     let (limit, copies) = ("the answer has more than 10000 bytes (`bodyBytesMax`)", "COPY FROM STDIN and COPY TO STDOUT are not supported");
     assert_eq!(lines[0], format!("[\"{limit}\",[],true,\"{copies}\",1]"));
     assert_eq!(outcomes(&snapshot, "Large"), [(Outcome::Protocol, 1)]);
-    // What came of it would answer the next statement.
+    // Its result would be read as the answer to the next statement.
     assert_eq!(snapshot.generator[0].connections_opened, 4);
 }
 
 #[test]
-fn mistakes_are_thrown_with_what_to_write() {
+fn mistakes_are_thrown_with_a_remedy() {
     let server = Postgres::shared();
-    for (body, said) in [
+    for (body, expected) in [
         (r#"user.sql(String("127.0.0.1:5432"));"#, "write it as postgres://app@127.0.0.1:5432/shop"),
         (
             r#"user.sql(String("mssql://app:hidden@127.0.0.1/shop"));"#,
@@ -166,16 +166,16 @@ fn mistakes_are_thrown_with_what_to_write() {
         (r#"user.sql(url("loadstone", "?sslmode=prefer"));"#, "write sslmode=require"),
         (r#"await user.sql(url()).query();"#, "the statement: expected a string"),
         (r#"await user.sql(url()).query("SELECT 1", 7);"#, "a list, such as [7, \"name\"]"),
-        (r#"await user.sql(url()).query("SELECT $1, $2", [1, undefined]);"#, "the value number 2 is undefined: write null"),
+        (r#"await user.sql(url()).query("SELECT $1, $2", [1, undefined]);"#, "the value number 2 is undefined: use null"),
         (r#"await user.sql(url()).query("SELECT $1", [() => 1]);"#, "the value number 1 is function"),
         (r#"await user.sql(url()).query("SELECT 1", { nmae: "x" });"#, "did you mean `name`"),
         (r#"await user.sql(url()).transaction("BEGIN");"#, "the first argument is the function with its statements, not \"BEGIN\""),
-        (r#"await user.sql(url()).transaction(() => 1, { isolation: "strict" });"#, "is none of \"read committed\""),
+        (r#"await user.sql(url()).transaction(() => 1, { isolation: "strict" });"#, "is not one of \"read committed\""),
     ] {
-        let told = run_with(server, "", body, async |worker| {
+        let errors = run_with(server, "", body, async |worker| {
             worker.iterate(0).await;
             worker.drain().errors.first().map(|error| error.message.to_string()).unwrap_or_default()
         });
-        assert!(told.contains(said) && !told.contains("hidden"), "{body}: {told}");
+        assert!(errors.contains(expected) && !errors.contains("hidden"), "{body}: {errors}");
     }
 }

@@ -1,4 +1,4 @@
-//! Transactions: what is kept, what is undone, and who waits.
+//! Transactions: commit, rollback, and waiting.
 
 use loadstone_engine::VirtualUser;
 use loadstone_metrics::Outcome;
@@ -7,7 +7,7 @@ use super::{FAILED, PASSED, once, outcomes, request, run_with};
 use crate::sql::server::Postgres;
 
 #[test]
-fn what_a_function_did_is_kept_together_or_undone_together() {
+fn statements_of_a_function_commit_or_roll_back_together() {
     let (end, lines, snapshot) = once(
         r#"
         const sql = user.sql(url());
@@ -50,7 +50,7 @@ fn what_a_function_did_is_kept_together_or_undone_together() {
     assert_eq!(lines[1], format!("[false,false,\"23505\",\"{unique}\",\"went on\"]"));
     assert_eq!(lines[2], r#"{"ok":true,"committed":false}"#);
     assert_eq!(lines[3..5], ["changed my mind", "[[1],[2]]"]);
-    assert_eq!(lines[5], r#"[false,"40000: the transaction was rolled back, since a statement of it had failed"]"#);
+    assert_eq!(lines[5], r#"[false,"40000: the transaction was rolled back because one of its statements had failed"]"#);
     assert_eq!((request(&snapshot, "Order begin").count, request(&snapshot, "Order commit").count), (1, 1));
     // One is by hand, and three are not.
     assert_eq!(outcomes(&snapshot, "BEGIN"), [(Outcome::Passed, 4)]);
@@ -86,7 +86,7 @@ fn a_transaction_has_the_connection_for_itself() {
     );
     assert_eq!(end, FAILED);
     assert_eq!(lines[0], r#"["a","b","c","outside","second"]"#, "{:?}", snapshot.errors);
-    let why = "timed out waiting for the user's connection, which a transaction has (use what its function is given)";
+    let why = "timed out waiting for the user's connection, which a transaction is using (use the transaction passed to its function)";
     assert_eq!(lines[1], format!("[true,false,\"{why}\"]"));
     assert_eq!(lines[2], "\"the transaction has ended\"");
     assert_eq!(outcomes(&snapshot, "Late"), [(Outcome::Closed, 1)]);
@@ -95,7 +95,7 @@ fn a_transaction_has_the_connection_for_itself() {
 }
 
 #[test]
-fn serializable_transactions_that_collide_are_told() {
+fn colliding_serializable_transactions_are_reported() {
     let (end, lines, snapshot) = once(
         r#"
         const [one, two] = ["?application_name=one", "?application_name=two"].map((more) => user.sql(url("loadstone", more)));
@@ -116,7 +116,7 @@ fn serializable_transactions_that_collide_are_told() {
 }
 
 #[test]
-fn what_an_iteration_leaves_open_is_undone_at_its_end() {
+fn an_open_transaction_rolls_back_at_the_end_of_its_iteration() {
     let server = Postgres::shared();
     let body = r#"
         const sql = user.sql(url());
@@ -128,7 +128,7 @@ fn what_an_iteration_leaves_open_is_undone_at_its_end() {
     run_with(server, "", body, async |worker| {
         let mut user = worker.user(0);
         for sequence in 0..3 {
-            // The beginning of a transaction that nobody waited for is waited for.
+            // The iteration waits for the beginning of a transaction that was not awaited.
             assert_eq!(user.iterate(worker.iteration(sequence, None)).await, PASSED);
         }
         assert_eq!(worker.texts(), ["true", "true", "true"]);

@@ -1,4 +1,4 @@
-//! Services that are known without a file: the health check. And the messages of server reflection.
+//! Services that are known without a file: the health check. Also the messages of server reflection.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -22,13 +22,13 @@ impl FileResolver for OwnFiles {
     }
 }
 
-/// Compiled when first needed.
+/// Compiled on first use.
 pub(crate) fn pool() -> &'static DescriptorPool {
     static POOL: OnceLock<DescriptorPool> = OnceLock::new();
     POOL.get_or_init(|| {
         let mut compiler = Compiler::with_file_resolver(OwnFiles);
         for (name, _) in FILES {
-            // A test reads both; without one of them, its service is not known.
+            // A test compiles both files. Without one of them, only its service is unknown.
             let _ = compiler.open_file(name);
         }
         compiler.descriptor_pool()
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_files_are_well_formed() {
+    fn the_built_in_files_compile() {
         assert!(pool().get_service_by_name("grpc.health.v1.Health").is_some());
         assert!(pool().get_message_by_name("grpc.reflection.v1.ServerReflectionResponse").is_some());
     }

@@ -1,4 +1,4 @@
-//! Reads a call for as long as it goes on: its messages are timed whether or not the script is waiting for any.
+//! Reads a call while it is open: its messages are timed whether or not the script waits for them.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use loadstone_protocol::ws::Payload;
 
 use super::running::{ReceivedSoFar, RunningCall};
 use crate::protocols::grpc::json::decode;
-use crate::protocols::messages::channel::{ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, give_way};
+use crate::protocols::messages::channel::{ChannelEnd, MessageChannel, READ_AT_ONCE_MAX, yield_now};
 use crate::protocols::messages::inbox::ArrivedMessage;
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 
@@ -60,11 +60,11 @@ pub(super) async fn follow(
         }
         items += 1;
         if items % READ_AT_ONCE_MAX == 0 {
-            give_way().await;
+            yield_now().await;
         }
     };
     if let Some(FirstMessage { mut flight, .. }) = first {
-        // The call itself says why none came.
+        // The record of the call reports why there was none.
         flight.end(call.user.now());
     }
     channel.end_with(end);

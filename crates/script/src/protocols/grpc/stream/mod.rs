@@ -1,7 +1,7 @@
-//! Calls whose messages come and go one by one: `user.grpcStream(…)`.
+//! Calls that send and receive messages one by one: `user.grpcStream(…)`.
 //!
-//! Read `open` (the call begins), `running` (what is known of it while it goes on, and its record at the end), `follow` (its reader) and `object`
-//! (what the script has of it). What arrives waits in a channel: see `messages`.
+//! Read `open` (the call begins), `running` (its state while it is open, and its record at the end), `follow` (its reader) and `object`
+//! (the script's view). Received messages wait in a channel: see `messages`.
 
 mod follow;
 pub(super) mod object;

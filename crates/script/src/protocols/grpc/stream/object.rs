@@ -10,7 +10,7 @@ use super::steps;
 use crate::protocols::http::response::fields;
 use crate::protocols::messages::{closing, receive};
 
-/// A call of one user that goes on.
+/// An open call of one user.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class(rename = "GrpcStream")]
 pub(crate) struct GrpcStreamObject {
@@ -40,13 +40,13 @@ impl GrpcStreamObject {
         fields(&ctx, Some(&self.stream.ending.metadata.borrow()))
     }
 
-    /// How many have been sent so far.
+    /// Number of messages sent so far.
     #[qjs(get)]
     fn sent(&self) -> f64 {
         self.stream.ending.sent.get() as f64
     }
 
-    /// How many have come so far.
+    /// Number of messages received so far.
     #[qjs(get)]
     fn received(&self) -> f64 {
         self.stream.channel.number_next() as f64
@@ -69,7 +69,7 @@ impl GrpcStreamObject {
         receive::receive(&ctx, &self.stream.channel, options.0.as_ref())
     }
 
-    /// For `messages`, which is TypeScript.
+    /// For the TypeScript of `messages`.
     fn next<'js>(&self, ctx: Ctx<'js>) -> rquickjs::Result<Promise<'js>> {
         receive::next(&ctx, &self.stream.channel)
     }

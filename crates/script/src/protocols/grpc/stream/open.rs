@@ -1,4 +1,4 @@
-//! `user.grpcStream(…)`: begins a call whose messages come and go one by one.
+//! `user.grpcStream(…)`: begins a call that sends and receives messages one by one.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -39,13 +39,13 @@ impl Verb for OpenGrpcStream {
     }
 }
 
-/// What is known of a call that begins.
+/// The state of a call that begins.
 struct Beginning {
     method: Rc<GrpcMethod>,
     options: GrpcOptions,
     step: MeasuredStep,
     first: Option<MeasuredStep>,
-    /// The first message, as it is shown.
+    /// The first message, for display.
     json: Option<String>,
 }
 
@@ -65,22 +65,22 @@ fn open<'js>(
     group: Option<Rc<Group>>,
 ) -> rquickjs::Result<Value<'js>> {
     let realm = user.realm(ctx)?;
-    let kept: &GrpcRealm = realm.parts.get();
+    let grpc: &GrpcRealm = realm.parts.get();
     if method.is_unary() {
         return Err(Exception::throw_type(ctx, &format!("{} has one message and one response: call it with `user.grpc(…)`", method.name)));
     }
-    // A method that takes one message gets one; the others may begin with none.
+    // A method that takes one message receives it now. Others may begin without one.
     let first_message = match message.is_undefined() || message.is_null() {
         true if method.streams_requests => None,
-        _ => Some(encode(ctx, kept, &method, message, user.worker.sinks.messages.is_some())?),
+        _ => Some(encode(ctx, grpc, &method, message, user.worker.sinks.messages.is_some())?),
     };
     let client = GrpcUser::of(user);
     let request = build::request(ctx, user, &client, (&method.path, &method.name), &options, options.timeout_ns)?;
     let name = options.name.clone().unwrap_or_else(|| method.name.clone());
     let step = MeasuredStep::named(user, group, &name).with_tags(user, &options.tags);
     step.note_place(ctx, user);
-    // Where only the client streams, the first message is the end.
-    let first = method.streams_responses.then(|| step.beside(user, &format!("{name} first message")));
+    // If only the client streams, the first message is the end.
+    let first = method.streams_responses.then(|| step.with_name(user, &format!("{name} first message")));
     let flights = (step.in_background(user, step.due), first.as_ref().map(|first| first.in_background(user, step.due)));
     let (bytes, json) = first_message.map(|encoded| (encoded.bytes, encoded.json)).unzip();
     let work =
@@ -120,7 +120,7 @@ async fn begin(
     Box::new(Begun { opening, flight, first })
 }
 
-/// Makes the object of a call that has begun; of one that has not, records why.
+/// Creates the object of a call that has begun. If it has not, records why.
 fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, beginning: Beginning, begun: Begun) -> rquickjs::Result<Value<'js>> {
     let Beginning { method, options, step, first, json } = beginning;
     let Begun { opening: GrpcStreamOpening { mut exchange, opened }, mut flight, first: first_flight } = begun;
@@ -130,7 +130,7 @@ fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, beginning: Beginning, beg
         name: step.name(user),
         series: step.series,
         drops_unread: options.drops_unread,
-        kept: false,
+        is_kept: false,
     };
     let (sender, receiver) = match opened {
         Ok(halves) => halves,
@@ -139,7 +139,7 @@ fn conclude<'js>(ctx: &Ctx<'js>, user: &Rc<UserState>, beginning: Beginning, beg
             exchange.ended = exchange.ended.max(now);
             flight.end(now);
             if let Some(mut first) = first_flight {
-                // Nothing was cut off: no message could come.
+                // Nothing was cut off: no message could be received.
                 first.end(now);
             }
             step.record(user, &sample(&exchange, &[], step.due, failure.outcome), Some(&failure.message));

@@ -1,4 +1,4 @@
-//! A call that goes on: measured from its start to its status.
+//! An open call, measured from its start to its status.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -15,27 +15,27 @@ use crate::protocols::messages::channel::{ChannelConnection, ChannelEnd, Message
 use crate::runtime::step::{MeasuredStep, StepInFlight};
 use crate::runtime::user::UserState;
 
-/// The close code of a channel whose user leaves in the midst of things.
+/// The close code of a channel whose user leaves before the end.
 const GOING_AWAY: u16 = 1001;
 
-/// Held by the channel for as long as the call goes on.
+/// The channel holds it while the call is open.
 pub(super) struct RunningCall {
     pub(super) user: Rc<UserState>,
     pub(super) method: Rc<GrpcMethod>,
     pub(super) step: MeasuredStep,
     pub(super) expect: GrpcExpectation,
-    /// Under way until the call has ended.
+    /// In flight until the call has ended.
     pub(super) flight: RefCell<Option<StepInFlight>>,
-    /// Its start, and what opening it took.
+    /// Its start, and the times of opening it.
     pub(super) opening: Exchange,
-    /// One message after another, in the order of sending.
+    /// Messages in the order of sending.
     pub(super) sender: tokio::sync::Mutex<GrpcSender>,
-    /// When the first message came.
+    /// When the first message was received.
     pub(super) first_at: Cell<Nanos>,
     pub(super) ending: Rc<StreamEnding>,
 }
 
-/// What the script can ask of a call, also once it is over.
+/// The script's view of a call, also after its end.
 #[derive(Default)]
 pub(super) struct StreamEnding {
     pub(super) status: Cell<Option<GrpcStatus>>,
@@ -45,23 +45,23 @@ pub(super) struct StreamEnding {
     pub(super) sent: Cell<u64>,
 }
 
-/// What the script's object holds of a call.
+/// The script's handle of a call.
 pub(super) struct StreamHandle {
     pub(super) channel: Rc<MessageChannel>,
-    /// Weak: the call ends when the channel lets go of it.
+    /// Weak: the call ends when the channel drops it.
     pub(super) call: Weak<RunningCall>,
     pub(super) ending: Rc<StreamEnding>,
     pub(super) method: Rc<GrpcMethod>,
 }
 
-/// What was received, for the record.
+/// Received sizes, for the record.
 pub(super) struct ReceivedSoFar {
     pub(super) http_status: u16,
     pub(super) bytes: u64,
 }
 
 impl RunningCall {
-    /// The server has ended the call. Records it, and says how the channel ends.
+    /// The server has ended the call. Records it, and returns how the channel ends.
     pub(super) fn answered(&self, status: GrpcStatus, at: Nanos, received: &ReceivedSoFar) -> ChannelEnd {
         self.ending.status.set(Some(status));
         match self.expect.judge_status(status) {
@@ -76,7 +76,7 @@ impl RunningCall {
         }
     }
 
-    /// It broke.
+    /// The call failed.
     pub(super) fn broke(&self, failure: Failure, at: Nanos, received: &ReceivedSoFar) -> ChannelEnd {
         self.record(at, failure.outcome, received, Some(&failure.message));
         ChannelEnd::broken(failure.outcome, failure.message)
@@ -112,8 +112,8 @@ impl RunningCall {
 }
 
 impl ChannelConnection for RunningCall {
-    /// The script has had enough of it, which is no failure; or its user is cut off, which the flight records.
-    fn say_farewell(&self, code: u16, _: &str) -> Option<ChannelEnd> {
+    /// Either the script has ended the call, which is no failure, or its user was cut off, which the flight records.
+    fn send_close(&self, code: u16, _: &str) -> Option<ChannelEnd> {
         self.cancel();
         if code == GOING_AWAY {
             drop(self.flight.take());

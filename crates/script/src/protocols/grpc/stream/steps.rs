@@ -1,4 +1,4 @@
-//! What a script awaits on a stream beside its messages: sending, and the end.
+//! Steps of a stream other than receiving messages: sending, and the end.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,17 +18,17 @@ use crate::protocols::messages::receive::{AWAIT, StepTimes, record_failure};
 use crate::protocols::messages::wait::{ChannelWait, WaitedFor};
 use crate::sinks::MessageDirection;
 
-/// `stream.send(message)`: resolves when the connection has taken it, whatever becomes of the call.
+/// `stream.send(message)`: resolves when the connection has accepted it, however the call ends.
 pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &StreamHandle, message: &Value<'js>) -> rquickjs::Result<Promise<'js>> {
     let user = &stream.channel.identity.user;
     user.check_running(ctx, AWAIT)?;
     let realm = user.realm(ctx)?;
-    let kept: &GrpcRealm = realm.parts.get();
-    let Encoded { bytes, json } = encode(ctx, kept, &stream.method, message, user.worker.sinks.messages.is_some())?;
+    let grpc: &GrpcRealm = realm.parts.get();
+    let Encoded { bytes, json } = encode(ctx, grpc, &stream.method, message, user.worker.sinks.messages.is_some())?;
     let (channel, call, began) = (Rc::clone(&stream.channel), stream.call.clone(), user.now());
     let limit = user.worker.clock.sleep_until(began.saturating_add(user.scenario.timeout_ns));
     let work = async move {
-        // The call is over: its own record says why.
+        // The call has ended: its record reports why.
         let call = call.upgrade()?;
         let sending = async { call.sender.lock().await.send(&bytes).await };
         let mut sending = pin!(sending);
@@ -48,14 +48,14 @@ pub(super) fn send<'js>(ctx: &Ctx<'js>, stream: &StreamHandle, message: &Value<'
     user.promise(ctx, work, move |ctx, user, sent| {
         if is_open && sent.is_none() && channel.is_open() {
             let failure =
-                Failure { outcome: Outcome::Timeout, message: "timed out sending a message: the server takes no more".to_owned() };
+                Failure { outcome: Outcome::Timeout, message: "timed out sending a message: the server accepts no more".to_owned() };
             record_failure(&channel, None, &StepTimes { began, sent: None, ended: user.now(), bytes: (0, 0) }, &failure);
         }
         Ok(Value::new_undefined(ctx.clone()))
     })
 }
 
-/// `stream.end()`: nothing more is sent; it waits for what is being sent.
+/// `stream.end()`: sends nothing more. Waits for messages that are being sent.
 pub(super) fn end<'js>(ctx: &Ctx<'js>, stream: &StreamHandle) -> rquickjs::Result<Promise<'js>> {
     let user = &stream.channel.identity.user;
     user.check_running(ctx, AWAIT)?;

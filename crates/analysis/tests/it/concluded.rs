@@ -1,0 +1,17 @@
+//! The findings of a run, and their display in a failing test.
+
+use loadstone_analysis::{Finding, conclude};
+use loadstone_run_directory::Run;
+
+pub(crate) fn findings(run: &Run) -> Vec<Finding> {
+    conclude(run).verdict.findings.findings
+}
+
+pub(crate) fn shown(found: &[Finding]) -> String {
+    let text = |finding: &Finding| {
+        let evidence: String = finding.evidence.iter().map(|evidence| format!("\n    · {}", evidence.text)).collect();
+        let others: String = finding.alternatives.iter().map(|other| format!("\n    or {other}")).collect();
+        format!("{} ({:?}): {}{evidence}{others}\n", finding.rule, finding.confidence, finding.claim)
+    };
+    found.iter().map(text).collect()
+}

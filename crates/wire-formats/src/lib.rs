@@ -1,0 +1,8 @@
+//! Wire formats that several crates read or write: Kafka's protocol, common OTLP messages, pprof profiles.
+//!
+//! A format belongs here when two crates need it, so that each is defined once. Deliberately absent: sockets, files, and formats that one crate
+//! needs alone.
+
+pub mod kafka;
+pub mod otlp;
+pub mod pprof;
