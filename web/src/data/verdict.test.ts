@@ -5,7 +5,13 @@ import { answers } from "./verdict";
 const view = (doubts: string | undefined, grade: string): ReportView => ({
   test: { state: "completed" },
   doubts_in_short: doubts,
-  summary: { verdict: { validity: { grade, checks: [{ title: "Stalls", grade }] }, thresholds: [], findings: { findings: [], remark: { kind: "nothing", text: "", summary: "" } } } },
+  summary: {
+    verdict: {
+      validity: { grade, checks: [{ title: "Stalls", grade }] },
+      thresholds: [],
+      findings: { findings: [], remark: { kind: "nothing", text: "", summary: "" } },
+    },
+  },
 } as unknown as ReportView);
 
 it("the headline of a valid run names the uncertain numbers", () => {
