@@ -77,7 +77,7 @@ fn for_a_run_without_requests_or_a_failed_run_the_remark_does_not_suggest_a_long
     let mut run = synthetic::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
     run.end = Some(RunEnd::Failed("the set-up failed: 401 Unauthorized".to_owned()));
     let told = conclude(&run).verdict.findings.remark.text;
-    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Mend what made it fail.");
+    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Fix what made it fail.");
 }
 
 #[test]
