@@ -54,7 +54,7 @@ impl StillnessWatch {
     pub(crate) fn end(self) -> Result<Stillness> {
         self.ended.store(true, Ordering::Relaxed);
         let [generator, server] =
-            self.cores.map(|core| core.join().unwrap_or_else(|_| bail!("the timer beside the measurement broke off")));
+            self.cores.map(|core| core.join().unwrap_or_else(|_| bail!("the timer that ran with the measurement ended early")));
         Ok(Stillness { generator: generator?, server: server? })
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn stillest<T>(quantile: f64, mut measure: impl FnMut() -> Result<T>)
 }
 
 impl Stillness {
-    /// The machine was there enough for what is said about a quantile of times.
+    /// Whether the machine was available enough for a statement about a quantile of times.
     pub(crate) fn holds_for(&self, quantile: f64) -> bool {
         self.away_share() <= STILL * (1.0 - quantile)
     }

@@ -73,7 +73,7 @@ fn pip(workspace: &Workspace, target: &Path) -> Command {
     let mut command = workspace.command("python3");
     command.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:"]);
     command.args(["--disable-pip-version-check", "--no-input", "--requirement", "xtask/tools.txt", "--target"]).arg(target);
-    // pip warns root against changing the system's packages; this installs into a folder of its own.
+    // pip warns root against changing the system's packages; this installs into a separate folder.
     command.env("PIP_ROOT_USER_ACTION", "ignore");
     command
 }

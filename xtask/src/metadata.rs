@@ -1,4 +1,4 @@
-//! What cargo says of this workspace's own packages: folders, dependencies, and the files that compilation starts from.
+//! The packages of this workspace, as cargo describes them: folders, dependencies, and the files that compilation starts from.
 //!
 //! Start with [`packages`]. Deliberately absent: packages of others (see `licences`, which leaves them to cargo-deny).
 
@@ -22,7 +22,7 @@ pub(crate) struct Package {
 pub(crate) struct Dependency {
     /// The name of the package.
     pub(crate) package: String,
-    /// The name that sources use: that of the package, or another one given in Cargo.toml, with `_` for `-`.
+    /// The name that sources use, with `_` for `-`: the package's name, or its alias in Cargo.toml.
     pub(crate) ident: String,
     pub(crate) is_dev: bool,
 }
@@ -83,7 +83,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn text(value: &Value) -> Result<&str> {
-    value.as_str().context("a field is missing in what `cargo metadata` wrote")
+    value.as_str().context("`cargo metadata` left out a field")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Installs what the tests need and a machine with only Rust, Node and Go may lack.
+//! Installs the programs and packages that tests need, on a machine with Rust, Node and Go.
 //!
-//! A test that starts another program needs one line in [`PROGRAMS`]; one with packages of npm, a line in [`NPM_FOLDERS`]. It looks before it
-//! installs, so a second run costs nothing. System packages come from apt; where there is no apt, the error names the programs to install by
-//! hand. All its output goes to standard error.
+//! A test that starts another program needs one line in [`PROGRAMS`]; one with packages of npm, a line in [`NPM_FOLDERS`]. Present
+//! programs are not installed again, so a second run costs nothing. System packages come from apt. Without apt, the error names the programs to
+//! install by hand. All its output goes to standard error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use checkout::{process, system_packages};
 use crate::cargo_tools;
 use crate::web;
 
-/// A program that tests start, where it comes from, and who needs it.
+/// A program that tests start, its origin, and which tests need it.
 struct NeededProgram {
-    /// One of these on the search path, or at a path in which `*` is any one folder (a version).
+    /// One of these must be on the search path, or at a path in which `*` is any one folder (a version).
     names: &'static [&'static str],
     origin: ProgramOrigin,
     purpose: &'static str,
 }
 
-/// Where a program comes from.
+/// The origin of a program.
 #[derive(Clone, Copy, PartialEq)]
 enum ProgramOrigin {
     Debian(&'static str),
@@ -85,16 +85,16 @@ const NPM_FOLDERS: &[&str] = &[
     "labs/webhooks",
 ];
 
-/// Labs whose servers from Maven tests start.
+/// Labs whose tests start servers from Maven.
 const LABS: &[&str] = &["labs/decisions", "labs/webhooks"];
 
-/// A gRPC server by grpc-go; its modules are pinned beside it.
+/// A gRPC server by grpc-go; `go.sum` next to it pins its modules.
 const GRPC_GO: &str = "crates/script/tests/grpc/go";
 
 const HTTPBIN: &str = "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin";
 const HTTPBIN_VERSION: &str = "v2.26.0";
 
-/// With the Python that its test runs: a folder of its own, as Debian's is not to be installed into.
+/// In a virtual environment with the Python that its test runs, since pip must not install into Debian's.
 const PY_SPY_VERSION: &str = "0.4.2";
 
 const fn needed(names: &'static [&'static str], origin: ProgramOrigin, purpose: &'static str) -> NeededProgram {
@@ -134,7 +134,7 @@ fn missing() -> Vec<&'static NeededProgram> {
     PROGRAMS.iter().filter(|program| !program.is_present()).collect()
 }
 
-/// Says what is missing and installs nothing; an error in CI if something is.
+/// Reports what is missing and installs nothing; an error in CI if something is missing.
 pub(crate) fn list(workspace: &Workspace) -> Result<()> {
     let mut lacking: Vec<String> = missing().into_iter().map(NeededProgram::describe).collect();
     if !httpbin_present(workspace) {
@@ -154,7 +154,7 @@ pub(crate) fn list(workspace: &Workspace) -> Result<()> {
     lacking.extend(uninstalled.map(|folder| format!("packages of {folder} (npm ci)")));
     lacking.iter().for_each(|what| eprintln!("missing: {what}"));
     if !lacking.is_empty() && process::is_ci() {
-        bail!("{} things are missing that the tests need", lacking.len());
+        bail!("the tests need {} things that are missing", lacking.len());
     }
     Ok(())
 }
@@ -189,14 +189,14 @@ fn programs() -> Result<()> {
         return Ok(());
     }
     eprintln!("installing {}", packages.join(" "));
-    // Package lists may be missing or old: refresh them only if an install cannot do without.
+    // Package lists may be missing or old: refresh them only if the installation fails.
     if system_packages::apt(&["install", "--yes", "--no-install-recommends"], &packages).is_err() {
         system_packages::apt(&["update"], &[])?;
         system_packages::apt(&["install", "--yes", "--no-install-recommends"], &packages)?;
     }
     let still = self::missing();
     if !still.is_empty() {
-        bail!("apt-get installed {}, and still missing are:\n  {}", packages.join(" "), described(&still));
+        bail!("apt-get installed {}; still missing:\n  {}", packages.join(" "), described(&still));
     }
     Ok(())
 }
@@ -206,7 +206,7 @@ fn httpbin_present(workspace: &Workspace) -> bool {
     workspace.tools().join("go-httpbin").is_file() && fs::read_to_string(stamp).is_ok_and(|version| version == HTTPBIN_VERSION)
 }
 
-/// A third party's echo server, so that the protocol is tested against what we did not write.
+/// A third party's echo server, so that the protocol is tested against an independent implementation.
 fn httpbin(workspace: &Workspace) -> Result<()> {
     if httpbin_present(workspace) {
         return Ok(());
@@ -268,7 +268,7 @@ mod tests {
         let mut known = NPM_FOLDERS.to_vec();
         folders.sort_unstable();
         known.sort_unstable();
-        // Without a repository (an unpacked archive) there is nothing to compare.
+        // Without a repository (an unpacked archive) there is no list to compare.
         assert!(folders.is_empty() || folders == known, "{folders:?} have lock files, {known:?} are installed");
     }
 }

@@ -1,6 +1,6 @@
 //! The web page: npm's part of the repository. The scripts themselves are in `web/package.json`.
 //!
-//! What Vite builds is committed where the report crate embeds it, so that building the binary needs no Node.
+//! The built page is committed in the report crate, which embeds it, so building the binary needs no Node.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     script(workspace, "assets")
 }
 
-/// Fails if the embedded page is not what the sources build.
+/// Fails if the embedded page differs from what the sources build.
 pub(crate) fn check_asset(workspace: &Workspace) -> Result<()> {
     script(workspace, "check-assets")
 }
@@ -26,27 +26,27 @@ fn script(workspace: &Workspace, name: &str) -> Result<()> {
     process::run(workspace.command("npm").args(["run", "--silent", name, "--prefix", FOLDER]))
 }
 
-/// Types, the embedded page and the page's tests. `see` gets every line that is written.
+/// Types, the embedded page and the page's tests. `see` gets every line of output.
 pub(crate) fn test(workspace: &Workspace, see: impl FnMut(&str)) -> Result<bool> {
     install(workspace, FOLDER)?;
-    // `loadstone ui` is tested as built beside it.
+    // Tests of `loadstone ui` start the binary of the test build.
     let binary = workspace.development_binary();
     let mut command = workspace.command("npm");
     command.args(["test", "--silent", "--prefix", FOLDER]).env("LOADSTONE_BINARY", binary).env("LOADSTONE_HOUR", hour(workspace)?);
     process::stream(&mut command, see)
 }
 
-/// The report of a made-up hour, written by an example that the build of the tests has left beside the binary.
+/// The report of a simulated hour, written by an example of the test build.
 fn hour(workspace: &Workspace) -> Result<PathBuf> {
     let folder = workspace.target.join("hour");
     let example = workspace.target.join("debug/examples/hour");
     process::run(workspace.command(&example.to_string_lossy()).arg(&folder))?;
-    // A run directory of some 60 MB, new every time.
+    // A run directory of about 60 MB, new every time.
     fs::remove_dir_all(folder.join("runs")).with_context(|| format!("deleting the run in {}", folder.display()))?;
     Ok(folder.join("report.html"))
 }
 
-/// `npm ci` in a folder, unless what is installed already is what its lock file asks for. Its output goes to standard error.
+/// `npm ci` in a folder, unless its lock file is installed already. Its output goes to standard error.
 pub(crate) fn install(workspace: &Workspace, folder: &str) -> Result<()> {
     if is_installed(workspace, folder) {
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) fn install(workspace: &Workspace, folder: &str) -> Result<()> {
     fs::write(&stamp, lock).with_context(|| format!("writing {}", stamp.display()))
 }
 
-/// Whether the packages that a folder's lock file asks for are there.
+/// Whether the packages of a folder's lock file are installed.
 pub(crate) fn is_installed(workspace: &Workspace, folder: &str) -> bool {
     let installed = fs::read(installed_stamp(workspace, folder));
     installed.is_ok_and(|installed| fs::read(lock_file(workspace, folder)).is_ok_and(|lock| lock == installed))

@@ -1,7 +1,7 @@
 //! `cargo xtask accuracy`: reported percentiles against truths in closed form.
 //!
 //! Each [`case::AccuracyCase`] is a server whose response times follow a formula (crates/stub, `truth`), and a load. One core makes the load, another
-//! serves. What `loadstone` reports is held against the formula, and against what the server says it did, which leaves out
+//! serves. The test compares what `loadstone` reports with the formula, and with what the server recorded, which leaves out
 //! the chance in a queue's own draws. The same stall is then shown to the other generators on this machine. Read
 //! [`accuracy`] first, then `case`. Deliberately absent: cost (`bench`), coverage of the intervals in thousands of runs (the
 //! tests of crates/analysis do that on simulated time).

@@ -1,4 +1,4 @@
-//! The truth server of crates/stub as a process of its own, pinned to the second core.
+//! The truth server of crates/stub in a separate process, pinned to the second core.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ impl Truthful {
         Self::spawn(network, program, &[truth.to_string(), seed.to_string()])
     }
 
-    /// One that never sleeps, so that what it adds of its own is not taken for an error of the generator.
+    /// A server that never sleeps, so that its own delay is not counted as the generator's error.
     pub(super) fn awake(program: &Path, truth: &Value, seed: u64) -> Result<Self> {
         Self::spawn(None, program, &[truth.to_string(), seed.to_string(), "awake".to_owned()])
     }

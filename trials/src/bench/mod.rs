@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what a request costs the generator, beside other generators in the same run.
+//! `cargo xtask bench`: what a request costs the generator, next to other generators in the same run.
 //!
 //! Absolute times differ between machines and hours; CPU time per request and its ratio to wrk's do not. So each
 //! [`contender`] is pinned to one core, nginx to another, they take turns for several rounds, and the table shows

@@ -161,7 +161,7 @@ fn free_ports<const N: usize>() -> Result<[u16; N]> {
     Ok(ports)
 }
 
-/// A key and a certificate of its own, for a day.
+/// A key and a self-signed certificate, valid for a day.
 fn write_certificate(folder: &Path) -> Result<()> {
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]);

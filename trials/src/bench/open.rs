@@ -1,4 +1,4 @@
-//! What a request of open load costs at several rates, and how late requests begin there by the generator's own account. No peer stands beside it:
+//! What a request of open load costs at several rates, and how late requests begin there by the generator's own account. No peer is compared:
 //! wrk2, which other figures are of, is in no package.
 
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
-//! The kept runs of a benchmark, concluded again by another binary: what a change of the rules gains and loses, run by run.
+//! The stored runs of a benchmark, concluded again by another binary: what a change of the rules gains and loses, run by run.
 //!
-//! The results of the benchmark are left alone, since they say what rules said that had not seen these runs; `again.jsonl` beside them holds what is said
-//! now.
+//! The results of the benchmark stay unchanged, since those rules had not been tuned on these runs. `again.jsonl` next to them has the new
+//! conclusions.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) fn conclude(
     Ok(())
 }
 
-/// Both scores, and each run that is judged otherwise or of which something else is said first. Both are judged by the expectations of today.
+/// Both scores by the current expectations, and each run with another rating or another first finding.
 fn compared(before: &[Judged<'_>], now: &[Judged<'_>]) -> String {
     let count = |judged: &[Judged<'_>], healthy: bool, rating: Rating| {
         judged.iter().filter(|one| one.is_healthy == healthy && one.rating == rating).count()

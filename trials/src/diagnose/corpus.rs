@@ -39,7 +39,7 @@ pub(super) fn record(workspace: &Workspace, cells: &[Cell], results: &[Said], ru
     Ok(())
 }
 
-/// What tells of this machine, and what stands for it.
+/// Strings that identify this machine, and their replacements.
 fn mask(workspace: &Workspace, run: &Path) -> Result<Vec<(String, String)>> {
     let info: Value =
         serde_json::from_slice(&fs::read(run.join(FILES[0])).with_context(|| format!("there is no run in {}", run.display()))?)?;

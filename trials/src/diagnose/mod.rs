@@ -1,6 +1,6 @@
-//! `cargo xtask diagnose`: how often are findings right? Real stacks with planted faults, their healthy twins, and what is said of them.
+//! `cargo xtask diagnose`: how often are findings right? Real stacks with planted faults, their healthy twins, and the findings about them.
 //!
-//! Each [`Cell`] is a stack, a fault, its severity, a load and what is watched. Results are lines of JSON that hold what was said; judging is
+//! Each [`Cell`] is a stack, a fault, its severity, a load and what is watched. Results are lines of JSON with the conclusions; judging is
 //! done anew each time, by the expectations in `labs/diagnose/faults.json`. Read [`diagnose`] first, then `judging`. Deliberately absent: any
 //! knowledge of the faults in the load test or the binary; they see what a user's would.
 
@@ -44,7 +44,7 @@ pub(crate) struct DiagnoseOptions {
     /// Only watched this way: `nothing`, `process`, `all`.
     #[arg(long = "observe", value_name = "WHAT")]
     observe: Vec<String>,
-    /// Observe the runtime, too (Node, the JVM, Go, Python), where all is observed. Results of its own: use it with `--folder`.
+    /// Observe the runtime, too (Node, the JVM, Go, Python), where all is observed. Keep its results apart with `--folder`.
     #[arg(long)]
     inside: bool,
     /// Only cells whose name contains this.
@@ -78,7 +78,7 @@ pub(crate) struct DiagnoseOptions {
     #[arg(long)]
     judge: bool,
     /// Run nothing; let the binary conclude again from the runs that were kept, and say what changes. The results stay as they were; those of now are kept
-    /// beside them.
+    /// next to them.
     #[arg(long, conflicts_with_all = ["write", "record"])]
     again: bool,
     /// Put the tables into bench/results/diagnosis.md.
@@ -92,7 +92,7 @@ pub(crate) struct DiagnoseOptions {
     folder: Option<PathBuf>,
 }
 
-/// What a cell takes beside its load, about: its system is set up, its last answers are waited for, the run is concluded.
+/// About how long a cell takes in addition to its load: set-up, the last responses, the conclusion.
 const SET_UP: Duration = Duration::from_secs(6);
 
 pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Result<()> {
@@ -128,7 +128,7 @@ pub(crate) fn diagnose(workspace: &Workspace, options: &DiagnoseOptions) -> Resu
     if failures > 0 {
         bail!("{failures} cells did not run");
     }
-    // On a machine that others use, what it cannot tell is no mistake.
+    // On a shared machine an undecided cell is no mistake.
     let mistakes = judged.iter().filter(|one| matches!(one.rating, Rating::Wrong | Rating::Denied)).count();
     if options.slice && mistakes > 0 {
         bail!("{mistakes} of {} cells of the slice were wrong or denied", judged.len());
@@ -239,7 +239,7 @@ fn binary(workspace: &Workspace, options: &DiagnoseOptions) -> Result<PathBuf> {
     }
 }
 
-/// Which state of the sources said it.
+/// The state of the sources that concluded it.
 fn commit(workspace: &Workspace) -> Result<String> {
     Ok(process::output(workspace.command("git").args(["describe", "--always", "--dirty"]))?.trim().to_owned())
 }

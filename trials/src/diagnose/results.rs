@@ -41,7 +41,7 @@ mod tests {
     fn the_later_result_counts_and_a_cut_line_is_dropped() {
         let [earlier, later] =
             ["a", "b"].map(|run| Said { cell: "node/healthy/plain/ramp/all/1".into(), run: run.into(), ..Said::default() });
-        let file = std::env::temp_dir().join(format!("loadstone-said-{}", std::process::id()));
+        let file = std::env::temp_dir().join(format!("loadstone-results-{}", std::process::id()));
         let cut: String = later.line().chars().take(40).collect();
         fs::write(&file, earlier.line() + &later.line() + &cut).unwrap();
         let read = read(&file).unwrap();

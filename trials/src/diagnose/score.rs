@@ -16,7 +16,7 @@ pub(super) struct Judged<'a> {
     pub(super) is_healthy: bool,
 }
 
-/// What was said, judged by the expectations of today. Cells that the catalogue no longer has are left out.
+/// Conclusions, judged by the current expectations, without cells that the catalogue no longer has.
 pub(super) fn judged<'a>(catalogue: &Catalogue, all: &'a [Said]) -> Vec<Judged<'a>> {
     let one = |said: &'a Said| {
         let cell = Cell::parse(&said.cell).ok()?;
@@ -129,7 +129,7 @@ fn confidence(faulty: &[&Judged<'_>]) -> String {
     text + "\n"
 }
 
-/// What was said where it was not right.
+/// The conclusions that were not right.
 pub(super) fn misses(judged: &[Judged<'_>]) -> String {
     let missed: Vec<&Judged<'_>> = judged.iter().filter(|one| one.rating != Rating::Right).collect();
     if missed.is_empty() {

@@ -1,4 +1,4 @@
-//! One cell, carried out: the system with its fault, a run as a user would make it, and what was said.
+//! Runs one cell: the system with its fault, a run as a user would start it, and its conclusions.
 
 use std::path::Path;
 

@@ -198,7 +198,7 @@ impl FoundCapacity {
     }
 }
 
-/// What one server carries, and what was said of it.
+/// The capacity of one server, and the reported capacities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct KnownAnswer {
     truth: f64,
@@ -235,7 +235,7 @@ pub(crate) fn capacity(workspace: &Workspace, options: &CapacityOptions) -> Resu
     let is_wanted = |case: &&KnownCapacity| options.only.is_empty() || options.only.iter().any(|word| case.name.contains(word));
     let runs = workspace.target.join("lab/capacity");
     fs::create_dir_all(&runs)?;
-    let head = ["system", "capacity", "told", "median error", "largest", "interval holds it", "± half", "minutes"];
+    let head = ["system", "capacity", "reported", "median error", "largest", "interval holds it", "± half", "minutes"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for case in CASES.iter().filter(is_wanted) {
         let mut answers = Vec::new();

@@ -61,8 +61,8 @@ const CASES: &[EmailCase] = &[
     together("limiter", &[("LIMITER", "all")], "2.1", ExpectedCause::Claim(&["rate-limit"], "even 75")),
     together("workers", &[("WORKERS", "8")], "1.5", ExpectedCause::Claim(CALLERS, " 8 at a time")),
     // What all of them ask for, without the fault.
-    together("mended: 60/s", &[], "1.5", ExpectedCause::Nothing),
-    together("mended: 84/s", &[], "2.1", ExpectedCause::Nothing),
+    together("fixed: 60/s", &[], "1.5", ExpectedCause::Nothing),
+    together("fixed: 84/s", &[], "2.1", ExpectedCause::Nothing),
     // One pool of 12 workers for a load that needs 15.
     together("priority", &[("PRIORITY", "deliver"), ("WORKERS", "12")], "1.5", ExpectedCause::Claim(CALLERS, " 12 at a time")),
 ];
@@ -148,8 +148,8 @@ impl LabCase for EmailCase {
 
     fn baseline(&self) -> Option<(&str, &[&str])> {
         let name = match self.name {
-            "mended: 60/s" => "workers",
-            "mended: 84/s" => "limiter",
+            "fixed: 60/s" => "workers",
+            "fixed: 84/s" => "limiter",
             _ => return None,
         };
         Some((name, &[FLOW]))

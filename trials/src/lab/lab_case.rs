@@ -81,7 +81,7 @@ pub(super) fn chosen<'a, C: LabCase>(cases: &'a [C], words: &[String]) -> Result
 /// Performs each case as often as asked, and prints the table.
 ///
 /// # Errors
-/// When a case did not run, or was not told as it must be.
+/// If a case did not run, or its fault was not reported as it must be.
 pub(super) fn judge<C: LabCase>(cases: &[&C], rounds: u32, table: &LabTable<'_>, perform: impl Fn(&C) -> Result<Concluded>) -> Result<()> {
     let mut rows = vec![titles(table.head)];
     let mut proofs = vec![titles(&proof::HEAD)];

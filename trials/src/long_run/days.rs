@@ -1,4 +1,4 @@
-//! A run of a day on virtual time, and what it costs to make, keep, conclude and look at.
+//! A run of a day on virtual time, and the costs of running, storing, concluding and viewing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

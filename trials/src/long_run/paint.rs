@@ -9,7 +9,7 @@ use checkout::process;
 use serde_json::Value;
 
 /// Milliseconds from the start of the navigation. `paint` is the first contentful paint (W3C Paint Timing). Medians of five loads, each in a
-/// context of its own: nothing is cached.
+/// separate context: nothing is cached.
 const SCRIPT: &str = r#"
 const { chromium } = require("playwright-core");
 (async () => {

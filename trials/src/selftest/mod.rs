@@ -1,9 +1,9 @@
 //! `cargo xtask selftest`: does the generator know when it was starved?
 //!
-//! Who reads a run whose numbers were moved must be told, and a run whose numbers were not must be called valid. Whether they were is measured: each time
-//! that the summary shows is held against what went over the wire (`wire`). The list of trials is in `trial`, the ways to starve in `starve`. Needs
-//! Linux, root (control groups, network namespaces, packets), Python 3 and an otherwise idle machine, or few clean runs are clean. A round takes some
-//! minutes, and what was cut off goes on where it was. Read [`selftest`] first.
+//! A run must report numbers that its generator moved, and must be valid otherwise. Whether a number moved is measured: each time in the summary is
+//! compared with the packets on the wire (`wire`). The list of trials is in `trial`, the ways to starve in `starve`. Needs Linux, root (control
+//! groups, network namespaces, packets), Python 3 and an otherwise idle machine, or few clean runs are clean. A round takes some minutes, and an
+//! interrupted one continues where it ended. Read [`selftest`] first.
 
 mod document;
 mod kept;
@@ -97,7 +97,7 @@ pub(crate) fn selftest(workspace: &Workspace, options: &SelftestOptions) -> Resu
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "it looks at how long it has worked, and xtask uses none of the project's crates")]
+#[expect(clippy::disallowed_methods, reason = "it measures how long it has worked, and trials uses none of the project's crates")]
 fn run_all(options: &SelftestOptions, trials: &[Trial], tools: &TrialFiles, kept: &mut KeptResults) -> Result<()> {
     let began = std::time::Instant::now();
     for round in 0..options.repeat {

@@ -36,7 +36,7 @@ pub(super) enum Starvation {
     Bursts {
         percent: u64,
     },
-    /// The same at the usual priority on the server's core: what a busy program beside the generator does.
+    /// The same at the usual priority on the server's core: what a busy program on the same machine does.
     Neighbour {
         percent: u64,
     },
@@ -134,7 +134,7 @@ fn bursts(percent: u64) -> String {
 }
 
 fn hog(core: usize, nice: i32, program: &str) -> Result<Child> {
-    // Whoever ends the self-test before its time ends the hog, too.
+    // An early end of the self-test ends the hog, too.
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "taskset", "-c", &core.to_string(), "nice", "-n", &nice.to_string(), "python3", "-c", program]);
     command.stdin(Stdio::null()).spawn().context("starting a hog")
@@ -160,7 +160,7 @@ fn limited(process: u32, percent: u64, period_us: u64) -> Result<StarvationGuard
     Ok(hold)
 }
 
-/// A network namespace of its own, which has few local ports, for as long as it lives. Server and generator both enter it.
+/// A network namespace with few local ports, which exists as long as this value. Server and generator both enter it.
 pub(super) struct FewPorts {
     keeper: Child,
 }

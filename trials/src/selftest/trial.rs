@@ -20,7 +20,7 @@ use crate::accuracy::server::{Truthful, entering};
 const STARVED_AT_MOST: Duration = Duration::from_secs(30);
 /// Exit codes with a summary: passed, and "the measurement is invalid".
 const MEASURED: [i32; 2] = [0, 4];
-/// It said that it could not make the load, and made none.
+/// It reported that it could not generate the load, and generated none.
 const REFUSED: i32 = 2;
 
 /// Programs and files that trials need, and what is common to all runs.
@@ -82,7 +82,7 @@ fn clean() -> Vec<Trial> {
         clean("bodies that drip", DRIP, "{url} --rate 100 --for {length}"),
         clean("a script", FIVE_MS, "{scripts}/light.load.ts -p target={url} -p length={length}"),
         clean("WebSocket", WEBSOCKET, "{scripts}/websocket.load.ts -p target={url} -p length={length}"),
-        trial("clean: beside a busy database", FIVE_MS, "{url} --rate 500 --for {length}", Starvation::Neighbour { percent: 40 }),
+        trial("clean: next to a busy database", FIVE_MS, "{url} --rate 500 --for {length}", Starvation::Neighbour { percent: 40 }),
     ]
 }
 
@@ -243,7 +243,7 @@ impl Trial {
 }
 
 /// Waits until the generator ends, or has been starved for long enough: one that gets next to nothing does not end by itself in minutes.
-#[expect(clippy::disallowed_methods, reason = "it looks at how long it has waited, and xtask uses none of the project's crates")]
+#[expect(clippy::disallowed_methods, reason = "it measures how long it has waited, and trials uses none of the project's crates")]
 fn starved(generator: &mut Child) -> Result<()> {
     let began = Instant::now();
     while generator.try_wait()?.is_none() && began.elapsed() < STARVED_AT_MOST {

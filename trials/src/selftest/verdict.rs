@@ -1,4 +1,4 @@
-//! What a run said of itself, and what became of its numbers.
+//! A run's verdict on itself, and the true errors of its numbers.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -9,7 +9,7 @@ const MOVED_S: f64 = 0.000_5;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct SelfVerdict {
-    /// `valid`, `suspect`, `invalid`, or `refused`: it said beforehand that it could not make the load.
+    /// `valid`, `suspect`, `invalid`, or `refused`: it reported beforehand that it could not generate the load.
     pub(super) grade: String,
     /// Checks that were worse than valid.
     pub(super) checks: Vec<String>,
@@ -82,7 +82,7 @@ impl SelfVerdict {
         self.doubts() || self.unmarked.is_empty()
     }
 
-    /// What was moved is told, and nothing else is doubted.
+    /// Moved numbers are reported, and no others are.
     pub(super) fn is_right(&self) -> bool {
         if self.is_moved() { self.tells() } else { !self.doubts() }
     }
@@ -95,7 +95,7 @@ struct ShownNumber {
     is_marked: bool,
 }
 
-/// Each time of all requests that a summary shows, beside the true one.
+/// Each time of all requests that a summary shows, with the true one.
 fn shown(response: &Value, true_ns: &[u64]) -> Vec<ShownNumber> {
     let number = |name: &str, shown: &Value, doubt: &Value, true_s: f64| {
         Some(ShownNumber { name: name.to_owned(), shown_s: shown.as_f64()?, true_s, is_marked: !doubt.is_null() })

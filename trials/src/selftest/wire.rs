@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Two programs that never sleep, each on a core of its own, answer each other at once: no packet is written down after what followed from it.
+    /// Two programs that never sleep, each on its own core, answer each other at once: no packet is recorded after its consequence.
     #[test]
     fn packets_are_written_down_in_the_order_of_cause_and_effect() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(record.times().len(), 20_000);
     }
 
-    /// A server that answers 20 ms after it read: the kernel's record has both ways in it, whoever may have slept.
+    /// A server that answers 20 ms after it read: the kernel's record has both directions, even if a program slept.
     #[test]
     fn the_kernel_saw_what_a_server_did() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -15,10 +15,10 @@ const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// `nobody` of Debian.
 const USER: &str = "65534:65534";
 
-/// Where the binary is in an image of ours.
+/// The binary's path in an image of Loadstone.
 pub const LOADSTONE: &str = "/usr/bin/loadstone";
 
-/// What an image of Loadstone has, as a folder.
+/// Creates a folder with the files of an image of Loadstone.
 pub fn lay_out(root: &Path, binary: &Path) -> Result<()> {
     for folder in ["usr/bin", "etc/ssl/certs", "tmp"] {
         fs::create_dir_all(root.join(folder))?;
@@ -32,18 +32,18 @@ pub fn lay_out(root: &Path, binary: &Path) -> Result<()> {
 
 /// An image of one layer.
 pub struct Image<'a> {
-    /// As it is pulled: `loadstone:0.1.0`.
+    /// The name to pull it by: `loadstone:0.1.0`.
     pub name: &'a str,
-    /// What is in it.
+    /// The folder with its files.
     pub root: &'a Path,
     /// The program that a container of it runs.
     pub entry: &'a str,
-    /// Of all its files, seconds since 1970.
+    /// The time of all its files, in seconds since 1970.
     pub time: &'a str,
 }
 
 impl Image<'_> {
-    /// `work`: a folder for what is put together on the way.
+    /// `work`: a folder for intermediate files.
     pub fn write(&self, work: &Path, archive: &Path) -> Result<()> {
         let layout = work.join("layout");
         fs::create_dir_all(layout.join("blobs/sha256"))?;
@@ -67,7 +67,7 @@ impl Image<'_> {
             "architecture": "amd64", "os": "linux",
             "config": {
                 "User": USER, "WorkingDir": "/work", "Entrypoint": [self.entry], "Cmd": ["--help"],
-                // The image itself is read-only: runs go where a volume is mounted, or nowhere.
+                // The image is read-only: runs are only kept if a volume is mounted.
                 "Env": ["PATH=/usr/bin", format!("SSL_CERT_FILE={AUTHORITIES}"), "HOME=/tmp"],
             },
             "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{layer}")] },
@@ -76,14 +76,14 @@ impl Image<'_> {
 
     fn index(&self, manifest: &Blob) -> Value {
         let mut described = manifest.described("application/vnd.oci.image.manifest.v1+json");
-        // containerd goes by a name of its own, with the registry that others leave out.
+        // containerd's annotation has the full name, with the registry that other tools omit.
         let full = if self.name.contains('/') { self.name.to_owned() } else { format!("docker.io/library/{}", self.name) };
         described["annotations"] = json!({ "org.opencontainers.image.ref.name": self.name, "io.containerd.image.name": full });
         json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [described] })
     }
 }
 
-/// A file of the layout, known by its digest.
+/// A file of the layout, identified by its digest.
 struct Blob {
     digest: String,
     bytes: u64,

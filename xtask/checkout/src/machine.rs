@@ -1,4 +1,4 @@
-//! This machine: its facts, its two cores, the binary under test and the generators beside it.
+//! This machine: its processor and load, the two cores that measurements use, the binary under test and other load generators.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::workspace::Workspace;
 
-/// The core of the generators, and the one of whatever serves them.
+/// The core of the load generator, and the core of the server.
 pub const GENERATOR_CORE: usize = 0;
 pub const SERVER_CORE: usize = 1;
 
@@ -18,7 +18,7 @@ pub fn today() -> Result<String> {
     Ok(process::output(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned())
 }
 
-/// One line: processor, cores, kernel, and how busy the machine was with other things. A figure means nothing without it.
+/// One line: processor, cores, kernel, and the load average. Every measured figure is published with it.
 pub fn facts() -> Result<String> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");
@@ -30,7 +30,7 @@ pub fn facts() -> Result<String> {
     Ok(format!("{model}, {cores} cores, {}; load average at the end {load} (about 2 when nothing else runs).", kernel.trim()))
 }
 
-/// What kind of machine this is, for pages that do not name it.
+/// The kind of machine, for pages that do not name the processor.
 pub fn kind() -> Result<String> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo")?;
     let cores = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
@@ -40,7 +40,7 @@ pub fn kind() -> Result<String> {
     Ok(format!("{} with {cores} cores, Linux {}", if is_virtual { "a virtual machine" } else { "a machine" }, version.join(".")))
 }
 
-/// The binary that was named, or the release build.
+/// The named binary, or the release build.
 pub fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Result<PathBuf> {
     if let Some(binary) = named {
         return fs::canonicalize(binary).with_context(|| format!("there is no {}", binary.display()));
@@ -49,13 +49,13 @@ pub fn release_binary(workspace: &Workspace, named: Option<&Path>) -> Result<Pat
     Ok(workspace.target.join("release/loadstone"))
 }
 
-/// Builds the development binary and says where it is.
+/// Builds the development binary and returns its path.
 pub fn development_binary(workspace: &Workspace) -> Result<PathBuf> {
     process::run(workspace.command("cargo").args(["build", "--quiet", "--package", "loadstone"]))?;
     Ok(workspace.development_binary())
 }
 
-/// Another generator: as `cargo xtask bench --install` left it, or from the search path.
+/// Another load generator: installed by `cargo xtask bench --install`, or on the search path.
 pub fn generator(workspace: &Workspace, program: &str) -> Option<PathBuf> {
     let installed = workspace.tools().join("bench/bin").join(program);
     if installed.is_file() { Some(installed) } else { process::find(program) }

@@ -17,12 +17,12 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a command writes to its standard output; its errors go to the terminal.
+/// The standard output of a command. Its standard error goes to the terminal.
 pub fn output(command: &mut Command) -> Result<String> {
     output_of(command, &[0])
 }
 
-/// The same of one that may end with any of these codes.
+/// [`output`] of a command that may exit with any of these codes.
 pub fn output_of(command: &mut Command, codes: &[i32]) -> Result<String> {
     let line = describe(command);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{line}`"))?;
@@ -37,7 +37,7 @@ pub fn run_aside(command: &mut Command) -> Result<()> {
     run(command.stdout(io::stderr()))
 }
 
-/// Says that something was skipped because it is not installed or switched off. In CI, where nobody would read that, it is an error.
+/// Reports that something was skipped because it is not installed or switched off. In CI, where nobody reads that, it is an error.
 pub fn pass_over(what: &str) -> Result<()> {
     if is_ci() {
         bail!("{what}: skipped, which counts as a failure in CI");
@@ -51,7 +51,7 @@ pub fn is_ci() -> bool {
     env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
-/// What a command writes to its standard output; `None` unless it exits with 0. What it writes to the other is dropped.
+/// The standard output of a command; `None` unless it exits with 0. Its standard error is dropped.
 pub fn attempt(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -75,7 +75,7 @@ pub fn stream(command: &mut Command, mut see: impl FnMut(&str)) -> Result<bool> 
 /// The first program of that name on the search path.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    // nginx and other servers live in sbin, which is not on every user's path.
+    // nginx and other servers are in sbin, which is not on every user's path.
     let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
     folders.map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
 }

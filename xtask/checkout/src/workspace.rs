@@ -1,4 +1,4 @@
-//! Where things are: the root of the repository and the target folder.
+//! The root of the repository and the target folder.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ impl Workspace {
     pub fn find() -> Result<Self> {
         // Cargo sets the variable for `cargo run`; the compile-time value would be wrong in a moved checkout.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask …`")?;
-        let root = Path::new(&manifest).parent().context("xtask lies in a folder of the workspace")?.to_path_buf();
+        let root = Path::new(&manifest).parent().context("the package of this tool is a folder of the workspace")?.to_path_buf();
         let target = match env::var_os("CARGO_TARGET_DIR") {
             Some(folder) => root.join(folder),
             None => root.join("target"),
@@ -26,7 +26,7 @@ impl Workspace {
         Ok(Self { root, target })
     }
 
-    /// Servers and programs that the tests use and that are not packages of the system.
+    /// Servers and programs for tests that are not packages of the system.
     pub fn tools(&self) -> PathBuf {
         self.target.join("tools")
     }
@@ -42,7 +42,7 @@ impl Workspace {
         command
     }
 
-    /// Every file that is tracked or about to be: what `git` lists, without what it ignores. Relative paths.
+    /// Every tracked file and every new file that git does not ignore. Relative paths.
     pub fn files(&self) -> Result<Vec<PathBuf>> {
         let listing = process::output(self.command("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]))?;
         let mut files: Vec<PathBuf> = listing.split('\0').filter(|path| !path.is_empty()).map(PathBuf::from).collect();

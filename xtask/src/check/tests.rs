@@ -1,4 +1,4 @@
-//! Running the tests: by nextest, which starts each in a process of its own and schedules all crates together, and doctests by rustdoc.
+//! Running the tests: by nextest, which starts each in a separate process and schedules all crates together, and doctests by rustdoc.
 //!
 //! Which tests run alone, two at a time or many at a time is data: `.config/nextest.toml`.
 

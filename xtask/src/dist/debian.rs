@@ -1,4 +1,4 @@
-//! The Debian package: an `ar` archive of its format's version and two tar archives (deb(5)).
+//! The Debian package: an `ar` archive with the format's version and two tar archives (deb(5)).
 
 use std::fs;
 use std::process::Command;

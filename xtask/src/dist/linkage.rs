@@ -1,4 +1,4 @@
-//! What a binary needs of the machine it runs on: its processor, and the loader of its libraries if it is linked dynamically.
+//! The requirements of a binary: a processor, and the loader of its libraries if it is linked dynamically.
 //!
 //! Read [`problem`]. Offsets and values are those of the System V ABI, "Object Files", for files of 64 bits in little-endian order.
 
@@ -7,17 +7,17 @@ use std::ops::Range;
 const MAGIC: &[u8] = b"\x7fELF\x02\x01";
 const MACHINE: Range<usize> = 18..20;
 const X86_64: u64 = 62;
-/// Of the program headers: where they begin, the size of one, their number.
+/// The program headers: offset, size of one, number.
 const HEADERS_AT: Range<usize> = 32..40;
 const HEADER_BYTES: Range<usize> = 54..56;
 const HEADERS: Range<usize> = 56..58;
-/// Of a program header: its type; where its segment lies in the file, and its size there.
+/// A program header: its type, its segment's offset in the file, its size there.
 const TYPE: Range<usize> = 0..4;
 const INTERPRETER: u64 = 3;
 const SEGMENT_AT: Range<usize> = 8..16;
 const SEGMENT_BYTES: Range<usize> = 32..40;
 
-/// Why these bytes of a file are no binary to be packaged: packages say amd64, the image has no libraries, and the Debian package asks for none.
+/// Why a file's bytes cannot be packaged as the binary: packages are for amd64, the image has no libraries, and the Debian package requires none.
 pub(super) fn problem(file: &[u8]) -> Option<String> {
     if !file.starts_with(MAGIC) {
         return Some("it is no program of Linux for 64 bits".to_owned());
@@ -32,7 +32,7 @@ pub(super) fn problem(file: &[u8]) -> Option<String> {
     ))
 }
 
-/// The loader of a dynamically linked program's libraries; one that is linked statically names none.
+/// The loader of a dynamically linked program's libraries; `None` for a statically linked program.
 fn interpreter(file: &[u8]) -> Option<String> {
     let [at, bytes, count] = [HEADERS_AT, HEADER_BYTES, HEADERS].map(|range| number(file, range).unwrap_or(0));
     let headers = (0..count).filter_map(|place| file.get(usize::try_from(at.checked_add(place * bytes)?).ok()?..));

@@ -1,8 +1,8 @@
-//! `cargo xtask dist`: what a release consists of, in `target/dist`.
+//! `cargo xtask dist`: builds a release in `target/dist`.
 //!
-//! Read [`DistOptions::perform`], then `release`. The binary is linked statically against glibc: what is written in C (QuickJS, aws-lc, mimalloc,
-//! SQLite) builds with the compiler that is there, where musl would need one of its own. Packages are made with `tar` and `ar`, which every machine
-//! with a C compiler has. Deliberately absent: uploading, signing, and other processors than this machine's.
+//! Read [`DistOptions::perform`], then `release`. The binary is linked statically against glibc: its C parts (QuickJS, aws-lc, mimalloc,
+//! SQLite) build with the installed compiler, while musl would need its own. Packages are built with `tar` and `ar`, which every machine with a C
+//! compiler has. Deliberately absent: uploading, signing, and other processors than this machine's.
 
 mod debian;
 pub(crate) mod image;
@@ -56,7 +56,7 @@ impl DistOptions {
     }
 }
 
-/// A binary of the caller's that runs where packages are installed.
+/// The caller's binary, checked to run where packages are installed.
 fn given(binary: &Path) -> Result<PathBuf> {
     let found = fs::canonicalize(binary).with_context(|| format!("cannot find {}", binary.display()))?;
     let file = fs::read(&found).with_context(|| format!("cannot read {}", binary.display()))?;
@@ -70,7 +70,7 @@ fn given(binary: &Path) -> Result<PathBuf> {
 fn build(workspace: &Workspace, version: &str) -> Result<PathBuf> {
     let mut cargo = workspace.command("cargo");
     cargo.args(["build", "--release", "--locked", "--package", "loadstone", "--target", TARGET]);
-    // Of the target alone: build scripts and macros are linked as ever.
+    // For the target alone: build scripts and macros are linked as usual.
     cargo.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static").env("LOADSTONE_BUILD", version);
     process::run(&mut cargo)?;
     Ok(workspace.target.join(TARGET).join("release/loadstone"))

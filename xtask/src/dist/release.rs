@@ -1,4 +1,4 @@
-//! What is packaged: the binary with its manual pages and completions, and how archives are made that are the same bytes each time.
+//! The contents of a release: the binary with its manual pages and completions, archives, the types for npm, checksums.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ pub(super) const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Shells, and the files of their completions.
 pub(super) const SHELLS: [(&str, &str); 3] = [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
 
-/// What is packaged, and as what.
+/// A release that is being built.
 pub(super) struct Release {
     pub(super) version: String,
-    /// Seconds since 1970 of the commit: packages of the same commit are the same bytes.
+    /// The commit's time in seconds since 1970: packages of the same commit are the same bytes.
     pub(super) time: String,
     pub(super) folder: PathBuf,
     pub(super) binary: PathBuf,
@@ -25,7 +25,7 @@ impl Release {
         format!("loadstone-{}-x86_64-linux", self.version)
     }
 
-    /// The binary with its man pages, completions and licence, as a folder: what the packages are made of.
+    /// The binary with its man pages, completions and licence, as a folder that the packages contain.
     pub(super) fn tree(&self) -> PathBuf {
         self.folder.join(self.name())
     }
@@ -48,7 +48,7 @@ impl Release {
         self.tar(&self.folder, &[&self.name()], &self.folder.join(format!("{}.tar.gz", self.name())))
     }
 
-    /// Packs entries of a folder, the same bytes each time. Compressed if the name says so.
+    /// Packs entries of a folder, see [`checkout::archive::tar`].
     pub(super) fn tar(&self, from: &Path, entries: &[&str], to: &Path) -> Result<()> {
         checkout::archive::tar(&self.time, from, entries, to)
     }
@@ -76,7 +76,7 @@ impl Release {
             names.push(entry?.file_name().to_string_lossy().into_owned());
         }
         names.sort();
-        ensure!(!names.is_empty(), "nothing was made");
+        ensure!(!names.is_empty(), "no package was built");
         let sums = process::output(std::process::Command::new("sha256sum").current_dir(&self.folder).args(&names))?;
         fs::write(self.folder.join("SHA256SUMS"), &sums)?;
         print!("{sums}");

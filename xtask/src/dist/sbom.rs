@@ -13,19 +13,19 @@ use super::release::{Release, TARGET};
 pub(super) fn write(workspace: &Workspace, release: &Release) -> Result<()> {
     let metadata =
         process::output(workspace.command("cargo").args(["metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET]))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata is no JSON")?;
-    let bill = bill(&metadata, &release.version).context("cargo metadata has another form than expected")?;
+    let metadata: Value = serde_json::from_str(&metadata).context("`cargo metadata` did not write JSON")?;
+    let bill = bill(&metadata, &release.version).context("`cargo metadata` wrote an unexpected structure")?;
     Ok(fs::write(release.folder.join(format!("loadstone-{}.cdx.json", release.version)), format!("{bill:#}\n"))?)
 }
 
-/// `None`: not what cargo writes.
+/// `None` for an unexpected structure.
 fn bill(metadata: &Value, version: &str) -> Option<Value> {
     let packages: BTreeMap<&str, &Value> =
         metadata["packages"].as_array()?.iter().map(|package| Some((package["id"].as_str()?, package))).collect::<Option<_>>()?;
     let nodes: BTreeMap<&str, &Value> =
         metadata["resolve"]["nodes"].as_array()?.iter().map(|node| Some((node["id"].as_str()?, node))).collect::<Option<_>>()?;
     let (binary, _) = packages.iter().find(|(_, package)| package["name"] == "loadstone")?;
-    // What the binary is linked from, and what builds it; not what tests alone need.
+    // Dependencies of the binary and of its build, without those of tests.
     let (mut seen, mut open) = (BTreeSet::from([*binary]), vec![*binary]);
     while let Some(id) = open.pop() {
         for dependency in nodes.get(id)?["deps"].as_array()? {

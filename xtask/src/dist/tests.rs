@@ -1,4 +1,4 @@
-//! Packages of something that behaves like the binary, looked into with the tools that read them.
+//! Packages of a program that behaves like the binary, opened with the tools that read them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use super::{debian, given, image, linkage};
 const BINARY: &str =
     "#!/bin/sh\ncase $1 in\n  man) mkdir -p \"$2\" && echo .TH > \"$2/loadstone.1\" ;;\n  completions) echo \"# $2\" ;;\nesac\n";
 
-/// A folder that is gone when the test is over.
+/// A folder that is removed at the end of the test.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -43,7 +43,7 @@ fn said(program: &str, arguments: &[&str], folder: &Path) -> String {
     process::output(Command::new(program).args(arguments).current_dir(folder)).unwrap()
 }
 
-/// The compiler's own programs, linked in both ways.
+/// A compiled program, linked in both ways.
 #[test]
 fn a_binary_that_needs_libraries_is_refused() {
     let scratch = Scratch(std::env::temp_dir().join(format!("loadstone-dist-linkage-{}", std::process::id())));

@@ -1,7 +1,7 @@
 //! Checks the dependencies between crates, as `cargo metadata` lists them, against the table of allowed edges in ARCHITECTURE.md.
 //!
 //! The table is the architecture: data flows asked → measured → concluded, and no edge runs against it. A new edge is a decision, taken there.
-//! That of the engine a script uses only the traits is a note for readers; cargo knows crates and not what is taken from them.
+//! A note such as "engine (its traits only)" is for readers: cargo knows which crates are used, and not which of their items.
 
 mod table;
 
@@ -33,12 +33,12 @@ pub(crate) fn edges(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// `run-directory` of `crates/run-directory`; `None` of the tools beside the crates, such as xtask.
+/// `run-directory` for `crates/run-directory`; `None` for a developers' tool such as xtask.
 fn crate_name(package: &Package) -> Option<&str> {
     package.folder.strip_prefix(CRATES)
 }
 
-/// Who uses which crate of ours, and whether only in tests.
+/// Dependencies between packages of the workspace: from, to, whether only in tests.
 fn inner_edges(packages: &[Package]) -> impl Iterator<Item = (&Package, &str, bool)> {
     packages.iter().flat_map(move |from| {
         from.dependencies.iter().filter_map(move |dependency| {
@@ -49,7 +49,7 @@ fn inner_edges(packages: &[Package]) -> impl Iterator<Item = (&Package, &str, bo
 }
 
 fn violations(packages: &[Package], table: &EdgeTable) -> Vec<String> {
-    // Tools have no row: of ours they may use their own library alone, which no crate may use.
+    // Developers' tools have no row. They may use their library, which no crate may use.
     let is_allowed = |from: &Package, to: &str, is_dev| match crate_name(from) {
         Some(from) => table.allows(from, to, is_dev),
         None => to == TOOLS_LIBRARY,
@@ -62,7 +62,7 @@ fn violations(packages: &[Package], table: &EdgeTable) -> Vec<String> {
         .collect()
 }
 
-/// Crates that the document does not mention, and those that it mentions and that do not exist.
+/// Crates that the document does not mention, and mentioned crates that do not exist.
 fn unmapped(document: &str, crates: &BTreeSet<String>) -> Vec<String> {
     let mentioned: BTreeSet<&str> = document
         .match_indices(CRATES)
@@ -74,7 +74,7 @@ fn unmapped(document: &str, crates: &BTreeSet<String>) -> Vec<String> {
     let unknown =
         mentioned.iter().filter(|name| !crates.contains(**name)).map(|name| format!("it mentions {CRATES}{name}, which does not exist"));
     let unnamed =
-        crates.iter().filter(|name| !mentioned.contains(name.as_str())).map(|name| format!("it does not say what {CRATES}{name} is"));
+        crates.iter().filter(|name| !mentioned.contains(name.as_str())).map(|name| format!("it does not describe {CRATES}{name}"));
     unknown.chain(unnamed).collect()
 }
 
@@ -125,7 +125,7 @@ mod tests {
         assert!(unmapped("crates/plan asked\ncrates/run-directory: `crates/plan/src/x.rs`, crates/*, crates/NAME", &crates).is_empty());
         assert_eq!(
             unmapped("crates/plan and crates/run", &crates),
-            ["it mentions crates/run, which does not exist", "it does not say what crates/run-directory is"]
+            ["it mentions crates/run, which does not exist", "it does not describe crates/run-directory"]
         );
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn nightly(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What the nightly compiler builds for unless told otherwise: `x86_64-unknown-linux-gnu`.
+/// The default target of the nightly compiler: `x86_64-unknown-linux-gnu`.
 pub(super) fn host() -> Result<String> {
     let version = process::output(nightly("rustc").arg("-vV"))?;
     version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned).context("rustc -vV names no host")

@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: every fuzz target for some minutes, and one table of what came of it.
+//! `cargo xtask fuzz`: runs every fuzz target for some minutes, and prints a table of the results.
 //!
-//! The targets are in `fuzz/`, apart from the workspace; what they assert is in `crates/protocol/src/fuzzing.rs`. The inputs that a target
-//! has found worth keeping stay in the target folder, and its next run begins with them. Read [`fuzz`] first.
+//! The targets are in `fuzz/`, outside the workspace; their assertions are in `crates/protocol/src/fuzzing.rs`. The inputs that a target keeps
+//! stay in the target folder, and its next run begins with them. Read [`fuzz`] first.
 
 mod install;
 mod statistics;
@@ -28,7 +28,7 @@ pub(crate) struct FuzzOptions {
     only: Vec<String>,
 }
 
-/// Longest time for one input, on a machine that does other things as well. Seconds.
+/// Longest time for one input, on a busy machine. Seconds.
 const INPUT_SECONDS_MAX: u32 = 60;
 
 pub(crate) fn fuzz(workspace: &Workspace, options: &FuzzOptions) -> Result<()> {
@@ -61,12 +61,12 @@ fn targets(workspace: &Workspace) -> Result<Vec<String>> {
 
 fn chosen(all: Vec<String>, only: &[String]) -> Result<Vec<String>> {
     if let Some(unknown) = only.iter().find(|name| !all.contains(name)) {
-        bail!("there is no fuzz target `{unknown}`; there are {}", all.join(", "));
+        bail!("there is no fuzz target `{unknown}`; the targets are {}", all.join(", "));
     }
     Ok(all.into_iter().filter(|name| only.is_empty() || only.contains(name)).collect())
 }
 
-/// Where targets are built and run.
+/// The folders in which targets are built and run.
 struct FuzzBuild {
     folder: PathBuf,
     binaries: PathBuf,
@@ -76,7 +76,7 @@ struct FuzzBuild {
 struct FuzzRun {
     target: String,
     said: FuzzStatistics,
-    /// What went wrong, and how to see it again.
+    /// The failure, and how to reproduce it.
     problem: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl FuzzBuild {
         let written = File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(written).status();
         let status = status.with_context(|| format!("cannot start {}", binary.display()))?;
-        // A crash may put any bytes there.
+        // After a crash the log may contain any bytes.
         let said = FuzzStatistics::read(&String::from_utf8_lossy(&fs::read(&log)?));
         let problem = (!status.success()).then(|| match &said.crash {
             Some(input) => format!("{target}: `{} {input}` fails again; the log is {}", binary.display(), log.display()),
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(chosen(all(), &[]).unwrap(), all());
         assert_eq!(chosen(all(), &["chunked".to_owned()]).unwrap(), ["chunked"]);
         let error = chosen(all(), &["chunk".to_owned()]).unwrap_err().to_string();
-        assert_eq!(error, "there is no fuzz target `chunk`; there are answer, chunked");
+        assert_eq!(error, "there is no fuzz target `chunk`; the targets are answer, chunked");
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! What libFuzzer says of a run, read from its log (<https://llvm.org/docs/LibFuzzer.html#output>).
+//! Statistics of a run, read from libFuzzer's log (<https://llvm.org/docs/LibFuzzer.html#output>).
 
 use std::str::FromStr;
 
-/// A run by libFuzzer's own words.
+/// The counters that libFuzzer logs.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FuzzStatistics {
     pub(super) executions: u64,
     pub(super) per_second: u64,
-    /// Code blocks or edges that were reached (`cov`).
+    /// Reached code blocks or edges (`cov`).
     pub(super) coverage: u64,
-    /// The same and finer things, such as how often an edge was taken (`ft`).
+    /// Reached features: edges with how often they were taken (`ft`).
     pub(super) features: u64,
-    /// How many inputs it keeps, since each reaches something that the others do not (`corp`).
+    /// Inputs in the corpus; each reaches something that the others do not (`corp`).
     pub(super) inputs: u64,
     /// The file with the input that failed: a crash, a failed assertion, too much time or memory.
     pub(super) crash: Option<String>,
@@ -38,7 +38,7 @@ impl FuzzStatistics {
     }
 }
 
-/// The number in the word behind a label.
+/// The number after a label.
 fn behind(line: &str, label: &str) -> Option<u64> {
     line.split_whitespace().skip_while(|word| *word != label).nth(1).and_then(number)
 }

@@ -10,7 +10,7 @@ use checkout::process;
 const INTRODUCTION: &str =
     "# Command line\n\nWritten by `cargo xtask gen` from `loadstone --help`; edit the text where the flags are defined.\n";
 
-/// The page that belongs to this binary.
+/// The page for this binary.
 pub(super) fn text(binary: &Path) -> Result<String> {
     let mut page = INTRODUCTION.to_owned();
     describe(binary, &[], &mut page)?;
@@ -19,7 +19,7 @@ pub(super) fn text(binary: &Path) -> Result<String> {
 
 /// The help of one command and, below it, of its subcommands.
 fn describe(binary: &Path, command: &[String], page: &mut String) -> Result<()> {
-    // Nothing of this terminal may get into the page: neither colours nor its width.
+    // The page must not depend on this terminal's colours or width.
     let mut call = Command::new(binary);
     call.args(command).arg("--help").env("NO_COLOR", "1").env_remove("COLUMNS");
     let help = process::output(&mut call)?;

@@ -1,5 +1,5 @@
-//! Documents that are written from the code, so that the two cannot differ: one list for `cargo xtask gen`, the part `gen` of the check, and
-//! the tidy check, which does not measure their lines.
+//! Documents that are generated from the code: one list for `cargo xtask gen`, the part `gen` of the check, and the tidy check, which does not
+//! measure their lines.
 //!
 //! Start with [`DOCUMENTS`]; another document is another line there. The page is not among them: npm builds it (see `web`).
 
@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use checkout::Workspace;
 
-/// A document and how its text is made, from the workspace and the development binary.
+/// A document, and the function that returns its text, from the workspace and the development binary.
 struct GeneratedDocument {
     path: &'static str,
     text: fn(&Workspace, &Path) -> Result<String>,
@@ -33,7 +33,7 @@ pub(crate) fn write(workspace: &Workspace, binary: &Path) -> Result<()> {
     Ok(())
 }
 
-/// An error that names each document which is not what would be written.
+/// An error that names each document that is out of date.
 pub(crate) fn check(workspace: &Workspace, binary: &Path) -> Result<()> {
     let mut stale = Vec::new();
     for document in DOCUMENTS {
@@ -43,7 +43,7 @@ pub(crate) fn check(workspace: &Workspace, binary: &Path) -> Result<()> {
         }
     }
     if !stale.is_empty() {
-        bail!("{} would change; run `cargo xtask gen` and commit the result", stale.join(", "));
+        bail!("{} out of date; run `cargo xtask gen` and commit the result", stale.join(", "));
     }
     Ok(())
 }

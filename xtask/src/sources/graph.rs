@@ -1,4 +1,4 @@
-//! Files and what they use of each other; circles in that.
+//! Files, which of them use each other, and circles among them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,7 +20,7 @@ impl FileGraph {
         self.edges.iter().flat_map(|(from, to)| to.iter().map(move |(to, what)| (from.as_str(), to.as_str(), what.as_str())))
     }
 
-    /// The same without some edges.
+    /// The graph without some edges.
     pub(crate) fn without(&self, dropped: impl Fn(&str, &str) -> bool) -> Self {
         let mut left = Self::default();
         for (from, to, what) in self.edges().filter(|(from, to, _)| !dropped(from, to)) {
@@ -46,7 +46,7 @@ impl FileGraph {
         self.shortest_path(from, to).is_some()
     }
 
-    /// `a.rs → b.rs (Name) → a.rs (other::name)`: behind each file what is used of it.
+    /// `a.rs → b.rs (Name) → a.rs (other::name)`: after each file, the used name in parentheses.
     pub(crate) fn describe(&self, circle: &[String]) -> String {
         let mut text = circle.first().cloned().unwrap_or_default();
         for (from, to) in circle.iter().zip(circle.iter().cycle().skip(1)) {

@@ -1,20 +1,20 @@
 //! Relative imports of TypeScript, JavaScript and Svelte files.
 //!
-//! Read line by line rather than parsed: formatters put `from "./x"` and `import("./x")` on one line.
+//! Read line by line, without a parser: formatters put `from "./x"` and `import("./x")` on one line.
 
 use std::collections::BTreeSet;
 
-/// What a relative import may leave out of the name of a file.
+/// The endings that a relative import may omit.
 const ENDINGS: &[&str] = &["", ".ts", ".svelte", ".js", ".mjs", "/index.ts"];
 
-/// The files that a file imports; `exists` tells whether there is such a file. Paths are relative to the workspace.
+/// The files that a file imports; `exists` returns whether there is such a file. Paths are relative to the workspace.
 pub(crate) fn of(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let targets = text.lines().flat_map(specifiers).map(|specifier| joined(folder, specifier));
     targets.filter_map(|target| ENDINGS.iter().map(|ending| format!("{target}{ending}")).find(|file| exists(file))).collect()
 }
 
-/// What is in quotes after `from`, `import` or `import(`, where it begins with a dot.
+/// Strings after `from`, `import` or `import(` that begin with a dot.
 fn specifiers(line: &str) -> impl Iterator<Item = &str> {
     let is_comment = line.trim_start().starts_with("//") || line.trim_start().starts_with('*');
     let starts = line.match_indices(['"', '\'']).filter(move |_| !is_comment);

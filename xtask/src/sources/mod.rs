@@ -1,7 +1,7 @@
-//! What source files use of each other, read from the text: modules and paths of Rust, relative imports of TypeScript and Svelte.
+//! Which source files use each other, read from their text: modules and paths of Rust, relative imports of TypeScript and Svelte.
 //!
 //! [`module_tree`] has the modules of a crate, [`resolve`] finds where a name is defined, [`graph`] finds circles. Deliberately absent: types
-//! and methods. A call of a method names no file, so a dependency by methods alone is not seen.
+//! and methods. A method call names no file, so a dependency by methods alone is not detected.
 
 pub(crate) mod graph;
 pub(crate) mod imports;

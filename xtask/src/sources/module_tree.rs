@@ -1,7 +1,7 @@
-//! The modules of one crate: which file holds each, what it defines, imports and mentions.
+//! The modules of one crate: the file of each, and what it defines, imports and mentions.
 //!
-//! [`ModuleTree::read`] follows `mod` from the root file, as the compiler does. Code for tests is in the tree, so that its files
-//! are known to be used, but says nothing of what it mentions.
+//! [`ModuleTree::read`] follows `mod` from the root file, as the compiler does. Test code is in the tree, so that its files
+//! count as used, but its mentions are not recorded.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(crate) struct SourceModule {
     pub(super) imports: Vec<UsePath>,
 }
 
-/// What a name means in a module.
+/// The meaning of a name in a module.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Binding {
     Module(ModuleId),
@@ -66,7 +66,7 @@ impl ModuleTree {
         Ok(tree)
     }
 
-    /// Adds the module of a file; `children` is the folder with the files of its own modules.
+    /// Adds the module of a file; `children` is the folder with the files of its modules.
     fn file(&mut self, module: SourceModule, children: String, read: ReadFile<'_>) -> Result<ModuleId> {
         let path = module.file.clone();
         let text = read(&path).with_context(|| format!("there is no {path}"))?;
@@ -114,7 +114,7 @@ impl ModuleTree {
             id
         } else {
             let at_path = path_attribute(child).map(|path| joined(&folder_of(&self.modules[parent].file), &path));
-            // The modules of a file that was named lie beside it.
+            // The modules of a file with `#[path]` are in the same folder.
             let children = at_path.as_deref().map_or_else(|| own.clone(), folder_of);
             let candidates = at_path.map_or_else(|| vec![format!("{own}.rs"), format!("{own}/mod.rs")], |path| vec![path]);
             let file = candidates.into_iter().find(|file| read(file).is_some());
@@ -132,7 +132,7 @@ impl ModuleTree {
         if definition.is_type && !self.modules[id].types.contains(&name) {
             self.modules[id].types.push(name.clone());
         }
-        // A macro that is exported is a name of the crate's root, wherever it is written.
+        // An exported macro is a name in the crate's root, wherever it is defined.
         let scope = if definition.is_exported_macro { 0 } else { id };
         self.modules[scope].names.entry(name).or_default().push(Binding::ItemOf(id));
     }
@@ -148,7 +148,7 @@ impl SourceModule {
     }
 }
 
-/// What an item defines.
+/// The name and kind that an item defines.
 struct ItemDefinition {
     name: Option<String>,
     is_type: bool,
@@ -156,7 +156,7 @@ struct ItemDefinition {
 }
 
 impl ItemDefinition {
-    /// `None` of what is for tests only.
+    /// `None` for an item that is compiled for tests only.
     fn of(item: &Item) -> Option<Self> {
         let (attributes, name, is_type) = match item {
             Item::Struct(item) => (&item.attrs, Some(&item.ident), true),
@@ -241,8 +241,8 @@ mod tests {
             ("src/b/inner.rs", ""),
             ("src/c/d.rs", ""),
             ("src/elsewhere.rs", ""),
-            ("shared/mod.rs", "mod beside;"),
-            ("shared/beside.rs", ""),
+            ("shared/mod.rs", "mod neighbour;"),
+            ("shared/neighbour.rs", ""),
             ("src/tests.rs", "mod deep;"),
             ("src/tests/deep.rs", ""),
         ]);
@@ -260,7 +260,7 @@ mod tests {
                 "src/c/d.rs",
                 "src/elsewhere.rs",
                 "shared/mod.rs",
-                "shared/beside.rs",
+                "shared/neighbour.rs",
                 "src/tests.rs",
                 "src/tests/deep.rs"
             ]

@@ -115,7 +115,7 @@ impl<'ast> Visit<'ast> for Mentions {
         }
     }
 
-    // Modules inside functions have a scope of their own; none is expected.
+    // A module inside a function has a separate scope; none is expected.
     fn visit_item_mod(&mut self, _: &'ast ItemMod) {}
 
     // `pub(in crate::user)` grants and uses nothing.

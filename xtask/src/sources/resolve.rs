@@ -1,8 +1,8 @@
 //! Where the names that a module mentions are defined, and so which file uses which.
 //!
-//! [`uses`] is what this is for. A name is followed through imports and re-exports to the file that defines it: whoever takes `super::Pool` from a
-//! parent that only passes it on uses the file of `Pool`, not the parent. So `mod` and `pub use` of what lies below make no edge, and what
-//! remains between a parent and its child is real.
+//! Start with [`uses`]. It follows a name through imports and re-exports to the file that defines it: a module that imports `super::Pool` from a
+//! parent that only re-exports it uses the file of `Pool`, and not the parent. So `mod` and `pub use` of a child are no edge, and the edges
+//! that remain between a parent and its child are real.
 
 use std::collections::BTreeSet;
 

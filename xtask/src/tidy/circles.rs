@@ -1,9 +1,9 @@
-//! No circle between files: whoever reads one of them would have to read all of them first.
+//! No circle between files: to understand one of them, a reader would have to read all of them.
 
 use super::exceptions::{ExceptionRule, Exceptions};
 use crate::sources::graph::FileGraph;
 
-/// A complaint for each circle. Where a parent is listed in the exceptions, what the files below it use of it does not count.
+/// A complaint for each circle. If the exceptions list a parent, the files below it may use it.
 pub(super) fn complaints(graph: &FileGraph, exceptions: &Exceptions) -> Vec<String> {
     let is_allowed = |from: &str, to: &str| is_below(from, to) && graph.reaches(to, from) && exceptions.allow(ExceptionRule::Circle, to);
     let left = graph.without(is_allowed);
@@ -11,13 +11,13 @@ pub(super) fn complaints(graph: &FileGraph, exceptions: &Exceptions) -> Vec<Stri
     circles.iter().map(|circle| format!("{}: {}", kind(circle), left.describe(circle))).collect()
 }
 
-/// A parent and what lies below it may have a reason; files beside each other have none.
+/// A circle between a parent and its children may have a reason; a circle between siblings never has.
 fn kind(circle: &[String]) -> &'static str {
     let is_parent = |file: &String| circle.iter().all(|other| file == other || is_below(other, file));
     if circle.iter().any(is_parent) { "circle with a parent" } else { "circle" }
 }
 
-/// Whether a file's module lies below that of another: `a/b.rs` and `a/b/c.rs` below `a/mod.rs`, `a.rs` and, in a root, `lib.rs`.
+/// Whether a file's module is below that of another: `a/b.rs` and `a/b/c.rs` below `a/mod.rs`, `a.rs` and, in a root, `lib.rs`.
 fn is_below(file: &str, parent: &str) -> bool {
     let (folder, name) = parent.rsplit_once('/').unwrap_or(("", parent));
     let below = match name {

@@ -1,4 +1,4 @@
-//! Commits say in a short subject what changed, and in a body why and how it was checked.
+//! A commit has a short subject that names the change, and a body with the reason and the verification.
 
 use anyhow::{Context, Result};
 use checkout::Workspace;
@@ -6,15 +6,15 @@ use checkout::process;
 
 /// Characters.
 pub(crate) const SUBJECT_MAX: usize = 72;
-/// How many commits are looked at where there is no release yet.
+/// How many commits are checked if there is no release yet.
 const COMMITS_MAX: usize = 50;
-/// The last commit from before the rule. It and those before it stay as they are: they are what others have built on.
+/// The last commit before the rule. It and its ancestors are not checked: they cannot change without rewriting the history.
 const BEFORE_THE_RULE: &str = "98fed7bd4954548d38c1a82119fd39eb577bcff4";
 
 const END_OF_FIELD: char = '\u{1f}';
 const END_OF_COMMIT: char = '\u{1e}';
 
-/// A commit, as far as the rule looks at it.
+/// The properties of a commit that the rule checks.
 #[derive(Debug, PartialEq)]
 struct Commit {
     id: String,
@@ -24,11 +24,11 @@ struct Commit {
     only_renames: bool,
 }
 
-/// Complaints about the commits since the last release that are not merges; of at most fifty where there was none.
+/// Complaints about the commits since the last release that are not merges; of at most fifty if there was none.
 pub(super) fn complaints(workspace: &Workspace) -> Result<Vec<String>> {
     let git = |arguments: &[&str]| process::attempt(workspace.command("git").args(arguments));
     if git(&["rev-parse", "--is-shallow-repository"]).is_none_or(|answer| answer.trim() != "false") {
-        println!("the history is not here (no repository, or a shallow one): commits are not checked");
+        println!("there is no full history (no repository, or a shallow clone): commits are not checked");
         return Ok(Vec::new());
     }
     if git(&["merge-base", "--is-ancestor", BEFORE_THE_RULE, "HEAD"]).is_none() {
@@ -68,7 +68,7 @@ fn judge(commit: &Commit) -> Vec<String> {
     }
     if !commit.has_body && !commit.only_renames {
         complaints
-            .push(format!("commit {}: has no body; say the problem, the way chosen, how it was checked: {}", commit.id, commit.subject));
+            .push(format!("commit {}: has no body; state the problem, the approach and the verification: {}", commit.id, commit.subject));
     }
     complaints
 }
@@ -93,7 +93,7 @@ mod tests {
     fn a_mere_rename_needs_no_body() {
         assert!(judged("\u{1e}abc\u{1f}Plan: name\u{1f}\u{1f}\n\nR100\ta.rs\tb.rs\nR100\tc.rs\td.rs\n").is_empty());
         assert_eq!(judged("\u{1e}abc\u{1f}Plan: name\u{1f}\u{1f}\n\nR100\ta.rs\tb.rs\nM\tc.rs\n").len(), 1);
-        // Without any file, too, there is something to explain.
+        // An empty commit needs an explanation, too.
         assert_eq!(judged("\u{1e}abc\u{1f}Plan: nothing\u{1f}\u{1f}\n").len(), 1);
     }
 }

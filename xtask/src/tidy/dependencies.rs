@@ -1,4 +1,4 @@
-//! A dependency that no source names is compiled for nothing.
+//! An unused dependency costs compile time.
 
 use std::collections::BTreeSet;
 
@@ -26,12 +26,12 @@ pub(super) fn unused<'a>(package: &Package, sources: impl Iterator<Item = (&'a s
         .filter(|(ident, _)| !exceptions.allow(ExceptionRule::UnusedDependency, &format!("{} {ident}", package.folder)))
         .map(|(ident, is_dev)| {
             let place = if is_dev { "its sources and tests" } else { "its src" };
-            format!("dependency: nothing in {place} names {ident}, which {}/Cargo.toml takes", package.folder)
+            format!("dependency: nothing in {place} names {ident}, a dependency in {}/Cargo.toml", package.folder)
         })
         .collect()
 }
 
-/// Complaints about `[workspace.dependencies]` that no package takes.
+/// Complaints about `[workspace.dependencies]` that no package uses.
 pub(super) fn unclaimed(manifest: &str, packages: &[Package]) -> anyhow::Result<Vec<String>> {
     let manifest: toml_edit::DocumentMut = manifest.parse()?;
     let declared = manifest["workspace"]["dependencies"].as_table_like();
@@ -39,10 +39,10 @@ pub(super) fn unclaimed(manifest: &str, packages: &[Package]) -> anyhow::Result<
         packages.iter().flat_map(|package| &package.dependencies).map(|dependency| dependency.ident.as_str()).collect();
     let names = declared.into_iter().flat_map(|table| table.iter()).map(|(name, _)| name);
     let unclaimed = names.filter(|name| !taken.contains(name.replace('-', "_").as_str()));
-    Ok(unclaimed.map(|name| format!("dependency: no package takes {name} from [workspace.dependencies]")).collect())
+    Ok(unclaimed.map(|name| format!("dependency: no package uses {name} of [workspace.dependencies]")).collect())
 }
 
-/// The names that begin a path or are imported as they are, which may be crates. Comments do not count.
+/// The first names of paths and imports, which may be crates. Comments do not count.
 fn crates_named(text: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     if let Ok(tokens) = text.parse::<TokenStream>() {
@@ -100,7 +100,7 @@ mod tests {
         let exceptions = Exceptions::parse("dependency crates/engine bytes  for its feature\n").unwrap();
         let found = unused(&package, sources.into_iter(), &exceptions);
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("dependency: nothing in its src names http, which crates/engine/Cargo.toml takes"), "{found:?}");
+        assert!(found[0].starts_with("dependency: nothing in its src names http, a dependency in crates/engine/Cargo.toml"), "{found:?}");
         assert!(exceptions.stale().is_empty());
     }
 
@@ -116,6 +116,6 @@ mod tests {
     fn what_the_workspace_declares_is_taken_by_a_package() {
         let manifest = "[workspace.dependencies]\nserde = \"1\"\nmd-5 = { version = \"1\" }\nrust-embed = \"8\"\n";
         let found = unclaimed(manifest, &[package(&[("serde", false), ("md_5", true)])]).unwrap();
-        assert_eq!(found, ["dependency: no package takes rust-embed from [workspace.dependencies]"]);
+        assert_eq!(found, ["dependency: no package uses rust-embed of [workspace.dependencies]"]);
     }
 }

@@ -6,23 +6,25 @@ use super::exceptions::{ExceptionRule, Exceptions, FILE as EXCEPTIONS};
 use super::width;
 use crate::generated;
 
-/// Above this many lines, tests apart, a file wants to be two.
+/// Lines without tests. A longer file needs a reason.
 const FILE_LINES_MAX: usize = 700;
-/// Names that say nothing about what is inside.
+/// Names that do not describe the contents.
 const EMPTY_NAMES: &[&str] = &["base", "common", "core", "helper", "helpers", "manager", "managers", "misc", "util", "utils"];
-/// Written in pieces, or this file would break its own rule.
+/// Concatenated, since this file would otherwise violate its own rule.
 const LEFTOVERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
 const HOMES: &[&str] = &[concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
 const CODE: &[&str] = &["rs", "ts", "js", "mjs", "svelte"];
-/// What programs write, for programs.
+/// Written and read by programs.
 const FOREIGN: &[&str] = &["crates/report/assets"];
-/// What the bench, the accuracy test and the self-test write.
+/// Written by the bench, the accuracy test and the self-test.
 const RESULTS: &str = "bench/results";
+/// Tests of the crates write the page's types.
+const GENERATED_TYPES: &str = "web/src/generated";
 
 const TEXT: &[&str] = &["css", "html", "json", "md", "py", "sh", "sql", "toml", "txt", "yml", "yaml"];
 
-/// What is wrong with one file; `None` for a kind of file that has no rules. `checkout` is the folder that must not be named.
+/// Complaints about one file; `None` for a kind of file that has no rules. `checkout` is the path of this checkout, which no file may contain.
 pub(super) fn complaints(path: &Path, text: &str, checkout: &str, exceptions: &Exceptions) -> Option<Vec<String>> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let is_code = CODE.contains(&extension);
@@ -33,7 +35,7 @@ pub(super) fn complaints(path: &Path, text: &str, checkout: &str, exceptions: &E
     let name = path.to_string_lossy();
     let mut found = leftovers(text);
     found.extend(machine_paths(text, checkout));
-    if !generated::is_document(&name) && !path.starts_with(RESULTS) {
+    if !generated::is_document(&name) && !path.starts_with(RESULTS) && !path.starts_with(GENERATED_TYPES) {
         found.extend(width::too_wide(extension, text));
     }
     if is_code {
@@ -46,35 +48,32 @@ pub(super) fn complaints(path: &Path, text: &str, checkout: &str, exceptions: &E
 
 fn too_long(text: &str) -> Option<String> {
     let lines = lines_without_tests(text);
-    (lines > FILE_LINES_MAX).then(|| {
-        format!(
-            ": {lines} lines without its tests (at most {FILE_LINES_MAX}); find the second noun in it, or give a reason in {EXCEPTIONS}"
-        )
-    })
+    (lines > FILE_LINES_MAX)
+        .then(|| format!(": {lines} lines without its tests (at most {FILE_LINES_MAX}); split it, or give a reason in {EXCEPTIONS}"))
 }
 
-/// Unit tests come last in a file by custom, so everything from the first test module on is tests.
+/// Unit tests are at the end of a file, so everything after the first test module counts as tests.
 fn lines_without_tests(text: &str) -> usize {
     text.lines().take_while(|line| *line != "#[cfg(test)]").count()
 }
 
 fn empty_names(path: &Path) -> Vec<String> {
     let parts = path.components().filter_map(|part| Path::new(part.as_os_str()).file_stem()?.to_str());
-    parts.filter(|part| EMPTY_NAMES.contains(part)).map(|part| format!(": `{part}` says nothing; name what is inside")).collect()
+    parts.filter(|part| EMPTY_NAMES.contains(part)).map(|part| format!(": `{part}` does not describe the contents")).collect()
 }
 
-/// Every Rust file opens by saying what it is for.
+/// Every Rust file begins with its purpose.
 fn opening(path: &Path, text: &str) -> Option<String> {
     let rust = path.extension().is_some_and(|extension| extension == "rs");
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    (rust && !first.starts_with("//!")).then(|| ":1: opens without `//!`; say what the file is for".to_owned())
+    (rust && !first.starts_with("//!")).then(|| ":1: no `//!` at the beginning; state the file's purpose".to_owned())
 }
 
 fn leftovers(text: &str) -> Vec<String> {
     let finds = |line: &str| LEFTOVERS.iter().find(|word| contains_word(line, word)).copied();
     let words =
-        numbered(text).filter_map(|(number, line)| finds(line).map(|word| format!(":{number}: {word} left in; do it or say why not")));
-    // Written in pieces, as above.
+        numbered(text).filter_map(|(number, line)| finds(line).map(|word| format!(":{number}: {word} left in; do it or remove it")));
+    // Concatenated, as above.
     let ignored = numbered(text).filter(|(_, line)| line.trim_start().starts_with(concat!("#[ign", "ore")));
     words
         .chain(ignored.map(|(number, _)| format!(":{number}: a test that never runs; .config/nextest.toml chooses which run nightly")))
@@ -84,7 +83,7 @@ fn leftovers(text: &str) -> Vec<String> {
 fn machine_paths(text: &str, checkout: &str) -> Vec<String> {
     let names_machine = |line: &str| line.contains(checkout) || HOMES.iter().any(|home| begins_path(line, home));
     let lines = numbered(text).filter(|(_, line)| names_machine(line));
-    lines.map(|(number, _)| format!(":{number}: a path of one machine")).collect()
+    lines.map(|(number, _)| format!(":{number}: a path of this machine")).collect()
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -99,7 +98,7 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether `home` starts a path in the line, rather than standing inside one (as in a URL).
+/// Whether a path in the line begins with `home`, which may also be the middle of a URL.
 fn begins_path(line: &str, home: &str) -> bool {
     line.match_indices(home).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -130,12 +129,12 @@ mod tests {
     #[test]
     fn leftovers_are_words_not_letters() {
         let word = LEFTOVERS[0];
-        assert_eq!(leftovers(&format!("a\n// {word}: later")), [format!(":2: {word} left in; do it or say why not")]);
+        assert_eq!(leftovers(&format!("a\n// {word}: later")), [format!(":2: {word} left in; do it or remove it")]);
         assert!(leftovers(&format!("const {word}S_SEEN: u32 = 1;")).is_empty());
     }
 
     #[test]
-    fn machine_paths_are_told_from_urls() {
+    fn machine_paths_are_distinguished_from_urls() {
         let home = HOMES[1];
         assert_eq!(machine_paths(&format!("cd {home}ann/loadstone"), "/nowhere").len(), 1);
         assert!(machine_paths(&format!("GET https://example.com{home}page"), "/nowhere").is_empty());
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rust_file_says_what_it_is_for() {
+    fn a_rust_file_begins_with_its_purpose() {
         assert!(opening(Path::new("a.rs"), "use std::fs;\n").is_some());
         assert!(opening(Path::new("a.rs"), "//! Reads files.\n").is_none());
         assert!(opening(Path::new("a.ts"), "import fs from \"fs\";\n").is_none());

@@ -1,6 +1,6 @@
 //! Exceptions to the rules, each with its reason: `xtask/tidy-exceptions.txt`.
 //!
-//! An exception that nothing needs any more is a complaint itself.
+//! An unneeded exception is a complaint, too.
 
 use std::cell::Cell;
 use std::fs;
@@ -10,7 +10,7 @@ use checkout::Workspace;
 
 pub(super) const FILE: &str = "xtask/tidy-exceptions.txt";
 
-/// A rule that knows exceptions.
+/// A rule that allows exceptions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ExceptionRule {
     LongFile,
@@ -77,7 +77,7 @@ impl Exceptions {
         Ok(Self { all })
     }
 
-    /// Whether something is excepted. Ask only about what breaks the rule, since the exception then counts as needed.
+    /// Whether there is an exception for a subject. Call it only for a subject that violates the rule, since the exception then counts as needed.
     pub(super) fn allow(&self, rule: ExceptionRule, subject: &str) -> bool {
         let exception = self.all.iter().find(|exception| exception.rule == rule && exception.subject == subject);
         exception.is_some_and(|exception| {
@@ -86,7 +86,7 @@ impl Exceptions {
         })
     }
 
-    /// Complaints about exceptions that nothing needed. Call this after every rule was checked.
+    /// Complaints about exceptions that nothing needed. Call this after all rules.
     pub(super) fn stale(&self) -> Vec<String> {
         let unneeded = self.all.iter().filter(|exception| !exception.was_needed.get());
         unneeded

@@ -1,10 +1,10 @@
-//! Finding rules use facts, never each other, so that a rule can be read, changed and removed on its own.
+//! Finding rules use facts, never each other, so that each rule can be read, changed and removed separately.
 
 use crate::sources::graph::FileGraph;
 
 const RULES: &str = "crates/analysis/src/findings/";
 const FACTS: &str = "crates/analysis/src/facts/";
-/// Files beside the rules that every rule may use: how a finding is written, ranked and weighed against others.
+/// Files in the folder of rules that every rule may use: how a finding is written, ranked and weighed against others.
 const SHARED: &[&str] = &[
     "ranked",
     "alternative",

@@ -1,6 +1,6 @@
 //! House rules that neither the compiler nor clippy knows: sizes, names, leftovers, circles, commits.
 //!
-//! Each rule is a file that turns what it looks at into complaints; [`tidy`] gathers what they look at. Exceptions are in
+//! Each rule is a file with a function from its inputs to complaints; [`tidy`] gathers the inputs. Exceptions are in
 //! `xtask/tidy-exceptions.txt`, each with its reason. The length of functions is clippy's `too_many_lines` (see clippy.toml).
 
 mod circles;
@@ -49,7 +49,7 @@ pub(crate) fn tidy(workspace: &Workspace) -> Result<()> {
     if !complaints.is_empty() {
         let places = complaints.join("\n  ");
         bail!(
-            "{} untidy places:\n  {places}\n{EXCEPTIONS} says which rules know exceptions, and how to write one with its reason.",
+            "{} untidy places:\n  {places}\n{EXCEPTIONS} lists the rules with exceptions, and how to write one with its reason.",
             complaints.len()
         );
     }
@@ -72,7 +72,7 @@ pub(crate) fn prose(workspace: &Workspace, below: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Reads what is written by hand, and holds it against the rules for single files.
+/// Reads all files that are not generated, and applies the rules for single files.
 fn each_file(workspace: &Workspace, exceptions: &Exceptions) -> Result<(TextFiles, Vec<String>)> {
     let checkout = workspace.root.to_string_lossy().into_owned();
     let (mut texts, mut complaints) = (TextFiles::new(), Vec::new());
@@ -87,7 +87,7 @@ fn each_file(workspace: &Workspace, exceptions: &Exceptions) -> Result<(TextFile
     Ok((texts, complaints))
 }
 
-/// Circles, names of types, rules of findings, and files that no crate has.
+/// Circles, names of types, rules of findings, and files that belong to no crate.
 fn rust(packages: &[Package], texts: &TextFiles, exceptions: &Exceptions) -> Result<Vec<String>> {
     let read = |path: &str| texts.get(path).cloned();
     let (mut shipped, mut reached, mut complaints) = (Vec::new(), BTreeSet::new(), Vec::new());
@@ -118,7 +118,7 @@ fn dependencies(packages: &[Package], texts: &TextFiles, exceptions: &Exceptions
     Ok(complaints)
 }
 
-/// Circles between the files of the page, and files that it does not have.
+/// Circles between the files of the page, and files that it does not import.
 fn page(texts: &TextFiles, exceptions: &Exceptions) -> Vec<String> {
     let is_source =
         |path: &&String| path.starts_with(PAGE) && (path.ends_with(".ts") || path.ends_with(".svelte")) && !path.ends_with(".test.ts");

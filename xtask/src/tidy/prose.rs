@@ -30,6 +30,9 @@ const AVOIDED: &[(&[&str], &str)] = &[
     (&["leaves word", "leave word"], "records, reports"),
 ];
 
+/// Fixed phrases that are not searched: the slogan, and the verdict "cannot tell".
+const ALLOWED: &[&str] = &["load tests that tell you why", "cannot tell"];
+
 /// Folders and files of the repository whose text is prose of ours.
 const PLACES: &[&str] = &[
     "crates/",
@@ -82,7 +85,7 @@ fn places(path: &str, text: &str) -> Vec<(usize, &'static str, &'static str)> {
 }
 
 fn words_in(prose: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lower = prose.to_lowercase();
+    let lower = ALLOWED.iter().fold(without_placeholders(prose).to_lowercase(), |prose, phrase| prose.replace(phrase, ""));
     let all = AVOIDED.iter().flat_map(|(words, instead)| words.iter().map(move |word| (*word, *instead)));
     all.flat_map(move |(word, instead)| {
         let is_letter = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
@@ -91,6 +94,19 @@ fn words_in(prose: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
             .filter(|(at, _)| !is_letter(lower[..*at].chars().next_back()) && !is_letter(lower[at + word.len()..].chars().next()));
         whole.map(|_| (word, instead)).collect::<Vec<_>>()
     })
+}
+
+/// `{name}` in a format string is code.
+fn without_placeholders(prose: &str) -> String {
+    let mut parts = prose.split('{');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('}').filter(|(inside, _)| !inside.contains(' ')) {
+            Some((_, rest)) => text.push_str(rest),
+            None => text.push_str(part),
+        }
+    }
+    text
 }
 
 /// The lines of a document, without code.
@@ -153,8 +169,8 @@ mod tests {
 
     #[test]
     fn comments_and_strings_are_prose_and_names_are_not() {
-        let text = "/// The told one.\nlet told = said(told); // beside\nprintln!(\"in doubt: {told} \\\" mend\");\n";
-        assert_eq!(found("crates/a/src/a.rs", text), [(1, "told"), (2, "beside"), (3, "told"), (3, "mend"), (3, "in doubt")]);
+        let text = "/// The told one.\nlet told = said(told); // beside\nprintln!(\"in doubt: {told} {} \\\" mend\");\n";
+        assert_eq!(found("crates/a/src/a.rs", text), [(1, "told"), (2, "beside"), (3, "mend"), (3, "in doubt")]);
     }
 
     #[test]

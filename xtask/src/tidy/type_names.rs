@@ -1,11 +1,11 @@
-//! One name, one type: whoever searches for a name finds one definition.
+//! One name, one type: a search for a name finds one definition.
 
 use std::collections::BTreeMap;
 
 use super::exceptions::{ExceptionRule, Exceptions};
 use crate::sources::module_tree::ModuleTree;
 
-/// A complaint for each name that is defined in more than one module of all crates, tests apart.
+/// A complaint for each name that is defined in more than one module of all crates, without tests.
 pub(super) fn complaints<'a>(trees: impl Iterator<Item = &'a ModuleTree>, exceptions: &Exceptions) -> Vec<String> {
     let mut homes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for module in trees.flat_map(|tree| &tree.modules).filter(|module| !module.is_test) {

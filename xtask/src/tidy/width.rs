@@ -1,10 +1,10 @@
-//! No line is wider than an editor beside a diff.
+//! No line is wider than an editor window next to a diff.
 
 /// Columns, counted in characters.
 const COLUMNS_MAX: usize = 160;
 const EXTENSIONS: &[&str] = &["rs", "ts", "svelte", "md"];
 
-/// A complaint for each line that is too wide. Rows of Markdown's tables cannot be broken, and neither can addresses.
+/// A complaint for each line that is too wide. Rows of Markdown tables and addresses cannot be broken.
 pub(super) fn too_wide(extension: &str, text: &str) -> Vec<String> {
     if !EXTENSIONS.contains(&extension) {
         return Vec::new();

@@ -79,7 +79,7 @@ export default test({{ target: "{}", load: get.run(arrivals(40).for("8s")) }});"
     let [east, west] = two_agents(&folder, &nats);
     let run = run_at_work(&folder, &nats);
     west.signal(Signal::TERM);
-    west.ended().code(130).says("handing over what was measured");
+    west.ended().code(130).says("sending the remaining measurements");
     // The load is not long enough for an agent to be lost by its silence.
     let ended = run.ended().says("agent west was lost: it was asked to end").does_not_say("it sent nothing");
     lacks_an_agent(&ended);
@@ -97,7 +97,7 @@ fn agents_wait_for_a_server_that_starts_after_them() {
     // Long enough to find out that there is no server.
     thread::sleep(Duration::from_secs(2));
     for ended in end([given_up]) {
-        ended.code(130).says("waiting for it, 60 s at most");
+        ended.code(130).says("waiting up to 60 s for it");
     }
     nats.come();
     assert_eq!(requests(&run(&folder, &nats, "1").ended().passes()), 20);

@@ -157,7 +157,7 @@ export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#
     let nats = FleetNats::start(folder.path(), &dry_run(&folder, &[]));
     let honest = agent(&folder, &nats.agent, "agent-0", "region=eu");
     let ended = folder.run(&["run", "a.load.ts", "--fleet", &nats.agent, "--fleet-ca", "ca.crt", "--agents", "1"]).code(2);
-    ended.says("0 of 1 agents came");
+    ended.says("0 of 1 agents joined");
     honest.signal(Signal::TERM);
     honest.ended();
 }

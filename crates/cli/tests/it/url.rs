@@ -123,7 +123,7 @@ fn results_can_go_to_files_and_to_standard_output() {
         .passes();
     let printed: serde_json::Value = serde_json::from_str(&ended.stdout).expect("nothing but JSON on standard output");
     assert_eq!(printed, ended.summary());
-    assert_eq!(printed["schema"], 1);
+    assert_eq!(printed["schema"], 2);
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(read("j.xml").contains("<testsuite"));
     assert!(read("h.html").contains("<html"));

@@ -1,6 +1,6 @@
 //! What is planted and what counts as finding it: `labs/diagnose/faults.json`, read and checked.
 //!
-//! The expectations are data beside each fault; its README says what the fields mean. Deliberately absent: how a fault is brought about, which only
+//! The expectations are data next to each fault; its README describes the fields. Deliberately absent: how a fault is brought about, which only
 //! the stacks know.
 
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ pub(crate) struct AcceptedFinding {
     rules: Vec<String>,
     must: Vec<Phrase>,
     must_not: Vec<Phrase>,
-    /// Whether the remark may say it, where there is no finding: it is not a fault that somebody has to mend.
+    /// Whether the remark may state it if there is no finding: it is not a fault that needs a fix.
     in_remark: bool,
     /// Only under these observations, loads and stacks; empty: all.
     observe: Vec<String>,
@@ -214,7 +214,7 @@ mod tests {
         assert!(catalogue.faults.iter().filter(|fault| !fault.is_healthy).count() > 15);
     }
 
-    /// What is said where nothing is known must never count as right.
+    /// A remark that nothing is known must never count as right.
     #[test]
     fn a_vague_claim_is_right_for_no_fault() {
         for fault in &catalogue().faults {
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// A setting that a stack does not read would leave it healthy, and whatever is said of it wrong.
+    /// A setting that a stack does not read would leave it healthy, and every finding about it wrong.
     #[test]
     fn every_stack_reads_what_its_faults_set() {
         /// The other runtimes compute on one core by nature.

@@ -1,4 +1,4 @@
-//! Was it right? Holds what was said against what was planted.
+//! Was a conclusion right? Compares the findings with the planted fault.
 
 use super::catalogue::{AcceptedFinding, Catalogue, PlantedFault, Severity};
 use super::cell::Cell;
@@ -6,7 +6,7 @@ use super::said::{Said, SaidFinding};
 
 /// The rule that speaks of the load generator, not of the system.
 const GENERATOR: &str = "generator";
-/// Findings that a reader looks at.
+/// Findings that a reader considers.
 const FIRST: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,9 +15,9 @@ pub(crate) enum Rating {
     Right,
     /// The cause was the second or third finding.
     InThree,
-    /// It said that it cannot tell, or only what happens and not why.
+    /// The report states that it cannot tell, or what happens but not why.
     Abstained,
-    /// It said that nothing is wrong.
+    /// The report states that nothing is wrong.
     Denied,
     /// It spoke of the load generator first, and named no other cause.
     Generator,
@@ -70,8 +70,8 @@ pub(crate) fn judge(catalogue: &Catalogue, fault: &PlantedFault, severity: &Seve
     if said.findings.is_empty() && meant.any(|one| one.is_met_by_remark(&said.remark)) {
         return Rating::Right;
     }
-    let tells_nothing = said.remark.to_lowercase().contains("cannot tell what");
-    if said.findings.is_empty() && !tells_nothing { Rating::Denied } else { Rating::Abstained }
+    let is_undecided = said.remark.to_lowercase().contains("cannot tell what");
+    if said.findings.is_empty() && !is_undecided { Rating::Denied } else { Rating::Abstained }
 }
 
 #[cfg(test)]
@@ -107,7 +107,11 @@ mod tests {
         let four = ("effective-concurrency", "\"Buy\" is served about 4 at a time: a pool, a lock or a limit of that size is in its path");
         assert_eq!(judged("node/row-lock/plain/ramp/nothing/1", &[one], ""), Rating::Right);
         assert_eq!(judged("node/row-lock/plain/ramp/nothing/1", &[four], ""), Rating::Wrong);
-        assert_eq!(judged("node/row-lock/plain/ramp/all/1", &[one], ""), Rating::Abstained, "the database was watched: it tells");
+        assert_eq!(
+            judged("node/row-lock/plain/ramp/all/1", &[one], ""),
+            Rating::Abstained,
+            "the database was observed, so it could be known"
+        );
     }
 
     #[test]
@@ -119,7 +123,7 @@ mod tests {
         assert_eq!(
             judged(cell, &[], "Nothing limits it at this load. This run cannot tell where the limit is."),
             Rating::Denied,
-            "what it cannot tell is another thing"
+            "an unknown limit is not an unknown cause"
         );
         assert_eq!(judged(cell, &[queue], ""), Rating::Abstained);
         assert_eq!(judged(cell, &[ITSELF], ""), Rating::Generator);

@@ -1,4 +1,4 @@
-//! What was planted, what was said, and whether that is right: pure, so that the tests of `analysis` judge the recorded corpus by the same code.
+//! The planted fault, the findings, and whether they are right: without I/O, so that the tests of `analysis` judge the recorded corpus by the same code.
 //!
 //! Read [`judge`] first, then [`Catalogue`]. Deliberately absent: running anything, and the tables.
 

@@ -94,7 +94,7 @@ fn word(text: &str) -> Result<PhraseWord> {
 }
 
 impl PhraseWord {
-    /// How many of these words it can stand for: none, one, or three where a number is said as `3 to 5`.
+    /// How many of these words it can match: none, one, or three if a number is written as `3 to 5`.
     fn lengths(&self, said: &[String]) -> Vec<usize> {
         let Some(first) = said.first() else { return Vec::new() };
         let one = match self {

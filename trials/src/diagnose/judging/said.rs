@@ -1,9 +1,9 @@
-//! What Loadstone said of one run, as a line of the results; only what was said is kept, so that it can be judged again.
+//! Loadstone's conclusions about one run, as a line of the results. The line has no judgement, so that it can be judged again.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// One run: where, under what, and what was said of it.
+/// One run: its cell, the version, and the conclusions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Said {
     /// `node/row-lock/plain/ramp/all/1`

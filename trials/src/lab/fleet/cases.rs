@@ -13,7 +13,7 @@ use super::cluster::{NAMESPACE, NODES};
 use super::node;
 use super::user::{AGENTS, FinishedTest, FleetUser, RATE};
 
-/// One thing that was looked at.
+/// One observation.
 pub(super) struct Observed {
     pub(super) what: String,
     pub(super) expected: String,
@@ -85,7 +85,7 @@ fn of_lost(ended: &FinishedTest, seconds: usize) -> Vec<Observed> {
     let (victim, asked, at_target) = (format!("agent-{VICTIM}"), (RATE * seconds) as u64, ended.rows.values().sum::<usize>() as u64);
     let others = asked * (AGENTS as u64 - 1) / AGENTS as u64;
     let requests = ended.requests();
-    // A machine that is busy with other things may make it invalid beside.
+    // A machine that is busy with other things may also make it invalid.
     let is_told = matches!((ended.grade(), ended.code), ("suspect", 0) | ("invalid", 4));
     vec![
         observed("measurement, exit code", "suspect, 0, or invalid, 4", format!("{}, {}", ended.grade(), ended.code), is_told),
@@ -146,7 +146,7 @@ fn process_killed(user: &mut FleetUser) -> Result<Vec<Observed>> {
     all.push(observed("restarts of the same pod", times, restarts(&after), is_same(&before, &after) && restarts(&after) == times));
     let (_, status) = user.fleet("status", &[])?;
     let expected = format!("started again {times} times");
-    all.push(observed("status tells", &expected, first_line(&status, name), status.contains(&expected)));
+    all.push(observed("status shows", &expected, first_line(&status, name), status.contains(&expected)));
     Ok(all)
 }
 
@@ -178,7 +178,7 @@ fn cut_off(user: &mut FleetUser) -> Result<Vec<Observed>> {
     let ended = user.finish(running)?;
     let mut all = conserved(&ended, LONG);
     all.push(exactly("agents lost", "none", if ended.said.contains("was lost") { "some" } else { "none" }));
-    all.push(observed("silence is told", "yes", first_line(&ended.said, "were silent"), ended.said.contains("were silent")));
+    all.push(observed("silence is reported", "yes", first_line(&ended.said, "were silent"), ended.said.contains("were silent")));
     Ok(all)
 }
 
@@ -262,7 +262,7 @@ fn second_test(user: &mut FleetUser) -> Result<Vec<Observed>> {
     Ok(all)
 }
 
-/// Starts the fleet beside a stranger's objects, with an image that everybody has.
+/// Starts the fleet next to unrelated objects, with a common image.
 pub(super) fn up(user: &mut FleetUser) -> Result<Vec<Observed>> {
     let agents = AGENTS.to_string();
     let size = ["--agents", &agents, "--cores", "1", "--memory", "256Mi"];

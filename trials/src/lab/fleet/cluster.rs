@@ -36,10 +36,10 @@ impl Cluster {
     /// Starts it. What an earlier one left behind is removed first.
     ///
     /// # Errors
-    /// Something is missing, or does not start: what it said is in `logs`.
+    /// A program is missing or does not start; its output is in `logs`.
     pub(super) fn start(programs: Programs, binary: &Path, logs: &Path) -> Result<Self> {
         if process::output(Command::new("id").arg("-u"))?.trim() != "0" {
-            bail!("this lab needs root: kubelets make control groups, and nodes have network namespaces of their own");
+            bail!("this lab needs root: kubelets create control groups, and each node has a network namespace");
         }
         let folder = folder();
         let lock = File::create(std::env::temp_dir().join(format!("{GROUP}.lock")))?;
@@ -185,7 +185,7 @@ pub(super) fn folder() -> PathBuf {
 fn clean(folder: &Path) {
     let groups: Vec<PathBuf> = node::control_groups().unwrap_or_default().iter().map(|of| of.join(GROUP)).collect();
     let inner: Vec<PathBuf> = groups.iter().flat_map(|group| below(group)).collect();
-    // Whoever starts others again has to go first; and one that forks meanwhile is found in the next round.
+    // A process that restarts others has to end first. A process that forks meanwhile is found in the next round.
     for _ in 0..3 {
         kill(&processes_of(folder));
         inner.iter().for_each(|group| kill(&members(group)));

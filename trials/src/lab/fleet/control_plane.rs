@@ -110,7 +110,7 @@ impl ControlPlane {
     /// How a user reaches the server, as a file.
     pub(super) fn kubeconfig(&self, user: &str) -> Result<PathBuf> {
         let file = self.folder.join(format!("{}.json", user.replace(':', "-")));
-        // Never written anew: whoever reads it meanwhile would find it empty.
+        // Never rewritten: another process that reads it meanwhile would find it empty.
         if file.exists() {
             return Ok(file);
         }

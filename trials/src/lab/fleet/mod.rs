@@ -1,7 +1,7 @@
 //! The fleet lab: `loadstone fleet` and runs over it in a real Kubernetes of several nodes on this machine, with pods that are killed and evicted in mid-run.
 //!
 //! Read [`cases`]; `user` does what a user would, `cluster` is what it is done to: etcd, the control plane and kubelets with containerd, as processes.
-//! Deliberately absent: stand-ins. What a cloud would add (a network plugin that enforces policies, a registry, machines of their own) is not there.
+//! Deliberately absent: stand-ins. What a cloud would add (a network plugin that enforces policies, a registry, separate machines) is not there.
 
 mod cases;
 mod cluster;

@@ -1,4 +1,4 @@
-//! A node: containerd, kubelet and kube-proxy in a network namespace of their own. All nodes have the machine's cores, so a cluster has more of them
+//! A node: containerd, kubelet and kube-proxy in a network namespace. All nodes have the machine's cores, so a cluster has more of them
 //! than there are: enough for pods that ask for whole cores.
 
 use std::fs;
@@ -96,7 +96,7 @@ impl Node {
             "authentication": { "anonymous": { "enabled": true }, "webhook": { "enabled": false } },
             "authorization": { "mode": "AlwaysAllow" },
             "cgroupDriver": "cgroupfs", "cgroupRoot": format!("/{GROUP}/{}", name(self.number)), "enforceNodeAllocatable": ["none"],
-            // Until 1.35 a warning; then an error, unless it is told so.
+            // Until 1.35 a warning; from then on an error without this setting.
             "failCgroupV1": false,
             "failSwapOn": false,
             "containerRuntimeEndpoint": format!("unix://{}", self.socket().display()),

@@ -104,7 +104,7 @@ fn build(workspace: &Workspace, module: &GoModule, kubernetes: &str, built: &Pat
     Ok(fs::write(stamp, wanted)?)
 }
 
-/// Kubernetes' programs say no version of their own accord, and some refuse to work without one.
+/// Kubernetes' programs are built without a version by default, and some refuse to work without one.
 fn linker_flags(version: &str) -> String {
     let mut numbers = version.trim_start_matches('v').split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());

@@ -20,7 +20,7 @@ pub(super) const RATE: usize = 80;
 /// How long pods may take to be there.
 const READY_SECONDS: u32 = 120;
 
-/// Dropped from the first field to the last: whoever uses the cluster ends before it, whose end takes everything away.
+/// Dropped from the first field to the last: users of the cluster end before the cluster, whose end removes everything.
 pub(super) struct FleetUser {
     forwarded: Option<Daemon>,
     pub(super) target: Target,
@@ -43,7 +43,7 @@ pub(super) struct Running {
 pub(super) struct FinishedTest {
     pub(super) code: i32,
     pub(super) summary: Value,
-    /// What `loadstone run` told on the way.
+    /// The output of `loadstone run`.
     pub(super) said: String,
     /// How often each row came to the target.
     pub(super) rows: BTreeMap<String, usize>,
@@ -68,7 +68,7 @@ impl FleetUser {
         self.cluster.with_access(command)
     }
 
-    /// `loadstone fleet COMMAND --kubernetes`: its exit code and what it said.
+    /// `loadstone fleet COMMAND --kubernetes`: its exit code and output.
     pub(super) fn fleet(&self, command: &str, further: &[&str]) -> Result<(i32, String)> {
         let mut command = self.loadstone(&[&["fleet", command, "--kubernetes", "--namespace", NAMESPACE], further].concat())?;
         let output = command.stdin(Stdio::null()).output()?;

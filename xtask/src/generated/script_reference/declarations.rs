@@ -1,11 +1,11 @@
 //! Reads types/loadstone.d.ts: sections opened by `// # Title`, declarations with a comment before them.
 //!
-//! Start with [`sections`]. The parser knows the shape of that one file and rejects what it does not know, so that nothing is left out of
-//! the reference in silence. Declarations marked `@unreleased` are left out on purpose.
+//! Start with [`sections`]. The parser knows the structure of that one file and rejects anything else, so that nothing is missing from
+//! the reference silently. Declarations marked `@unreleased` are left out on purpose.
 
 use anyhow::{Result, bail, ensure};
 
-/// What is read.
+/// The file.
 pub(super) const SOURCE: &str = "types/loadstone.d.ts";
 
 /// All sections of the file, with what they declare.
@@ -25,7 +25,7 @@ pub(super) struct ReferenceSection {
 pub(super) struct Declaration {
     pub(super) name: String,
     pub(super) comment: DocComment,
-    /// Several where it is overloaded.
+    /// Several if it is overloaded.
     pub(super) signatures: Vec<String>,
     pub(super) members: Vec<Declaration>,
 }
@@ -183,7 +183,7 @@ fn is_bodied(line: &str) -> bool {
     is_interface_or_class(line) && line.ends_with('{')
 }
 
-/// Whether brackets are closed and a semicolon ends the text, which an interface (`interface Empty {}`) does without.
+/// Whether brackets are closed and a semicolon ends the declaration, which an interface (`interface Empty {}`) does not need.
 fn is_complete(text: &str) -> bool {
     is_closed(text) && (text.trim_end().ends_with(';') || is_interface_or_class(text) && text.trim_end().ends_with('}'))
 }

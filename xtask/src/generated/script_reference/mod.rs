@@ -17,7 +17,7 @@ const INTRODUCTION: &str = "# Script reference\n\n\
     Written by `cargo xtask gen` from the comments in types/loadstone.d.ts; edit the text there. The [guide](guide.md) shows how the parts \
     work together.\n";
 
-/// The page that belongs to the types as they are.
+/// The page for the current types.
 pub(super) fn text(workspace: &Workspace) -> Result<String> {
     page(&fs::read_to_string(workspace.root.join(SOURCE)).with_context(|| format!("reading {SOURCE}"))?)
 }
