@@ -118,18 +118,18 @@ impl ProxyState {
     }
 
     /// When a piece that arrives now may be forwarded.
-    fn due_ns(&self, direction: Direction, bytes: usize) -> u64 {
+    fn due_ns(&self, direction: ProxyDirection, bytes: usize) -> u64 {
         let now_ns = now_ns();
-        let delay_ns = if direction == Direction::There { self.effects.get().delay_ns } else { 0 };
+        let delay_ns = if direction == ProxyDirection::ToServer { self.effects.get().delay_ns } else { 0 };
         let sent_ns = self.links.borrow().as_ref().map_or(now_ns, |links| links[direction as usize].send(bytes, now_ns));
         sent_ns.saturating_add(delay_ns)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    There,
-    Back,
+enum ProxyDirection {
+    ToServer,
+    ToClient,
 }
 
 fn run(
@@ -193,7 +193,7 @@ async fn connect(from: TcpStream, state: Rc<ProxyState>) {
         return reset(&from);
     }
     let ((from_read, from_write), (to_read, to_write)) = (from.into_split(), to.into_split());
-    tokio::join!(pass(Direction::There, from_read, to_write, &state), pass(Direction::Back, to_read, from_write, &state));
+    tokio::join!(pass(ProxyDirection::ToServer, from_read, to_write, &state), pass(ProxyDirection::ToClient, to_read, from_write, &state));
 }
 
 /// Closing sends RST.
@@ -202,7 +202,7 @@ fn reset(stream: &TcpStream) {
 }
 
 /// Forwards one direction until its end, and forwards the end too.
-async fn pass(direction: Direction, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: &ProxyState) {
+async fn pass(direction: ProxyDirection, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: &ProxyState) {
     let (queue, mut due) = mpsc::channel::<(u64, Vec<u8>)>(PIECES_MAX);
     let read = async move {
         loop {

@@ -39,7 +39,7 @@ const SOURCES: &[(&str, &str)] = &[
 
 /// Loadstone's modules: those of this folder, and those that capabilities add. The index imports the latter and passes their exports on.
 pub(crate) fn sources(added: &[ModuleSource]) -> Vec<(&'static str, String)> {
-    let imports: String = added.iter().map(|module| import(module)).collect();
+    let imports: String = added.iter().map(import).collect();
     let of_capabilities = added.iter().map(|module| (module.id, module.text));
     let rest = SOURCES.iter().copied().chain(of_capabilities).map(|(id, text)| (id, text.to_owned()));
     rest.chain([("loadstone", imports + INDEX)]).collect()

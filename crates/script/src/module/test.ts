@@ -137,7 +137,11 @@ export function test(definition: any): Test {
         flows: flows.map(Flow.plan), metrics, stubs: stubs.map((stub) => stub.plan()),
       },
       settings: { ...settings, scenarios: order.map(scenarioSettings) },
-      interventions: { knobs: knobs.map((knob) => knob.plan), proxies: proxies.map((proxy) => proxy.plan), name_servers: nameServers.map((server) => server.plan) },
+      interventions: {
+        knobs: knobs.map((knob) => knob.plan),
+        proxies: proxies.map((proxy) => proxy.plan),
+        name_servers: nameServers.map((server) => server.plan),
+      },
       consumers: consumers.map(({ kind, declaration }) => ({ kind, declaration })),
     };
   });
