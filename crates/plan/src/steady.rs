@@ -6,8 +6,8 @@ use crate::{ClosedStage, Load, LoadProfile, OpenStage, ScenarioRun, TestPlan};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SteadyError {
     #[error(
-        "a load of several parts in sequence has no single height to hold: reduce the test to one part \
-         (parts that run once before or after it may remain), for example by a parameter"
+        "a load of several parts in sequence has no single height to hold: reduce the test to one part (parts that run once before or after it may remain), \
+         for example by a parameter"
     )]
     Sequence,
     #[error("scenario \"{0}\" starts all its arrivals at once, so it has no steady rate: use arrivals per second, or users")]

@@ -120,7 +120,7 @@ impl ProxyState {
     /// When a piece that arrives now may be forwarded.
     fn due_ns(&self, direction: ProxyDirection, bytes: usize) -> u64 {
         let now_ns = now_ns();
-        let delay_ns = if direction == ProxyDirection::There { self.effects.get().delay_ns } else { 0 };
+        let delay_ns = if direction == ProxyDirection::ToServer { self.effects.get().delay_ns } else { 0 };
         let sent_ns = self.links.borrow().as_ref().map_or(now_ns, |links| links[direction as usize].send(bytes, now_ns));
         sent_ns.saturating_add(delay_ns)
     }
@@ -128,8 +128,8 @@ impl ProxyState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProxyDirection {
-    There,
-    Back,
+    ToServer,
+    ToClient,
 }
 
 fn run(
@@ -193,7 +193,7 @@ async fn connect(from: TcpStream, state: Rc<ProxyState>) {
         return reset(&from);
     }
     let ((from_read, from_write), (to_read, to_write)) = (from.into_split(), to.into_split());
-    tokio::join!(pass(ProxyDirection::There, from_read, to_write, &state), pass(ProxyDirection::Back, to_read, from_write, &state));
+    tokio::join!(pass(ProxyDirection::ToServer, from_read, to_write, &state), pass(ProxyDirection::ToClient, to_read, from_write, &state));
 }
 
 /// Closing sends RST.

@@ -150,8 +150,8 @@ impl<'t> UserCalls<'t> {
                     argument(0).into_iter().for_each(|address| self.addressed(*of, address.get_inner_expression()));
                 }
                 for of in self.verbs.options.iter().filter(|of| of.verb == verb) {
-                    if let Some(Expression::ObjectExpression(given)) = argument(of.argument).map(Expression::get_inner_expression) {
-                        self.check(given, of.options);
+                    if let Some(Expression::ObjectExpression(object)) = argument(of.argument).map(Expression::get_inner_expression) {
+                        self.check(object, of.options);
                     }
                 }
             }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_gives_the_type() {
+    fn the_type_follows_from_the_name() {
         for (name, expected) in [
             ("a.JSON", "application/json"),
             ("photo.v2.jpeg", "image/jpeg"),

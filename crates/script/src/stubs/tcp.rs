@@ -16,9 +16,12 @@ use crate::extract::cache::Compiled;
 use crate::globals::bytes::bytes_of;
 use crate::inbound::{StubEndpoint, StubProtocol};
 
+/// The call that declares such a stub.
+const CALL: &str = "stub.tcp(…)";
+
 pub(super) static KIND: StubKind = StubKind {
     name: "tcp",
-    call: "stub.tcp(…)",
+    call: CALL,
     read: |description, _, files| {
         let mut spec = TcpSpec::try_from(description)?;
         spec.read_files(files).and_then(|()| spec.check()).map_err(|problem| problem.to_string())?;
@@ -55,7 +58,7 @@ struct TcpEndpoint;
 impl StubEndpoint for TcpEndpoint {
     #[expect(clippy::misnamed_getters, reason = "the name that a user sees is the call that declares it")]
     fn name(&self) -> &str {
-        KIND.call
+        CALL
     }
 
     fn received<'js>(&self, ctx: &Ctx<'js>, request: StubRequest, compiled: &Rc<RefCell<Compiled>>) -> rquickjs::Result<Value<'js>> {

@@ -338,8 +338,8 @@ fn grpc_go_agrees() {
         const empty = await user.grpc(`${service}/EmptyCall`);
         const large = await user.grpc(`${service}/UnaryCall`, { responseSize: 314159, payload: { body: new Uint8Array(271828) } }, { compression: "gzip" });
         user.log(JSON.stringify([empty.status, empty.message, large.status, large.message.payload.body.length]));
-        const told = { responseStatus: { code: 2, message: "test status message ☺" } };
-        const failed = await user.grpc(`${service}/UnaryCall`, told, { expect: { status: "UNKNOWN" } });
+        const broken = { responseStatus: { code: 2, message: "test status message ☺" } };
+        const failed = await user.grpc(`${service}/UnaryCall`, broken, { expect: { status: "UNKNOWN" } });
         user.log(JSON.stringify([failed.ok, failed.details]));
         const upload = await user.grpcStream(`${service}/StreamingInputCall`);
         for (const size of [27182, 8, 1828, 45904]) await upload.send({ payload: { body: new Uint8Array(size) } });

@@ -90,9 +90,10 @@ fn another_client_receives_the_described_answers() {
     assert_eq!((&product["metadata"]["x-region"], &product["metadata"]["x-raw-bin"]), (&json!("eu"), &json!("01ff")));
     assert_eq!((&product["status"], &product["trailers"]), (&json!("OK"), &json!({ "x-cost": "3", "x-of": "all" })));
     assert_eq!((&ends[1]["status"], &ends[1]["details"]), (&json!("NOT_FOUND"), &json!("no shöp 100%")));
-    let (watched, took) = (&ends[2], ends[2]["at"].as_array().unwrap().iter().map(|ms| ms.as_u64().unwrap()).collect::<Vec<_>>());
+    let (watched, arrived) = (&ends[2], ends[2]["at"].as_array().unwrap().iter().map(|ms| ms.as_u64().unwrap()).collect::<Vec<_>>());
     assert_eq!((&watched["messages"], &watched["status"]), (&json!([{ "cents": 1 }, { "cents": 2 }, { "cents": 3 }]), &json!("OK")));
-    assert!(took[0] >= 149 && took[1] >= took[0] + 90 && took[2] >= took[1] + 90, "{took:?}");
+    // Each is due a pause after the previous one was due, however late the client reads that. Milliseconds since before the call, rounded.
+    assert!(arrived[0] >= 149 && arrived[1] >= 249 && arrived[2] >= 349, "{arrived:?}");
     assert_eq!(ends[3]["status"], "UNIMPLEMENTED");
     assert!(
         ends[3]["details"].as_str().unwrap().starts_with("no method shop.v1.Shop/Echo; this stub serves: shop.v1.Shop/GetProduct, "),

@@ -90,7 +90,7 @@ fn request<'s>(snapshot: &'s Snapshot, name: &str) -> &'s SeriesSlice {
 }
 
 #[test]
-fn an_answer_ends_where_the_script_says() {
+fn an_answer_ends_as_the_script_sets() {
     let (end, lines, snapshot) = once(
         r#"
         const c = await user.tcp(at, { name: "Connect" });

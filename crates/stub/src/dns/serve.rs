@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_that_is_taken_for_one_protocol_only_is_left_to_others() {
+    fn a_port_in_use_for_one_protocol_is_not_chosen() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         // About one port in twenty is taken. One of a hundred choices meets such a port, with a probability of 99 %.
         let taken: Vec<Taken> = (0..1_500).map(|_| Taken::bind(any).unwrap()).collect();

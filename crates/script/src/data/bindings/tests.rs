@@ -127,7 +127,7 @@ fn templates_are_filled_from_objects() {
 }
 
 #[test]
-fn files_give_bytes_and_types() {
+fn files_have_bytes_and_types() {
     let (folder, store) = (folder(), Store::new(1));
     let realm = TestRealm::new(&store, folder.path());
     assert_eq!(

@@ -76,12 +76,12 @@ impl Commands {
 }
 
 /// `redis.command("SET", "key", "value", { name })`.
-pub(super) fn command<'js>(ctx: &Ctx<'js>, on: &RedisHandle, given: &[Value<'js>]) -> rquickjs::Result<Promise<'js>> {
+pub(super) fn command<'js>(ctx: &Ctx<'js>, on: &RedisHandle, values: &[Value<'js>]) -> rquickjs::Result<Promise<'js>> {
     on.user.check_running(ctx, AWAIT)?;
-    let (options, arguments) = match given.split_last() {
+    let (options, arguments) = match values.split_last() {
         Some((last, before)) if last.is_undefined() => (None, before),
         Some((last, before)) if last.is_object() && bytes_of(last).is_none() && !last.is_array() => (Some(last), before),
-        _ => (None, given),
+        _ => (None, values),
     };
     let options = CommandOptions::read(ctx, options)?;
     let mut commands = empty(on);
@@ -94,10 +94,10 @@ pub(super) fn pipeline<'js>(
     ctx: &Ctx<'js>,
     on: &RedisHandle,
     list: &Value<'js>,
-    given: Option<&Value<'js>>,
+    options: Option<&Value<'js>>,
 ) -> rquickjs::Result<Promise<'js>> {
     on.user.check_running(ctx, AWAIT)?;
-    let options = CommandOptions::read(ctx, given)?;
+    let options = CommandOptions::read(ctx, options)?;
     let not_commands = || wrong(ctx, "a pipeline is a list of commands, such as [[\"GET\", \"a\"], [\"GET\", \"b\"]]");
     let list: &Array<'js> = list.as_array().filter(|list| !list.is_empty()).ok_or_else(not_commands)?;
     let mut commands = empty(on);
