@@ -6,28 +6,28 @@
 use loadstone_metrics::{Histogram, SeriesKind};
 use loadstone_run_directory::Run;
 
-use super::load_stretches::{self, SteadyStretch};
+use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelineOf, TimelinePoint};
 use crate::statistics::shift::{self, Shift};
 use crate::statistics::trend::{self, Trend};
 use crate::statistics::{discoveries, median, quantile, slow_threshold, theil_sen, wilson_interval};
 
-/// Share of false discoveries that is accepted.
-const FALSE_DISCOVERIES: f64 = 0.003;
-/// A change is one of a quarter (what the check of steady state takes for a trend) and of a millisecond: below that, machines waver by themselves.
-pub(super) const RATIO_MIN: f64 = 1.25;
-pub(crate) const BY_MIN_S: f64 = 1e-3;
-/// Samples on either side.
-const SAMPLES_MIN: u64 = 10;
-/// A line fits better than a step where what it leaves is smaller by this much.
-const LINE_FITS: f64 = 0.9;
-/// A slow beginning is a warm-up while it takes no longer than this share of the stretch, and this many seconds.
-const WARM_UP_SHARE: f64 = 0.34;
+/// Share of the discoveries that may be false. docs/findings.md ("How often they are right") shows how many changes that gives on healthy runs.
+const FALSE_DISCOVERY_SHARE_MAX: f64 = 0.003;
+/// Factor from which times count as changed: a quarter, as in the check for a steady state.
+pub(super) const CHANGE_FACTOR_MIN: f64 = 1.25;
+/// And the least difference: below a millisecond, times on any machine vary by themselves. Seconds.
+pub(crate) const CHANGE_MIN_S: f64 = 1e-3;
+/// Samples on either side of a change.
+const SIDE_SAMPLES_MIN: u64 = 10;
+/// A line fits better than a step where its residuals are at most this part of the step's.
+const LINE_RESIDUAL_PART_MAX: f64 = 0.9;
+/// A slow beginning is a warm-up only up to this share of the stretch.
+const WARM_UP_SHARE_MAX: f64 = 0.34;
+/// And only up to so many seconds.
 const WARM_UP_MAX_S: f64 = 60.0;
-
-/// Seconds before a stretch whose load may have left something behind, and how much higher it must have been.
-pub(super) const REMEMBERED: usize = 10;
-const MORE_LOAD: f64 = 1.2;
+/// Slices after which a higher load no longer affects times.
+pub(super) const AFTEREFFECT_SLICES: usize = 10;
 
 pub(crate) struct Changes {
     /// The largest first.
@@ -118,7 +118,7 @@ impl Changes {
 impl Kept {
     /// Whether the medians lie so close together that nobody would care.
     pub(crate) fn is_kept(&self) -> bool {
-        self.within <= RATIO_MIN - 1.0 || self.apart_s() <= BY_MIN_S
+        self.within <= CHANGE_FACTOR_MIN - 1.0 || self.apart_s() <= CHANGE_MIN_S
     }
 
     /// Between the largest and the smallest. Seconds.
@@ -193,7 +193,7 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
         }
     }
     let p_values: Vec<f64> = tests.iter().map(Tested::p_value).collect();
-    let is_significant = discoveries(&p_values, FALSE_DISCOVERIES);
+    let is_significant = discoveries(&p_values, FALSE_DISCOVERY_SHARE_MAX);
     let mut significant: Vec<&Tested<'_>> = tests.iter().zip(is_significant).filter(|(_, is)| *is).map(|(test, _)| test).collect();
     // The median speaks for the others of the same stretch, then whichever tells more clearly.
     significant.sort_by(|a, b| (a.place > 0).cmp(&(b.place > 0)).then(a.p_value().total_cmp(&b.p_value())));
@@ -299,7 +299,7 @@ pub(super) fn level(times: &Histogram) -> Option<Level> {
 
 pub(super) fn matters(before: f64, after: f64, change: &Change) -> bool {
     let (low, high) = (before.min(after), before.max(after));
-    high >= RATIO_MIN * low && high - low >= BY_MIN_S && change.before.count.min(change.after.count) >= SAMPLES_MIN
+    high >= CHANGE_FACTOR_MIN * low && high - low >= CHANGE_MIN_S && change.before.count.min(change.after.count) >= SIDE_SAMPLES_MIN
 }
 
 /// Whether a line through the logarithms or through the values themselves leaves less than a step does.
@@ -314,7 +314,7 @@ pub(super) fn fits_a_line(logs: &[f64], shift: &Shift, trend: &Trend) -> bool {
     let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let by_logs = left(&|index| trend.height + trend.slope * index as f64);
     let by_values = left(&|index| (height + slope * index as f64).max(smallest / 2.0).ln());
-    by_logs.min(by_values) < LINE_FITS * step
+    by_logs.min(by_values) < LINE_RESIDUAL_PART_MAX * step
 }
 
 /// Those that took at least so long, where their shares before and after differ most (as Kolmogorov and Smirnov do), beyond chance.
@@ -332,7 +332,7 @@ pub(super) fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
     let limit = limits.max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
     let ((low, _), (_, high)) = (wilson_interval(above(more, limit), more.count()), wilson_interval(above(fewer, limit), fewer.count()));
     let slow = above(more, limit);
-    if low <= high || slow < SAMPLES_MIN {
+    if low <= high || slow < SIDE_SAMPLES_MIN {
         return None;
     }
     let typical = more.value_at_rank(more.count() - slow / 2) as f64 / 1e9;
@@ -344,9 +344,9 @@ pub(super) fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
 /// What a higher load had left behind is worked off.
 fn is_left_over(run: &Run, asked: &[f64], change: &Change) -> bool {
     let first = run.slices.partition_point(|slice| (slice.start as f64 / 1e9) < change.from);
-    let before = asked[first.saturating_sub(REMEMBERED)..first].iter().copied().fold(0.0, f64::max);
+    let before = asked[first.saturating_sub(AFTEREFFECT_SLICES)..first].iter().copied().fold(0.0, f64::max);
     let is_falling = matches!(change.shape, Shape::Drift) || change.until.is_none();
-    !change.is_slower() && is_falling && before >= MORE_LOAD * asked.get(first + 1).copied().unwrap_or(0.0)
+    !change.is_slower() && is_falling && before >= HIGHER_LOAD_FACTOR_MIN * asked.get(first + 1).copied().unwrap_or(0.0)
 }
 
 /// Slow in the beginning, and then no longer.
@@ -355,7 +355,7 @@ fn is_warm_up(change: &Change) -> bool {
     let slow_for = change.at - change.from;
     match change.shape {
         Shape::Drift => !change.is_slower(),
-        _ => change.until.is_none() && !change.is_slower() && slow_for <= WARM_UP_MAX_S && slow_for <= WARM_UP_SHARE * length,
+        _ => change.until.is_none() && !change.is_slower() && slow_for <= WARM_UP_MAX_S && slow_for <= WARM_UP_SHARE_MAX * length,
     }
 }
 
@@ -366,7 +366,7 @@ fn slow_beginning(run: &Run, timeline: &SeriesTimeline, stretch: SteadyStretch) 
     let inside = timeline.points.iter().filter(|point| point.from >= stretch.from && point.to <= stretch.to);
     let medians: Vec<(usize, f64)> = inside.map(|point| (point.to, point.median)).collect();
     let later: Vec<f64> = medians[medians.len() / 2..].iter().map(|(_, median)| *median).collect();
-    let (_, slow_from) = slow_threshold(&later, RATIO_MIN, BY_MIN_S);
+    let (_, slow_from) = slow_threshold(&later, CHANGE_FACTOR_MIN, CHANGE_MIN_S);
     let limit = quantile(&later, 0.95).max(slow_from);
     let slow = medians.iter().take_while(|(_, median)| *median > limit).count();
     let end = medians.get(slow.checked_sub(1)?)?.0;

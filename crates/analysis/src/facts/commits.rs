@@ -7,10 +7,11 @@ use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 
-/// Iterations that must have ended in a stretch, and its seconds, for their commits to be counted in it.
-const ENDED_MIN: u64 = 20;
+/// Iterations that must have ended in a stretch for their commits to be counted.
+const ENDED_ITERATIONS_MIN: u64 = 20;
+/// Length of such a stretch. Seconds.
 const LENGTH_MIN_S: f64 = 5.0;
-/// Share of the iterations begun in it that must have ended: the others have made some of their commits, nobody knows how many.
+/// Share of the iterations begun in it that must have ended. The others have made an unknown part of their commits.
 const ENDED_SHARE_MIN: f64 = 0.8;
 
 pub(crate) struct Commits {
@@ -83,7 +84,7 @@ impl Iterations {
 
     fn are_enough(&self, slices: &[Snapshot]) -> bool {
         let length_ns = slices.last().zip(slices.first()).map_or(0, |(last, first)| last.end - first.start);
-        self.ended >= ENDED_MIN && length_ns as f64 / 1e9 >= LENGTH_MIN_S
+        self.ended >= ENDED_ITERATIONS_MIN && length_ns as f64 / 1e9 >= LENGTH_MIN_S
     }
 
     /// Those in progress have made half of their commits, on average.

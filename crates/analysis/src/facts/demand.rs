@@ -1,14 +1,16 @@
 //! What one request takes of a CPU, by the utilisation law: D = U / X.
 
+use std::ops::RangeInclusive;
+
 use super::load_response::LoadResponse;
 use super::strain::Strain;
 
-/// Part of what all requests take together that must be one request's for it to be named, going by its times under low load.
-const MOST: f64 = 0.7;
-/// How far its time under low load may be from what it takes of the CPU.
-const ALIKE: (f64, f64) = (0.6, 1.6);
-/// Share of the service times under low load that must be CPU time.
-pub(super) const CPU_BOUND: f64 = 0.6;
+/// Share of the whole demand that one request must have to be named, by its times under low load.
+const NAMED_DEMAND_SHARE_MIN: f64 = 0.7;
+/// Its time under low load, as a multiple of its CPU demand: a request that a CPU limits takes little else.
+const SERVICE_PER_DEMAND: RangeInclusive<f64> = 0.6..=1.6;
+/// Share of the service times under low load that must be CPU time for a CPU to be the limit.
+pub(super) const CPU_BOUND_SHARE_MIN: f64 = 0.6;
 
 pub(crate) struct CpuDemand {
     /// Requests ended per second, and CPU seconds for each.
@@ -57,6 +59,6 @@ fn most(responses: &[LoadResponse], cores_used: f64, span: (f64, f64)) -> Option
     let all: f64 = parts.iter().map(|(_, service, rate)| service * rate).sum();
     let (name, service, rate) = parts.into_iter().max_by(|a, b| (a.1 * a.2).total_cmp(&(b.1 * b.2)))?;
     let each_s = cores_used / rate.max(1e-9);
-    let is_most = service * rate >= MOST * all && service >= ALIKE.0 * each_s && service <= ALIKE.1 * each_s;
+    let is_most = service * rate >= NAMED_DEMAND_SHARE_MIN * all && SERVICE_PER_DEMAND.contains(&(service / each_s));
     is_most.then(|| (name.to_owned(), each_s))
 }

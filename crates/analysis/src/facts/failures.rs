@@ -3,32 +3,30 @@
 use loadstone_metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
-use super::{load_stretches, timeline};
+use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SMOOTHED_SLICES};
+use super::timeline;
 use crate::statistics::{likeliest_stretch, sum_of_counts, wilson_interval};
 use crate::{RunTally, SeriesTally};
 
-/// Parts into which a run is cut at most.
+/// Parts into which a run is cut at most: the scan compares all stretches of parts.
 const PARTS_MAX: usize = 400;
-/// Natural logarithm of how much likelier a stretch of its own must be than one share throughout, besides ln(n²) for the stretches to choose from:
-/// one in ten thousand.
-const LIKELIER: f64 = 9.2;
-/// How many times the share outside of it the share of a stretch must be.
-const TIMES_THE_REST: f64 = 3.0;
-/// How much more load there must be for it to be the load, and how much of the time before may have had as much.
-const MORE_LOAD: f64 = 1.2;
-const AS_MUCH_BEFORE: f64 = 0.05;
-/// Part of the run's time before the first failure, and after the last, that is hardly any of it.
-const HARDLY_ANY: f64 = 0.2;
-/// Chance from which they may lie in their part of the run's time though they come at any.
-const BY_CHANCE: f64 = 0.05;
-/// Part of a load that counts as the same.
-const SAME_LOAD: f64 = 0.98;
-/// Seconds over which the load is taken.
-const SMOOTHED: usize = 5;
+/// Gain in log likelihood that a stretch with its own share needs, in addition to ln(n²) for the stretches to choose from: e^9.2 is 10,000.
+const LOG_LIKELIHOOD_GAIN_MIN: f64 = 9.2;
+/// Factor by which the share of a stretch must exceed the share outside of it.
+const STRETCH_SHARE_FACTOR_MIN: f64 = 3.0;
+/// Share of the time outside of a stretch that may have as much load where the load explains the failures.
+const AS_MUCH_LOAD_SHARE_MAX: f64 = 0.05;
+/// Part of the run before the first failure, and after the last, up to which failures count as spread over the whole run.
+const EDGE_PART_MAX: f64 = 0.2;
+/// Probability from which failures at any time may lie where they do by chance.
+const RANGE_P_VALUE_MIN: f64 = 0.05;
+/// Part of the load at which a stretch begins that counts as the same load.
+const SAME_LOAD_PART_MIN: f64 = 0.98;
 
-/// Where answers say what went wrong, and how long that may be to be told.
-const MESSAGES: [&str; 4] = ["detail", "message", "error", "title"];
-const SAID_MAX: usize = 200;
+/// Fields of a JSON response that may describe the failure.
+const MESSAGE_FIELDS: [&str; 4] = ["detail", "message", "error", "title"];
+/// The longest description that is shown. Characters.
+const MESSAGE_CHARS_MAX: usize = 200;
 
 /// The gRPC status that says what 429 says in HTTP.
 pub(crate) const RESOURCE_EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
@@ -196,7 +194,7 @@ impl FailingStretch {
         Some(Self {
             seconds: from * stride..(to * stride).min(seconds.len()),
             when: named(run, parts.len(), stride, (from, to), load.as_ref()),
-            as_much_load_outside: load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_BEFORE),
+            as_much_load_outside: load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_LOAD_SHARE_MAX),
         })
     }
 
@@ -259,11 +257,11 @@ fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
     let at = |ns: u64| ns as f64 / 1e9;
     let all = (to - from + 1) as f64;
     let part = (last - first + 1) as f64 / all;
-    let is_all = [first - from, to - last].into_iter().all(|without| without as f64 <= HARDLY_ANY * all);
+    let is_all = [first - from, to - last].into_iter().all(|without| without as f64 <= EDGE_PART_MAX * all);
     let failing = seconds.iter().filter(|second| second.0 > 0).count() as f64;
     // How often so many that may come at any time all come within such a part of it: the distribution of their range (Kendall and Stuart 1977).
     let by_chance = failing * part.powf(failing - 1.0) - (failing - 1.0) * part.powf(failing);
-    if is_all && by_chance >= BY_CHANCE {
+    if is_all && by_chance >= RANGE_P_VALUE_MIN {
         FailedWhen::Throughout
     } else {
         FailedWhen::Within(at(run.slices[first].start), at(run.slices[last].end))
@@ -272,8 +270,8 @@ fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
 
 /// The stretch with a failed share of its own: the one that makes the counts likeliest.
 fn stretch(parts: &[(u64, u64)]) -> Option<(usize, usize)> {
-    let (gain, stretch) = likeliest_stretch(parts, TIMES_THE_REST)?;
-    (gain >= LIKELIER + (parts.len() as f64).ln()).then_some(stretch)
+    let (gain, stretch) = likeliest_stretch(parts, STRETCH_SHARE_FACTOR_MIN)?;
+    (gain >= LOG_LIKELIHOOD_GAIN_MIN + (parts.len() as f64).ln()).then_some(stretch)
 }
 
 /// What is said of a stretch of parts.
@@ -308,21 +306,21 @@ impl LoadOfStretch {
         let asked = load_stretches::asked_in_all(run);
         let load = |part: usize| {
             let middle = part * stride;
-            let around = &asked[middle.saturating_sub(SMOOTHED / 2)..(middle + stride + SMOOTHED / 2).min(asked.len())];
+            let around = &asked[middle.saturating_sub(SMOOTHED_SLICES / 2)..(middle + stride + SMOOTHED_SLICES / 2).min(asked.len())];
             // What is after the load, or in a pause of it, is not its level.
             let asked: Vec<f64> = around.iter().copied().filter(|load| *load > 0.0).collect();
             asked.iter().sum::<f64>() / asked.len().max(1) as f64
         };
         let reached = load(from);
         let outside: Vec<f64> = (0..from).chain(to..parts.len()).filter(|part| parts[*part].1 > 0).map(load).collect();
-        let as_much = outside.iter().filter(|other| **other >= SAME_LOAD * reached).count() as f64;
+        let as_much = outside.iter().filter(|other| **other >= SAME_LOAD_PART_MIN * reached).count() as f64;
         let all = outside.len() as f64;
         (!outside.is_empty()).then(|| Self { reached, outside: outside.iter().sum::<f64>() / all, as_much_outside: as_much / all })
     }
 
     /// Where the load was never as high outside of the stretch, it may be the load and not the time.
     fn explains(&self) -> bool {
-        self.as_much_outside <= AS_MUCH_BEFORE && self.reached >= MORE_LOAD * self.outside
+        self.as_much_outside <= AS_MUCH_LOAD_SHARE_MAX && self.reached >= HIGHER_LOAD_FACTOR_MIN * self.outside
     }
 }
 
@@ -352,13 +350,13 @@ fn said(tally: &RunTally, key: &SeriesKey) -> Option<String> {
     let first = samples.min_by_key(|sample| sample.at)?;
     let text = match serde_json::from_str::<serde_json::Value>(&first.body) {
         Ok(serde_json::Value::String(text)) => text,
-        Ok(body) => MESSAGES.iter().find_map(|name| match body.get(name)? {
+        Ok(body) => MESSAGE_FIELDS.iter().find_map(|name| match body.get(name)? {
             serde_json::Value::String(text) => Some(text.clone()),
             nested => Some(nested.get("message")?.as_str()?.to_owned()),
         })?,
         Err(_) => first.body.trim().to_owned(),
     };
-    let is_short = !text.is_empty() && text.chars().count() <= SAID_MAX && !text.contains(['<', '\n']);
+    let is_short = !text.is_empty() && text.chars().count() <= MESSAGE_CHARS_MAX && !text.contains(['<', '\n']);
     (is_short && text != format!("status {}", first.status)).then_some(text)
 }
 

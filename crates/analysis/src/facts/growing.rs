@@ -13,20 +13,25 @@ use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
 use crate::statistics::{mean, mean_of_batches};
 
-/// Seconds of steady load, and readings in them, from which a growth can be told from a beginning.
+/// Seconds of constant load that distinguish growth from a beginning.
 const LENGTH_MIN_S: f64 = 35.0;
+/// Readings in them.
 const READINGS_MIN: usize = 24;
-/// Stretches whose means are compared, and steps between them that must lead upwards.
+/// Stretches whose means are compared.
 const PARTS: usize = 8;
-const UPWARDS_MIN: usize = 6;
-/// Least length at the end, and how many times that of the first part.
-const LAST_MIN: f64 = 50.0;
-const GROWN: f64 = 3.0;
-/// Part of the growth that the second half must have kept: less, and it levels off.
-const KEPT: f64 = 0.5;
-/// Requests that take so many times as long as any did while a queue grew wait for it, if they take this long and are so many. Seconds.
-const STUCK: f64 = 5.0;
+/// Rises that there must be among the seven steps between them.
+const RISES_MIN: usize = 6;
+/// Length of the queue at the end.
+const FINAL_LENGTH_MIN: f64 = 50.0;
+/// And as a multiple of its mean length in the first stretch.
+const GROWTH_FACTOR_MIN: f64 = 3.0;
+/// Growth in the second half as a part of that in the first. With less, the queue levels off.
+const LATE_GROWTH_PART_MIN: f64 = 0.5;
+/// How many times as long as any request while the queue grew a request must take to count as waiting for the queue.
+const STUCK_FACTOR_MIN: f64 = 5.0;
+/// And how long. Seconds.
 const STUCK_MIN_S: f64 = 1.0;
+/// And how many such requests there must be.
 const STUCK_REQUESTS_MIN: u64 = 10;
 /// What a runtime calls its look-ups of names.
 const LOOKUPS: &str = "look-ups of names";
@@ -107,9 +112,9 @@ fn grown<'a>(part: ObservedPart<'a>, readings: &SignalReadings<'a>, (from, to): 
     let steps: Vec<f64> = means.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let (early, late) = steps.split_at(steps.len() / 2);
     let (first, last) = (*means.first()?, *means.last()?);
-    let is_growing = steps.iter().filter(|step| **step > 0.0).count() >= UPWARDS_MIN
-        && last >= f64::max(LAST_MIN, GROWN * first)
-        && mean(late) >= KEPT * mean(early);
+    let is_growing = steps.iter().filter(|step| **step > 0.0).count() >= RISES_MIN
+        && last >= f64::max(FINAL_LENGTH_MIN, GROWTH_FACTOR_MIN * first)
+        && mean(late) >= LATE_GROWTH_PART_MIN * mean(early);
     let points: Vec<(f64, f64)> = readings.between(from, to).collect();
     let rates: Vec<f64> =
         points.windows(2).filter(|pair| pair[1].0 > pair[0].0).map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0)).collect();
@@ -138,7 +143,7 @@ fn stuck_requests(run: &Run, (from, to): (f64, f64)) -> Option<StuckRequests> {
     let longest = |slice: &Snapshot| requests(slice).map(|series| seconds(series.service.max())).fold(0.0, f64::max);
     let during = run.slices.iter().filter(|slice| seconds(slice.start) >= from && seconds(slice.end) <= to);
     let before = during.map(longest).fold(0.0, f64::max);
-    let slow = f64::max(STUCK * before, STUCK_MIN_S);
+    let slow = f64::max(STUCK_FACTOR_MIN * before, STUCK_MIN_S);
     let after: Vec<&Snapshot> = run.slices.iter().filter(|slice| seconds(slice.start) >= to && longest(slice) > slow).collect();
     let of_series = |series: &SeriesSlice| series.service.count() - series.service.count_at_or_below((slow * 1e9) as u64);
     let count = after.iter().flat_map(|slice| requests(slice)).map(of_series).sum();

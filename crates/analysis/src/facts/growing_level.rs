@@ -7,13 +7,14 @@ use super::readings::SignalReadings;
 use super::strain::Strain;
 use crate::statistics::trend;
 
-/// How far arrivals per second may change from part to part of the stretch.
-const SAME_LOAD: f64 = 1.15;
-/// Chance of a level without a trend to show one as clear, for each that is looked at.
-const CHANCE_MAX: f64 = 1e-3;
-/// Growth that is worth a word: this many, and this part of what there may be.
-const GREW_MIN: f64 = 2.0;
-const GREW_SHARE_MIN: f64 = 0.1;
+/// Factor by which the throughput of both halves of a stretch may differ under the same load.
+const SAME_LOAD_FACTOR_MAX: f64 = 1.15;
+/// Probability that a level without a trend shows one as clear.
+const P_VALUE_MAX: f64 = 1e-3;
+/// Growth that is reported. Members.
+const GROWTH_MIN: f64 = 2.0;
+/// And as a part of all places.
+const GROWTH_PART_MIN: f64 = 0.1;
 
 /// In use at first and at last, and growth per second.
 #[derive(Debug, Clone, Copy)]
@@ -28,18 +29,18 @@ pub(crate) struct GrowingLevel {
 /// Whether as much was done in two stretches that follow each other.
 pub(crate) fn is_same_load(strain: &Strain, (from, between, to): (f64, f64, f64)) -> bool {
     let (a, b) = (strain.throughput(from, between), strain.throughput(between, to));
-    a <= SAME_LOAD * b && b <= SAME_LOAD * a
+    a <= SAME_LOAD_FACTOR_MAX * b && b <= SAME_LOAD_FACTOR_MAX * a
 }
 
 pub(crate) fn find(readings: &SignalReadings<'_>, places: f64, (from, to): (f64, f64)) -> Option<GrowingLevel> {
     let points: Vec<(f64, f64)> = readings.between(from, to).collect();
     let values: Vec<f64> = points.iter().map(|(_, value)| *value).collect();
-    let found = trend::find(&values).filter(|found| found.slope > 0.0 && found.p_value <= CHANCE_MAX)?;
+    let found = trend::find(&values).filter(|found| found.slope > 0.0 && found.p_value <= P_VALUE_MAX)?;
     let grown = found.slope * (values.len() - 1) as f64;
     // What comes and goes is no leak: in the end there are never as few as there ever were at first.
     let (first, last) = (&values[..values.len() / 3], &values[values.len() - values.len() / 3..]);
     let most_at_first = first.iter().copied().fold(0.0, f64::max);
-    if grown < GREW_MIN || grown < GREW_SHARE_MIN * places || last.iter().any(|value| *value <= most_at_first) {
+    if grown < GROWTH_MIN || grown < GROWTH_PART_MIN * places || last.iter().any(|value| *value <= most_at_first) {
         return None;
     }
     let (began, ended) = (points.first()?.0, points.last()?.0);

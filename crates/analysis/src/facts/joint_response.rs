@@ -1,17 +1,14 @@
 //! Requests that wait for the same thing, seen as one. Each of them alone may be too rare to show where its throughput stops, though all together do.
 
-use super::load_blocks::{LoadBlock, LoadStretch, max_load};
+use super::load_blocks::{LoadBlock, LoadStretch, is_high, is_low, max_load};
 use super::load_response::LoadResponse;
 
-/// Part of the highest load up to which it is low, and from which it is high.
-const LOW: f64 = 1.0 / 3.0;
-const HIGH: f64 = 2.0 / 3.0;
-/// Requests that show how long one takes under low load, and under high load.
+/// Requests under low load, and under high load, that show how long one takes.
 const REQUESTS_MIN: u64 = 6;
-/// Part of the longest growth from which a request waits with the others: who stands in one queue waits as long, whatever is asked for.
-const WAITS_AS_LONG: f64 = 0.25;
+/// Part of the longest growth from which a request waits with the others. In one queue all requests wait about as long.
+const WAIT_PART_MIN: f64 = 0.25;
 /// Standard errors by which times must have grown.
-const BEYOND: f64 = 3.0;
+const GROWTH_ERRORS_MIN: f64 = 3.0;
 
 /// Requests that grew together, and the response of all of them to the load.
 pub(super) struct JointResponse<'r> {
@@ -32,7 +29,7 @@ fn of_scenario<'r>(responses: &'r [LoadResponse], scenario: &str) -> Option<Join
     let grown = responses.iter().filter(|response| response.scenario == scenario).filter_map(growth);
     let grown: Vec<(&LoadResponse, LoadStretch, f64)> = grown.collect();
     let most = grown.iter().map(|(_, _, growth)| *growth).fold(0.0, f64::max);
-    let members = grown.into_iter().filter(|(_, _, growth)| *growth >= WAITS_AS_LONG * most);
+    let members = grown.into_iter().filter(|(_, _, growth)| *growth >= WAIT_PART_MIN * most);
     let members: Vec<(&LoadResponse, LoadStretch)> = members.map(|(response, low, _)| (response, low)).collect();
     let response = if members.len() < 2 { None } else { joined(&members) }?;
     Some(JointResponse { members, response })
@@ -45,11 +42,11 @@ fn growth(response: &LoadResponse) -> Option<(&LoadResponse, LoadStretch, f64)> 
         let blocks: Vec<&LoadBlock> = response.blocks.iter().filter(|block| holds(block.load) && block.count > 0).collect();
         LoadStretch::of(&blocks).filter(|part| part.count >= REQUESTS_MIN)
     };
-    let low = response.low.or_else(|| of(&|load| load <= LOW * max))?;
-    let high = of(&|load| load >= HIGH * max)?;
+    let low = response.low.or_else(|| of(&|load| is_low(load, max)))?;
+    let high = of(&|load| is_high(load, max))?;
     let error = |part: &LoadStretch| part.service_deviation / (part.count as f64).sqrt();
     let growth = high.service - low.service;
-    (growth > BEYOND * error(&low).hypot(error(&high))).then_some((response, low, growth))
+    (growth > GROWTH_ERRORS_MIN * error(&low).hypot(error(&high))).then_some((response, low, growth))
 }
 
 /// Their counts added up. Of each its own time under low load is replaced by the mean of all, so that what grows is the wait, whichever of them happened to

@@ -60,6 +60,16 @@ pub(super) fn max_load(blocks: &[LoadBlock]) -> f64 {
     blocks.iter().map(|block| block.load).fold(0.0, f64::max)
 }
 
+/// Whether a load is low: up to a third of the highest.
+pub(super) fn is_low(load: f64, max: f64) -> bool {
+    load <= max / 3.0
+}
+
+/// Whether a load is high: from two thirds of the highest.
+pub(super) fn is_high(load: f64, max: f64) -> bool {
+    load >= max * 2.0 / 3.0
+}
+
 impl LoadBlock {
     pub(crate) fn throughput(&self) -> f64 {
         self.count as f64 / (self.to - self.from).max(1e-9)

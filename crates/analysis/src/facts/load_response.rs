@@ -9,29 +9,33 @@ use loadstone_metrics::{Histogram, SeriesKind, Snapshot};
 use loadstone_plan::TestPlan;
 use loadstone_run_directory::Run;
 
-use super::load_blocks::{LoadBlock, LoadStretch, joined, max_load, smoothed};
+use super::load_blocks::{LoadBlock, LoadStretch, is_high, is_low, joined, max_load, smoothed};
 use crate::RunTally;
 use crate::load_time::LoadTimes;
 
 /// Stretches of equal length into which a run is cut.
 const BLOCKS: usize = 40;
-/// Requests that the low-load part needs to show a service time.
+/// Requests under low load that show a service time.
 const LOW_REQUESTS_MIN: u64 = 50;
+/// And blocks.
 const LOW_BLOCKS_MIN: usize = 3;
-/// The same where queueing begins sooner, and the blocks of longer times that show it.
+/// Requests that must do where queueing begins sooner.
 pub(super) const CALM_REQUESTS_MIN: u64 = 8;
+/// And blocks.
 const CALM_BLOCKS_MIN: usize = 2;
+/// Consecutive blocks of longer times that show that queueing began.
 const GROWING_BLOCKS: usize = 3;
-/// Part of the highest load from which it is at its top, and how many times longer service must take there. Of a ramp that ends just above a limit only the
-/// very end shows it; of so little load, times must have grown by more.
-const TOPS: [(f64, f64); 2] = [(0.9, 1.1), (0.95, 1.2)];
-/// Part by which times must grow to do so at all.
-const GROWING: f64 = 0.05;
+/// Parts of the highest load from which a block is at the top of the load, each with the factor by which service must take longer there. Only the very end of
+/// a ramp that ends just above a limit shows it. With so little load, times must have grown by more.
+const TOP_LOADS: [(f64, f64); 2] = [(0.9, 1.1), (0.95, 1.2)];
+/// Part by which the times of each block must grow.
+const BLOCK_GROWTH_MIN: f64 = 0.05;
+/// Blocks of high load.
 const HIGH_BLOCKS_MIN: usize = 4;
-/// How many times as much must be asked for at high load as at low for the load to have varied.
-pub(crate) const VARIED: f64 = 2.0;
-/// How many times longer a request must take under high load than under low to be called slower.
-pub(crate) const GROWN: f64 = 1.5;
+/// Highest load over lowest load from which the load has varied.
+pub(crate) const LOAD_VARIED_FACTOR_MIN: f64 = 2.0;
+/// Time under high load over time under low load from which a request is slower.
+pub(crate) const SLOWER_FACTOR_MIN: f64 = 1.5;
 
 /// One request name of one scenario, from low load to high.
 #[derive(Debug, Clone)]
@@ -107,12 +111,12 @@ impl LoadResponse {
     /// in each of its blocks. `None`: it did not, or there is too little of it.
     pub(crate) fn grown_top(&self) -> Option<LoadStretch> {
         let (low, max) = (self.low?, max_load(&self.blocks));
-        TOPS.into_iter().find_map(|(part, times)| {
+        TOP_LOADS.into_iter().find_map(|(part, times)| {
             let top: Vec<&LoadBlock> = self.blocks.iter().filter(|block| block.load >= part * max && block.count > 0).collect();
             let stretch = LoadStretch::of(&top).filter(|of| top.len() >= CALM_BLOCKS_MIN && of.count >= CALM_REQUESTS_MIN)?;
             let scatter = 3.0 * stretch.service_deviation / (stretch.count.max(1) as f64).sqrt();
             let is_grown = stretch.service > times * (low.service + 2.0 * low.service_error) + scatter;
-            (is_grown && top.iter().all(|block| self.is_grown(1.0 + GROWING, block))).then_some(stretch)
+            (is_grown && top.iter().all(|block| self.is_grown(1.0 + BLOCK_GROWTH_MIN, block))).then_some(stretch)
         })
     }
 
@@ -195,7 +199,7 @@ impl LoadResponse {
                 self.blocks.iter().filter(is_outside).filter(|block| block.count > 0 && holds(block.load)).collect();
             LoadStretch::of(&blocks).map(|part| part.service)
         };
-        Some((of(&|load| load <= max / 3.0)?, of(&|load| load >= max * 2.0 / 3.0)?))
+        Some((of(&|load| is_low(load, max))?, of(&|load| is_high(load, max))?))
     }
 
     /// What ended in a stretch of time, of the blocks that lie in it.
@@ -206,17 +210,17 @@ impl LoadResponse {
     /// Whether at least twice as much was asked for at some time as at another, however much ended then.
     pub(crate) fn load_has_varied(&self) -> bool {
         let least = self.blocks.iter().map(|block| block.load).fold(f64::INFINITY, f64::min);
-        max_load(&self.blocks) >= VARIED * least
+        max_load(&self.blocks) >= LOAD_VARIED_FACTOR_MIN * least
     }
 
     /// Whether service took clearly longer under high load than under low.
     pub(crate) fn has_grown_with_load(&self) -> bool {
-        self.high.is_some_and(|high| self.has_grown(GROWN, high.from, high.to))
+        self.high.is_some_and(|high| self.has_grown(SLOWER_FACTOR_MIN, high.from, high.to))
     }
 
     /// The same on average alone, whatever single blocks are like.
     pub(crate) fn is_slower_on_average(&self) -> bool {
-        matches!((self.low, self.high), (Some(low), Some(high)) if high.service >= GROWN * (low.service + 2.0 * low.service_error))
+        matches!((self.low, self.high), (Some(low), Some(high)) if high.service >= SLOWER_FACTOR_MIN * (low.service + 2.0 * low.service_error))
     }
 
     /// The blocks in the upper half of the load in which service took at least `times` as long as under low load.
@@ -277,7 +281,7 @@ fn asked_by_scenario(plan: &TestPlan, slices: &[Snapshot]) -> BTreeMap<String, (
 /// queueing begins before there are so many, those before it.
 fn low_part(blocks: &[LoadBlock]) -> Option<LoadStretch> {
     let max = max_load(blocks);
-    let until = blocks.iter().position(|block| block.load >= max * 2.0 / 3.0)?;
+    let until = blocks.iter().position(|block| is_high(block.load, max))?;
     let mut early: Vec<&LoadBlock> = blocks[..until].iter().filter(|block| block.count > 0 && block.load <= max / 2.0).collect();
     early.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
     let calm = &early[..calm_blocks(&early)];
@@ -307,11 +311,11 @@ fn calm_blocks(early: &[&LoadBlock]) -> usize {
 fn is_beyond(usual: &LoadStretch, block: &LoadBlock) -> bool {
     let mean = block.service_sum / block.count.max(1) as f64;
     let scatter = 3.0 * usual.service_deviation / (block.count.max(1) as f64).sqrt();
-    mean > GROWN * usual.service || mean > usual.service + scatter.max(GROWING * usual.service)
+    mean > SLOWER_FACTOR_MIN * usual.service || mean > usual.service + scatter.max(BLOCK_GROWTH_MIN * usual.service)
 }
 
 fn high_part(blocks: &[LoadBlock]) -> Option<LoadStretch> {
     let max = max_load(blocks);
-    let high: Vec<&LoadBlock> = blocks.iter().filter(|block| block.load >= max * 2.0 / 3.0).collect();
+    let high: Vec<&LoadBlock> = blocks.iter().filter(|block| is_high(block.load, max)).collect();
     if high.len() < HIGH_BLOCKS_MIN { None } else { LoadStretch::of(&high) }
 }

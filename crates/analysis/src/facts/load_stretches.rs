@@ -4,12 +4,16 @@ use loadstone_metrics::{LeafChange, MarkKind, Snapshot};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
-/// How much the load may vary and still be the same.
-const SAME: f64 = 0.03;
-/// How many standard deviations of a Poisson process it may vary besides, where somebody changed the load and the plan no longer tells it.
-const POISSON: f64 = 3.5;
+/// Part by which the load may vary within a stretch of constant load.
+const SAME_LOAD_WITHIN: f64 = 0.03;
+/// Standard deviations of a Poisson process by which it may vary in addition, where the load was adjusted during the run and the plan no longer gives it.
+const POISSON_DEVIATIONS_MAX: f64 = 3.5;
 /// Seconds that a stretch needs.
 const SECONDS_MIN: usize = 15;
+/// Factor from which a load counts as higher than another: well beyond [`SAME_LOAD_WITHIN`] and the scatter of random arrivals.
+pub(super) const HIGHER_LOAD_FACTOR_MIN: f64 = 1.2;
+/// Slices over which the load of an instant is averaged.
+pub(super) const SMOOTHED_SLICES: usize = 5;
 
 /// Slices `from` up to, not including, `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,9 +144,9 @@ impl AskedLoad {
         let (before, after) = (self.mean(from, at), self.mean(at, to));
         let shortness = 1.0 / (at - from) as f64 + 1.0 / (to - at) as f64;
         let mean = self.mean(from, to);
-        let chance = if self.is_poisson { POISSON * (mean * shortness).sqrt() } else { 0.0 };
+        let chance = if self.is_poisson { POISSON_DEVIATIONS_MAX * (mean * shortness).sqrt() } else { 0.0 };
         let whole = if self.is_open { shortness } else { 0.0 };
-        let allowed = SAME * mean + chance + whole;
+        let allowed = SAME_LOAD_WITHIN * mean + chance + whole;
         if allowed > 0.0 { (after - before).abs() / allowed } else { 0.0 }
     }
 }

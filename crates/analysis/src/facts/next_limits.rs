@@ -11,10 +11,10 @@ use crate::ResourceKind;
 
 /// Readings in a stretch.
 const READINGS_MIN: usize = 3;
-/// Part of the places below which a resource is too far from its limit to say where that is.
-const USED_MIN: f64 = 0.05;
-/// How many times the throughput of low load that of high load must be for their difference to tell what a request needs.
-const VARIED: f64 = 1.5;
+/// Part of the places that must be in use. Further from its limit, the limit is not known.
+const USED_PART_MIN: f64 = 0.05;
+/// Throughput of high load over that of low load from which their difference shows what a request needs.
+const THROUGHPUT_VARIED_FACTOR_MIN: f64 = 1.5;
 
 /// What works for requests, and what is held while something else is waited for.
 const WORKING: [ResourceKind; 6] =
@@ -102,14 +102,14 @@ impl Demands<'_> {
             (Some((used_low, before)), true) => (used_low / before, 0.0),
             (None, true) => return None,
             // What it is busy with whatever the load is not taken for the load's.
-            (Some((used_low, before)), false) if now >= VARIED * before && used > used_low => {
+            (Some((used_low, before)), false) if now >= THROUGHPUT_VARIED_FACTOR_MIN * before && used > used_low => {
                 let each = (used - used_low) / (now - before);
                 (each, (used - each * now).max(0.0))
             }
             (_, false) => (used / now.max(1e-9), 0.0),
         };
         let throughput_max = (places - always) / each_s;
-        let is_known = each_s > 0.0 && now > 0.0 && used >= USED_MIN * places && throughput_max.is_finite();
+        let is_known = each_s > 0.0 && now > 0.0 && used >= USED_PART_MIN * places && throughput_max.is_finite();
         is_known.then(|| NextLimit { role: of.role, part: of.part, places, used, each_s, throughput_max, series: readings.name() })
     }
 

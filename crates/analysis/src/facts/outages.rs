@@ -7,11 +7,12 @@ use super::signals::ObservedSignals;
 use super::strain::Strain;
 use crate::RunTally;
 
-/// Seconds before it was missed in which its loss may already show, since observers read once a second.
-const BEFORE_S: f64 = 3.0;
-/// Share of the requests that failed, beyond what had failed before, and the part of the throughput left, from which the loss was felt.
-const FAILED_MIN: f64 = 0.01;
-const LEFT_MAX: f64 = 0.5;
+/// Seconds before the observer's error in which the loss may already show, since observers read once a second.
+const BEFORE_ERROR_S: f64 = 3.0;
+/// Share of the requests, beyond the share that failed before, that must fail for the loss to have had an effect.
+const FAILED_SHARE_MIN: f64 = 0.01;
+/// Or the part of the throughput that may be left.
+const THROUGHPUT_LEFT_MAX: f64 = 0.5;
 /// How observers say that they gave up waiting: on a starved machine the observer itself may be late, so that this is no sign of what it observes.
 const GAVE_UP: &str = "no response within";
 /// Readings of it that there must have been.
@@ -72,12 +73,13 @@ fn outage<'a>(
         .iter()
         .find(|later| later.observer == notice.observer && later.at > notice.at && matches!(later.kind, NoticeKind::Recovered { .. }));
     let to = recovered.map_or(end, |notice| notice.at as f64 / 1e9).min(end);
-    let began = (from - BEFORE_S).max(start);
+    let began = (from - BEFORE_ERROR_S).max(start);
     let (failed, ended) = counts(tally, began, to);
     let (failed_before, ended_before) = counts(tally, start, began);
     let share = |failed: u64, ended: u64| failed as f64 / ended.max(1) as f64;
     let throughput = (strain.throughput(start, began), strain.throughput(from, to));
-    let is_felt = share(failed, ended) >= share(failed_before, ended_before) + FAILED_MIN || throughput.1 <= LEFT_MAX * throughput.0;
+    let is_felt =
+        share(failed, ended) >= share(failed_before, ended_before) + FAILED_SHARE_MIN || throughput.1 <= THROUGHPUT_LEFT_MAX * throughput.0;
     is_felt.then(|| Outage { observer, part, from, to, is_over: recovered.is_some(), message: &notice.message, failed, ended, throughput })
 }
 

@@ -8,49 +8,49 @@ use loadstone_run_directory::Run;
 
 use super::joint_response::{self, JointResponse};
 use super::load_blocks::{LoadBlock, LoadStretch};
-use super::load_response::{CALM_REQUESTS_MIN, GROWN, LoadResponse};
+use super::load_response::{CALM_REQUESTS_MIN, LoadResponse, SLOWER_FACTOR_MIN};
 use super::pace::Evenness;
 use crate::instant::named;
-use crate::statistics::{Z_95, quantile};
+use crate::statistics::{Z_95, Z_95_ONE_SIDED, quantile, student_t};
 
-/// Times longer than under low load that an unaffected request may take.
-const KEPT: f64 = 1.25;
-/// Growth from which the plateau is beyond doubt, if its size is known well enough.
-const STRONGLY_GROWN: f64 = 3.0;
-/// Part of the throughput that the load asks for, by what it was under low load, above which there is no limit to speak of.
-const DEFICIT: f64 = 0.90;
+/// Factor by which an unaffected request may take longer than under low load.
+const UNAFFECTED_INFLATION_MAX: f64 = 1.25;
+/// Factor of growth from which the plateau is certain, if its size is known well enough.
+const STRONG_GROWTH_FACTOR_MIN: f64 = 3.0;
+/// Throughput of a plateau as a part of the throughput that the load asks for, going by low load. Above it, nothing limits the throughput noticeably.
+const REACHED_PART_MAX: f64 = 0.90;
 /// The same at the top of a load that ends just above the limit.
-const DEFICIT_JUST_ABOVE: f64 = 0.95;
-/// Growth of throughput that is none.
-const STILL: f64 = 0.04;
-/// How far the throughput of a plateau may still grow while the load grows by more.
-const FLAT: f64 = 1.15;
-/// How many times the shortest service time the longest must be for an even pace to say something, and seconds that it needs: independent counts
-/// would come as evenly in about one of a hundred runs (chi-squared of five degrees of freedom).
-const DIFFERENT: f64 = 2.0;
+const JUST_ABOVE_REACHED_PART_MAX: f64 = 0.95;
+/// Relative growth of throughput that counts as none.
+const NO_GROWTH_MAX: f64 = 0.04;
+/// Factor by which the throughput of a plateau may still grow while the load grows by more.
+const FLAT_GROWTH_FACTOR_MAX: f64 = 1.15;
+/// Longest service time over the shortest from which an even pace excludes slots: slots would give each request its own time.
+const DIFFERENT_SERVICE_FACTOR_MIN: f64 = 2.0;
+/// Seconds that an even pace needs. Independent counts are as even in about one of a hundred runs (chi-squared with five degrees of freedom).
 const EVEN_SECONDS_MIN: usize = 6;
 /// Part of the longest growth from which a request waits with the others.
-const CARRIES: f64 = 0.05;
+const WAITS_WITH_PART_MIN: f64 = 0.05;
 /// Part of the longest growth from which a request has begun to wait.
-const ONSET: f64 = 0.1;
-/// Blocks within which requests begin to wait together.
+const ONSET_PART: f64 = 0.1;
+/// Blocks within which requests of one queue begin to wait.
 const TOGETHER_BLOCKS: f64 = 4.0;
 /// Users from which they may wait for each other.
-const CROWD: f64 = 2.0;
-/// Part of the plateau's throughput that closed load with few users must stay below, to show how long a request takes alone.
-const NEARLY: f64 = 0.75;
-/// How many times as many users tell whether anybody waits, and how far times may then differ.
-const MORE_USERS: f64 = 1.5;
-const SAME_TIME: f64 = 1.1;
-/// Part of the wait of others below which a request does not wait where they do, and the standard errors that show it in all but one of twenty cases.
-const WAITS_LESS: f64 = 0.5;
-const ONE_SIDED: f64 = 1.645;
-/// Blocks that the plateau needs.
-const SATURATED_MIN: usize = 4;
-/// Requests in the system that whatever holds them back must have: one, and what an estimate may be off.
+const CROWD_USERS_MIN: f64 = 2.0;
+/// Part of the plateau's throughput from which closed load with few users is near the limit, and does not show how long a request takes alone.
+const NEAR_LIMIT_PART_MIN: f64 = 0.75;
+/// Factor of users over which equal times show that none of them waits.
+const MORE_USERS_FACTOR_MIN: f64 = 1.5;
+/// Factor within which times count as equal.
+const SAME_TIME_FACTOR_MAX: f64 = 1.1;
+/// Part of the wait of others below which a request does not wait in their queue.
+const LESS_WAIT_PART_MAX: f64 = 0.5;
+/// Blocks that a plateau needs.
+const PLATEAU_BLOCKS_MIN: usize = 4;
+/// Requests that a limit holds back: one at least, less the error of the estimate.
 const HELD_BACK_MIN: f64 = 0.9;
-/// Failed share of the plateau above which failures explain more than slots do.
-const FAILED_MAX: f64 = 0.20;
+/// Share of failed requests on a plateau above which failures explain more than slots do.
+const FAILED_SHARE_MAX: f64 = 0.20;
 
 /// All plateaus of a run, and how the other requests fared during the first of them.
 pub(crate) struct Plateaus {
@@ -111,7 +111,7 @@ impl Plateaus {
             responses.iter().filter(|response| limited.iter().all(|plateau| plateau.name != response.name)).collect();
         // One that hardly takes longer than under low load, beside the others, does not wait where they do: those who make it are held up elsewhere.
         let most = limited.iter().map(Plateau::growth).fold(0.0, f64::max);
-        limited.retain(|plateau| plateau.growth() >= CARRIES * most);
+        limited.retain(|plateau| plateau.growth() >= WAITS_WITH_PART_MIN * most);
         if held_back(&limited) < HELD_BACK_MIN {
             limited.clear();
         }
@@ -123,12 +123,12 @@ impl Plateaus {
         let (from, to) = (first.high.from, later.iter().map(|(_, onset)| *onset).fold(first.high.to, f64::min));
         others.extend(responses.iter().filter(|response| later.iter().any(|(name, _)| *name == response.name)));
         let unaffected = others.iter().filter_map(|response| {
-            let inflation = response.inflation(from, to).filter(|inflation| *inflation <= KEPT)?;
+            let inflation = response.inflation(from, to).filter(|inflation| *inflation <= UNAFFECTED_INFLATION_MAX)?;
             Some(UnaffectedRequest { name: response.name.clone(), inflation })
         });
         let unaffected = unaffected.collect();
-        let carries = |response: &&&LoadResponse| response.growth(from, to).is_none_or(|growth| growth >= CARRIES * most);
-        let grown = others.iter().filter(|response| response.has_grown(GROWN, from, to)).filter(carries).count();
+        let carries = |response: &&&LoadResponse| response.growth(from, to).is_none_or(|growth| growth >= WAITS_WITH_PART_MIN * most);
+        let grown = others.iter().filter(|response| response.has_grown(SLOWER_FACTOR_MIN, from, to)).filter(carries).count();
         let others_places = others.iter().map(|other| places_of_other(other, &limited, responses)).sum();
         let pace = pace(&limited, run);
         Self { limited, unaffected, grown, others_places, pace }
@@ -141,7 +141,7 @@ impl Plateaus {
 
     /// Requests whose service times differ leave at an even pace all together: that is a rate, whatever each of them takes.
     pub(crate) fn even(&self) -> Option<Evenness> {
-        self.paced().filter(|_| self.service_times_apart() >= DIFFERENT)
+        self.paced().filter(|_| self.service_times_apart() >= DIFFERENT_SERVICE_FACTOR_MIN)
     }
 
     /// Standard deviation of the time that one of them takes under low load. Seconds.
@@ -177,8 +177,7 @@ impl Plateaus {
                 (alone.mean_error() / alone.service).powi(2) + (high.throughput_error / high.throughput).powi(2) + systematic.powi(2);
             variance += slots * slots * relative;
         }
-        // Student's t for six degrees of freedom: there are at least three low blocks and four high ones.
-        let half = 2.45 * f64::sqrt(variance);
+        let half = student_t(SLOTS_FREEDOM) * f64::sqrt(variance);
         SlotEstimate { slots: total, half, most: self.most_places(total + half + self.others_places) }
     }
 
@@ -222,12 +221,12 @@ impl Plateaus {
     /// throughput × its time is their number (Little 1961). `None`: it is no whole number, or would be one by chance.
     pub(crate) fn places_of_equal_times(&self) -> Option<f64> {
         let places: f64 = self.limited.iter().map(|plateau| plateau.high.throughput * plateau.shortest).sum();
-        (places >= ONE_SLOT && (places - places.round()).abs() <= WHOLE).then(|| places.round())
+        (places >= ONE_SLOT_MIN && (places - places.round()).abs() <= WHOLE_WITHIN).then(|| places.round())
     }
 
     /// The same, where it was seen that all take as long as the fastest while there is no queue yet: under the very fewest users they did.
     pub(crate) fn places_of_first(&self) -> Option<f64> {
-        let as_fast = |plateau: &Plateau| plateau.first.is_some_and(|first| first <= SAME_AS_FASTEST * plateau.shortest);
+        let as_fast = |plateau: &Plateau| plateau.first.is_some_and(|first| first <= SAME_TIME_FACTOR_MAX * plateau.shortest);
         self.places_of_equal_times().filter(|_| self.limited.iter().all(as_fast))
     }
 
@@ -237,12 +236,12 @@ impl Plateaus {
         let most = self.limited.iter().map(|plateau| plateau.high.throughput * upper_mean(&plateau.lowest)).sum::<f64>();
         let (low, high) =
             self.limited.iter().fold((0.0, 0.0), |(low, high), plateau| (low + plateau.low.throughput, high + plateau.high.throughput));
-        let is_unseen = self.limited.iter().all(|plateau| !plateau.is_open) && low >= NEARLY * high;
+        let is_unseen = self.limited.iter().all(|plateau| !plateau.is_open) && low >= NEAR_LIMIT_PART_MIN * high;
         let fewest = |of: fn(&Plateau) -> f64| self.limited.iter().map(of).fold(f64::INFINITY, f64::min);
         // It is no more than those few who got as much done as all the others later, if not fewer.
-        let says_something =
-            most <= BELOW_USERS * fewest(|plateau| plateau.lowest.load) || most <= FEW_OF_ALL * fewest(|plateau| plateau.high.load);
-        (is_unseen && most >= ONE_SLOT && says_something).then(|| (most - ROUNDED_DOWN).ceil().max(1.0))
+        let says_something = most <= PLACES_PER_LOWEST_USER_MAX * fewest(|plateau| plateau.lowest.load)
+            || most <= PLACES_PER_USER_MAX * fewest(|plateau| plateau.high.load);
+        (is_unseen && most >= ONE_SLOT_MIN && says_something).then(|| (most - ROUNDED_DOWN).ceil().max(1.0))
     }
 
     /// The whole numbers of places that were seen: by throughput × time without waiting, or, where that says neither, by what the first and the fastest took.
@@ -268,30 +267,29 @@ impl Plateaus {
 
 /// Requests that are listed by name.
 const NAMED_MAX: usize = 3;
-/// Part of the users of a plateau that are so few that no more places than that says something.
-const FEW_OF_ALL: f64 = 0.25;
+/// Places for each user of a plateau up to which an upper bound on the places is informative.
+const PLACES_PER_USER_MAX: f64 = 0.25;
+/// Places for each user under the lowest load up to which it is informative. Little's law bounds the places of any system by the number of users.
+const PLACES_PER_LOWEST_USER_MAX: f64 = 0.65;
 
-/// How near to a whole number a number must be not to be as near by chance in more than one of four cases.
-const WHOLE: f64 = 0.125;
-/// Part of the users under the lowest load below which a bound on the places says something: Little's law makes as many as there are users of any system.
-const BELOW_USERS: f64 = 0.65;
-/// Part of a place that the time around it, a little waiting and the width of the interval add.
+/// Distance to a whole number that chance gives in one of four cases.
+const WHOLE_WITHIN: f64 = 0.125;
+/// Part of a place that is added by time spent without a place, by some waiting, and by the width of the interval.
 const ROUNDED_DOWN: f64 = 0.35;
-
-/// How many times the shortest time the first requests may have taken to be as fast.
-const SAME_AS_FASTEST: f64 = 1.1;
 
 /// The upper end of the 95 % interval of the mean service time.
 fn upper_mean(stretch: &LoadStretch) -> f64 {
     stretch.service + Z_95 * stretch.service_deviation / (stretch.count.max(1) as f64).sqrt()
 }
 
-/// How far an estimate may be from a whole number to mean it: some waiting under low load, and time around the slot, are seen as service time.
-const NEAR: f64 = 0.10;
-/// From here on an estimate counts as one slot: it may be a little low.
-pub(super) const ONE_SLOT: f64 = 0.9;
-/// How many times the fewest slots the most may be.
-const WIDTH_MAX: f64 = 1.7;
+/// Part by which an estimate may miss the whole number that it stands for: some waiting under low load, and time without a slot, count as service time.
+const NEAR_WHOLE_WITHIN: f64 = 0.10;
+/// Degrees of freedom of the estimate: there are at least three blocks of low load and four of high load.
+const SLOTS_FREEDOM: f64 = 6.0;
+/// From this estimate on there is one slot: the estimate may be a little low.
+pub(super) const ONE_SLOT_MIN: f64 = 0.9;
+/// Most possible slots over the fewest up to which their number is known.
+const SLOT_RANGE_FACTOR_MAX: f64 = 1.7;
 
 impl SlotEstimate {
     /// The whole numbers that it can mean, from one on. `None`: there is none, so nothing is handed out one at a time; what holds work back is not a
@@ -299,10 +297,10 @@ impl SlotEstimate {
     pub(crate) fn whole(self) -> Option<(f64, f64)> {
         let (low, high) = ((self.slots - self.half).max(1.0).ceil(), f64::max(self.slots + self.half, self.most).floor());
         let nearest = self.slots.round().max(1.0);
-        let is_one = self.slots < 1.0 && self.slots + self.half >= ONE_SLOT;
+        let is_one = self.slots < 1.0 && self.slots + self.half >= ONE_SLOT_MIN;
         match low <= high {
             true => Some((low, high)),
-            false if is_one || (self.slots - nearest).abs() <= NEAR * nearest => Some((nearest, nearest)),
+            false if is_one || (self.slots - nearest).abs() <= NEAR_WHOLE_WITHIN * nearest => Some((nearest, nearest)),
             false => None,
         }
     }
@@ -323,7 +321,7 @@ impl SlotEstimate {
 
     /// Whether the interval says how many: one that holds a number and its double says neither.
     pub(crate) fn is_known(self) -> bool {
-        self.whole().is_some_and(|(low, high)| high <= WIDTH_MAX * low)
+        self.whole().is_some_and(|(low, high)| high <= SLOT_RANGE_FACTOR_MAX * low)
     }
 }
 
@@ -335,20 +333,24 @@ impl Plateau {
 
     /// Under so few users that what one takes alone may show: where low load is near the limit already, the very lowest.
     fn nearest_to_alone(&self) -> &LoadStretch {
-        if !self.is_open && self.low.load >= CROWD && self.is_near_the_limit() && self.is_lowest_below() { &self.lowest } else { &self.low }
+        if !self.is_open && self.low.load >= CROWD_USERS_MIN && self.is_near_the_limit() && self.is_lowest_below() {
+            &self.lowest
+        } else {
+            &self.low
+        }
     }
 
     fn is_near_the_limit(&self) -> bool {
-        self.low.throughput >= NEARLY * self.high.throughput
+        self.low.throughput >= NEAR_LIMIT_PART_MIN * self.high.throughput
     }
 
     fn is_lowest_below(&self) -> bool {
-        self.is_alone || self.lowest.throughput < NEARLY * self.high.throughput
+        self.is_alone || self.lowest.throughput < NEAR_LIMIT_PART_MIN * self.high.throughput
     }
 
     /// Times grew so much that it is beyond doubt.
     pub(crate) fn is_strong(&self) -> bool {
-        self.high.service >= STRONGLY_GROWN * self.low.service
+        self.high.service >= STRONG_GROWTH_FACTOR_MIN * self.low.service
     }
 }
 
@@ -387,7 +389,7 @@ fn with_members(limited: Vec<Plateau>, joint: &JointResponse<'_>) -> Vec<Plateau
 
 /// Takes out those that began to wait later than the first by more than its onset can be told: names and onsets.
 fn drawn_in(limited: &mut Vec<Plateau>, responses: &[LoadResponse]) -> Vec<(String, f64)> {
-    let by = ONSET * limited.iter().map(Plateau::growth).fold(0.0, f64::max);
+    let by = ONSET_PART * limited.iter().map(Plateau::growth).fold(0.0, f64::max);
     let onset = |plateau: &Plateau| responses.iter().find(|response| response.name == plateau.name)?.onset(plateau.low.service + by);
     let Some(first) = limited.iter().filter_map(onset).reduce(f64::min) else { return Vec::new() };
     let block = responses.iter().map(LoadResponse::block_length).fold(1.0, f64::max);
@@ -413,7 +415,7 @@ fn plateau_response<'r>(responses: &'r [LoadResponse], plateau: &Plateau) -> Opt
 fn waits_less(response: Option<&LoadResponse>, waiting: &[&LoadResponse], (from, to): (f64, f64)) -> bool {
     let Some((growth, error)) = response.and_then(|response| response.growth_and_error(from, to)) else { return false };
     let others = waiting.iter().filter_map(|other| other.growth(from, to));
-    others.reduce(f64::min).is_some_and(|least| growth + ONE_SIDED * error < WAITS_LESS * least)
+    others.reduce(f64::min).is_some_and(|least| growth + Z_95_ONE_SIDED * error < LESS_WAIT_PART_MAX * least)
 }
 
 /// How many places another request may hold: throughput × the time that it takes alone, unless it waits less than they do, or nobody waits for it with them.
@@ -434,16 +436,16 @@ fn places_of_other(other: &LoadResponse, limited: &[Plateau], responses: &[LoadR
 fn plateau(response: &LoadResponse) -> Option<Plateau> {
     let per_load = response.throughput_per_load()?;
     let top = top_throughput(response);
-    let starved = response.blocks.iter().filter(|block| per_load * block.load * DEFICIT >= top && block.count > 0).collect();
-    let grown = [STRONGLY_GROWN, GROWN].into_iter().map(|times| response.grown_blocks(times));
+    let starved = response.blocks.iter().filter(|block| per_load * block.load * REACHED_PART_MAX >= top && block.count > 0).collect();
+    let grown = [STRONG_GROWTH_FACTOR_MIN, SLOWER_FACTOR_MIN].into_iter().map(|times| response.grown_blocks(times));
     std::iter::once(starved).chain(grown).find_map(|blocks| plateau_in(response, per_load, blocks))
 }
 
 fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock>) -> Option<Plateau> {
     let low = response.low?;
-    let high = if blocks.len() < SATURATED_MIN { None } else { LoadStretch::of(&blocks) }?;
+    let high = if blocks.len() < PLATEAU_BLOCKS_MIN { None } else { LoadStretch::of(&blocks) }?;
     // Slow seconds that are scattered over the run are no stretch of saturation.
-    if !response.has_grown(GROWN, high.from, high.to) || high.failed as f64 > FAILED_MAX * high.count as f64 {
+    if !response.has_grown(SLOWER_FACTOR_MIN, high.from, high.to) || high.failed as f64 > FAILED_SHARE_MAX * high.count as f64 {
         return None;
     }
     blocks.sort_by(|a, b| a.load.total_cmp(&b.load).then(a.from.total_cmp(&b.from)));
@@ -453,11 +455,11 @@ fn plateau_in(response: &LoadResponse, per_load: f64, mut blocks: Vec<&LoadBlock
     let growth = upper.throughput - lower.throughput;
     let reached = high.throughput / (per_load * high.load);
     let (lowest, is_alone) = lowest(response)?;
-    let is_far_above = reached <= DEFICIT && (growth <= lower.throughput * (FLAT - 1.0) || growth < noise);
+    let is_far_above = reached <= REACHED_PART_MAX && (growth <= lower.throughput * (FLAT_GROWTH_FACTOR_MAX - 1.0) || growth < noise);
     // Throughput must have taken up less than half of the load's growth, while times grew strongly.
-    let is_just_above = upper.throughput <= DEFICIT_JUST_ABOVE * per_load * upper.load
-        && growth < lower.throughput * f64::max(0.5 * (upper.load / lower.load - 1.0), STILL)
-        && high.service >= STRONGLY_GROWN * low.service;
+    let is_just_above = upper.throughput <= JUST_ABOVE_REACHED_PART_MAX * per_load * upper.load
+        && growth < lower.throughput * f64::max(0.5 * (upper.load / lower.load - 1.0), NO_GROWTH_MAX)
+        && high.service >= STRONG_GROWTH_FACTOR_MIN * low.service;
     (is_far_above || is_just_above).then(|| Plateau {
         name: response.name.clone(),
         is_open: response.is_open,
@@ -494,7 +496,7 @@ fn lowest(response: &LoadResponse) -> Option<(LoadStretch, bool)> {
     let enough = counts.into_iter().position(|ended| ended >= CALM_REQUESTS_MIN)?;
     let (first, last) = (blocks[0], blocks[enough]);
     let mean = |block: &LoadBlock| block.service_sum / block.count.max(1) as f64;
-    let is_alone = last.load >= MORE_USERS * first.load && mean(last) <= SAME_TIME * mean(first);
+    let is_alone = last.load >= MORE_USERS_FACTOR_MIN * first.load && mean(last) <= SAME_TIME_FACTOR_MAX * mean(first);
     Some((LoadStretch::of(&blocks[..=enough])?, is_alone))
 }
 
@@ -532,7 +534,7 @@ fn top_throughput(response: &LoadResponse) -> f64 {
 /// nearly as many ended per second under low load as ever, how long one takes alone was not seen.
 fn service_without_waiting(plateau: &Plateau) -> (f64, f64) {
     let Plateau { is_open, low, high, .. } = plateau;
-    if !is_open && low.load < CROWD {
+    if !is_open && low.load < CROWD_USERS_MIN {
         return (low.service, 0.0);
     }
     if !is_open && plateau.is_near_the_limit() {

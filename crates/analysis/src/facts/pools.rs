@@ -13,17 +13,19 @@ use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 use crate::ResourceKind;
 
-/// At least one waits, in so many readings of a stretch of so many.
+/// Readings in which at least one request waits, or all members are in use.
 const READINGS_MIN: usize = 10;
-const SHARE_MIN: f64 = 0.8;
-/// Members that may be idle meanwhile, and the share of a large pool that may not be in use as it is read: members change hands.
+/// Their share of the readings of the stretch.
+const WAITING_SHARE_MIN: f64 = 0.8;
+/// Members that may be idle in a reading, as they pass from one user to the next.
 const IDLE_MAX: f64 = 1.1;
-const UNUSED_MAX: f64 = 0.2;
-/// How many times its members must be in the system where nobody counts those who wait.
-const BEYOND: f64 = 1.5;
-/// Part of the members to which their number must have grown to have filled the pool.
-const NEARLY_ALL: f64 = 0.7;
-/// Members seen in use, over all readings before the shortage, that say how long each was held.
+/// The same as a part of a large pool.
+const UNUSED_PART_MAX: f64 = 0.2;
+/// Requests in the system for each member, where the pool does not count waiting requests.
+const REQUESTS_PER_MEMBER_MIN: f64 = 1.5;
+/// Part of the members that must have been in use at the end of steady growth for that growth to have filled the pool.
+const FILLED_PART_MIN: f64 = 0.7;
+/// Members in use, summed over all readings before the shortage, that show how long a request held one.
 const USES_MIN: f64 = 5.0;
 
 /// A pool that was used up. It is called by its part, or by its observer.
@@ -64,7 +66,7 @@ fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathRes
     let some: Vec<f64> = waiting.points().iter().filter(|(_, value)| *value >= 1.0).map(|(at, _)| *at).collect();
     let (from, to) = (*some.first()?, *some.last()?);
     let share = waiting.share(from, to, |value| value >= 1.0)?;
-    if some.len() < READINGS_MIN || share < SHARE_MIN {
+    if some.len() < READINGS_MIN || share < WAITING_SHARE_MIN {
         return None;
     }
     let size =
@@ -83,7 +85,7 @@ fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<
     let size = [Role::PoolSizeMax, Role::PoolSize].into_iter().find_map(|role| steady(signals, pool.part, role, 0.0, end))?;
     let span = super::readings::longest_run(in_use.points(), READINGS_MIN, 0.0, |used| used >= size - 0.05)?;
     let (from, to) = strain.held_part(span, size)?;
-    let in_system = strain.in_system(from, to).filter(|count| *count >= BEYOND * size)?;
+    let in_system = strain.in_system(from, to).filter(|count| *count >= REQUESTS_PER_MEMBER_MIN * size)?;
     shortage(signals, strain, pool, (from, to), size, in_use).map(|shortage| PoolShortage { in_system: Some(in_system), ..shortage })
 }
 
@@ -100,7 +102,7 @@ fn shortage<'a>(
     }
     let in_use = pool.used.as_ref();
     // Members that are neither idle nor in use are not there: whatever they lead to has gone, and the size limits nothing.
-    if in_use.and_then(|used| used.mean(from, to)).is_some_and(|used| size - used > IDLE_MAX.max(UNUSED_MAX * size)) {
+    if in_use.and_then(|used| used.mean(from, to)).is_some_and(|used| size - used > IDLE_MAX.max(UNUSED_PART_MAX * size)) {
         return None;
     }
     let mut series = vec![shown.name()];
@@ -116,7 +118,7 @@ fn filled(strain: &Strain, in_use: Option<&SignalReadings<'_>>, size: f64, until
     if !growing_level::is_same_load(strain, (start, start.midpoint(until), until)) {
         return None;
     }
-    growing_level::find(in_use?, size, (start, until)).filter(|level| level.last >= NEARLY_ALL * size)
+    growing_level::find(in_use?, size, (start, until)).filter(|level| level.last >= FILLED_PART_MIN * size)
 }
 
 /// Whatever tells of its members and stood at one number all along.

@@ -13,15 +13,15 @@ use super::search::READINGS_MIN;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::{Spans, Strain};
 
-/// Requests on either side of a comparison.
+/// Requests in either stretch of a comparison.
 const REQUESTS_MIN: f64 = 30.0;
 
-/// Samples of a second of CPU time where a run does not say how many its observer took.
-const SAMPLES_PER_SECOND: f64 = 99.0;
+/// Samples per second of CPU time in runs that do not record it.
+const SAMPLES_PER_SECOND_DEFAULT: f64 = 99.0;
 
 /// Samples that stand for a second of CPU time of a runtime.
 pub(super) fn samples_per_second(signals: &ObservedSignals<'_>, part: ObservedPart<'_>) -> f64 {
-    signals.mean(part, Role::FunctionSamples, 0.0, f64::INFINITY).unwrap_or(SAMPLES_PER_SECOND)
+    signals.mean(part, Role::FunctionSamples, 0.0, f64::INFINITY).unwrap_or(SAMPLES_PER_SECOND_DEFAULT)
 }
 
 /// One runtime.

@@ -123,9 +123,9 @@ impl<'a> SignalReadings<'a> {
     }
 }
 
-/// Readings that may differ within a run of equal ones, one after the other.
-const DIPS_MAX: usize = 2;
-/// Share of the readings of such a run that may.
+/// Consecutive readings that may miss the condition within a stretch for which it holds.
+const CONSECUTIVE_DIPS_MAX: usize = 2;
+/// Share of the readings of such a stretch that may miss it.
 const DIP_SHARE_MAX: f64 = 0.2;
 
 /// The longest stretch of `(at, value)` in which a condition holds, short dips allowed; `None` where it holds for fewer readings or seconds than asked. A
@@ -140,7 +140,7 @@ pub(crate) fn longest_run(points: &[(f64, f64)], readings_min: usize, length_min
         }
         open = match open {
             Some((first, last, held))
-                if index - last <= DIPS_MAX + 1 && (held + 1) as f64 >= (1.0 - DIP_SHARE_MAX) * (index - first + 1) as f64 =>
+                if index - last <= CONSECUTIVE_DIPS_MAX + 1 && (held + 1) as f64 >= (1.0 - DIP_SHARE_MAX) * (index - first + 1) as f64 =>
             {
                 Some((first, index, held + 1))
             }

@@ -8,20 +8,23 @@ use loadstone_run_directory::{Run, SignalSeries};
 use crate::RunTally;
 use crate::statistics::LeastSquaresLine;
 
-/// Iterations or requests that are needed to count them.
+/// Iterations or requests that the number of executions for each of them needs.
 const COUNTED_MIN: u64 = 20;
-/// Executions that the number for each iteration explains, over those that there were: outside of this they do not come as iterations do.
-const EXPLAINED: RangeInclusive<f64> = 0.8..=1.25;
-/// Stretches into which the readings are joined, to see what executions go along with.
+/// Slope of executions over iterations, as a multiple of their ratio. Outside of this range, executions do not follow iterations.
+const SLOPE_PER_RATIO: RangeInclusive<f64> = 0.8..=1.25;
+/// Stretches into which the readings are joined, to see which rate the executions follow.
 const STRETCHES: usize = 12;
+/// And how many there must be.
 const STRETCHES_MIN: usize = 6;
-/// Part of what iterations leave unexplained that a request may leave, for executions to come with it.
-const CLEARLY_LESS: f64 = 0.25;
-/// Part of the variance of executions that a request must explain, and its own coefficient of variation: a rate that stays the same explains any other.
+/// Unexplained variance of a request as a part of that of iterations, up to which executions follow the request.
+const UNEXPLAINED_PART_MAX: f64 = 0.25;
+/// Part of the variance of executions that a request must explain.
 const EXPLAINED_MIN: f64 = 0.9;
-const VARIED_MIN: f64 = 0.2;
-/// How near to the slope all executions over all requests must be to be those of that request alone; then this is the better known number.
-const RATIO_IS_SLOPE: f64 = 0.05;
+/// Coefficient of variation of the request's own rate. A constant rate would explain any other.
+const REQUEST_VARIATION_MIN: f64 = 0.2;
+/// Part by which the ratio of all executions to all requests may differ from the slope where the executions belong to that request alone. The ratio is then
+/// the more certain number.
+const RATIO_SLOPE_WITHIN: f64 = 0.05;
 
 /// A statement and what it costs.
 pub(crate) struct RepeatedStatement<'a> {
@@ -82,7 +85,7 @@ fn repeated<'a>(run: &'a Run, keys: &[&SeriesKey], calls: &'a SignalSeries) -> O
     let executed = points.last()?.1;
     let (comes_with, each) = match with_a_request(run, keys, &points) {
         Some((name, line)) => {
-            let is_all_its_own = statement.is_some() && (line.ratio - line.slope).abs() <= RATIO_IS_SLOPE * line.slope;
+            let is_all_its_own = statement.is_some() && (line.ratio - line.slope).abs() <= RATIO_SLOPE_WITHIN * line.slope;
             (ComesWith::Request(name), if is_all_its_own { line.ratio } else { line.slope })
         }
         // All that clients send has the observer's own part in it, which comes with nothing.
@@ -134,7 +137,7 @@ fn with_iterations(run: &Run, executed: &[(f64, f64)]) -> Option<f64> {
             return None;
         }
         let each = (last.1 - first.1) / (last.0 - first.0);
-        EXPLAINED.contains(&(LeastSquaresLine::through(&points)?.slope / each)).then_some(each)
+        SLOPE_PER_RATIO.contains(&(LeastSquaresLine::through(&points)?.slope / each)).then_some(each)
     };
     as_they_come(|leaf| leaf.started).or_else(|| as_they_come(|leaf| leaf.ended))
 }
@@ -152,11 +155,12 @@ fn with_a_request(run: &Run, keys: &[&SeriesKey], executed: &[(f64, f64)]) -> Op
         let rates = rates(&|slice| slice.series.iter().find(|series| series.key == *key).map_or(0, |series| series.count));
         let count: f64 = rates.iter().map(|rate| rate.0).sum();
         let line = LeastSquaresLine::through(&rates).filter(|line| rates.len() >= STRETCHES_MIN && line.slope > 0.0)?;
-        (count >= COUNTED_MIN as f64 && line.x_variation >= VARIED_MIN && line.unexplained() <= 1.0 - EXPLAINED_MIN).then_some(line)
+        (count >= COUNTED_MIN as f64 && line.x_variation >= REQUEST_VARIATION_MIN && line.unexplained() <= 1.0 - EXPLAINED_MIN)
+            .then_some(line)
     };
     let (key, line) =
         keys.iter().filter_map(|key| Some((key, line_of(key)?))).min_by(|a, b| a.1.unexplained().total_cmp(&b.1.unexplained()))?;
     // Alone in its iterations, it is as good as they are, and its name says more.
     let is_alone = of_iterations.unexplained_in_proportion <= 1.0 - EXPLAINED_MIN && keys.len() == 1;
-    (is_alone || line.unexplained() <= CLEARLY_LESS * of_iterations.unexplained_in_proportion).then(|| (key.name.to_string(), line))
+    (is_alone || line.unexplained() <= UNEXPLAINED_PART_MAX * of_iterations.unexplained_in_proportion).then(|| (key.name.to_string(), line))
 }

@@ -6,16 +6,14 @@ use loadstone_metrics::Role;
 
 use super::plateau::Plateaus;
 use super::readings::{SignalReadings, longest_run};
-use super::search::{LENGTH_MIN_S, READINGS_MIN};
+use super::search::{LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 
-/// How many times the threads must be wanted.
-const QUEUED: f64 = 1.5;
-/// Part of what is in the system that must be there, to be what it waits for.
-const OF_SYSTEM_MIN: f64 = 0.3;
-/// … and to be sure of it.
-const OF_SYSTEM_SURE: f64 = 0.5;
+/// Pieces of work for each thread from which work queues.
+const WORK_PER_THREAD_MIN: f64 = 1.5;
+/// Part of the requests in the system that must be in the queue for the queue to be their limit for certain.
+const CERTAIN_SYSTEM_PART_MIN: f64 = 0.5;
 
 pub(crate) struct RuntimeQueue<'a> {
     pub(crate) observer: &'a str,
@@ -36,7 +34,7 @@ pub(crate) struct RuntimeQueue<'a> {
 impl RuntimeQueue<'_> {
     /// Whether it is what requests wait for: most of them stand in it, or as many are served at a time as it has threads.
     pub(crate) fn is_limit(&self, plateaus: &Plateaus) -> bool {
-        self.count >= OF_SYSTEM_SURE * self.in_system || plateaus.are_places(self.threads)
+        self.count >= CERTAIN_SYSTEM_PART_MIN * self.in_system || plateaus.are_places(self.threads)
     }
 }
 
@@ -53,10 +51,10 @@ fn queue<'a>(signals: &ObservedSignals<'a>, strain: &Strain, part: ObservedPart<
     let kind = work.label("type")?;
     let places = signals.read_each(part, Role::RuntimeWorkMax).into_iter().find(|places| places.label("type") == Some(kind))?;
     let threads = places.mean(0.0, f64::INFINITY).filter(|threads| *threads >= 1.0)?;
-    let span = longest_run(work.points(), READINGS_MIN, LENGTH_MIN_S - 1.0, |count| count >= QUEUED * threads)?;
+    let span = longest_run(work.points(), READINGS_MIN, LENGTH_MIN_S - 1.0, |count| count >= WORK_PER_THREAD_MIN * threads)?;
     let (from, to) = strain.held_part(span, threads)?;
     let (count, in_system) = (work.mean(from, to)?, strain.in_system(from, to)?);
-    (count >= OF_SYSTEM_MIN * in_system).then_some(RuntimeQueue {
+    (count >= SYSTEM_PART_MIN * in_system).then_some(RuntimeQueue {
         observer: part.observer,
         kind,
         work,

@@ -7,11 +7,14 @@ use super::signals::ObservedSignals;
 use super::strain::Strain;
 use crate::RunTally;
 
-/// Share of the places from which they are used up.
-pub(crate) const FULL: f64 = 0.93;
-/// Readings and seconds at the limit.
+/// Part of the places in use from which a resource is used up.
+pub(crate) const FULL_PART_MIN: f64 = 0.93;
+/// Readings at the limit.
 pub(crate) const READINGS_MIN: usize = 5;
+/// And seconds.
 pub(crate) const LENGTH_MIN_S: f64 = 5.0;
+/// Part of the requests in the system that must wait in one place for that place to be what they wait for.
+pub(super) const SYSTEM_PART_MIN: f64 = 0.3;
 
 /// What a search is given.
 pub(super) struct Search<'f, 'a> {

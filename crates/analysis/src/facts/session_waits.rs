@@ -1,5 +1,7 @@
 //! What most of a database's active sessions did while work was held up: wait for one thing, or compute.
 
+use std::ops::RangeInclusive;
+
 use loadstone_metrics::Role;
 
 use super::added_requests::AddedRequests;
@@ -7,7 +9,7 @@ use super::calls_at_once::CallCeiling;
 use super::commits::{self, Commits};
 use super::pools::PoolShortage;
 use super::readings::SignalReadings;
-use super::search::{FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use super::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::sessions::{self, BlockedStatement};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
@@ -21,22 +23,27 @@ const WAITS: [Role; 5] = [
     Role::SessionsWaitingForOther,
     Role::SessionsOnCpu,
 ];
-/// Sessions that must wait for one thing, and their share of the active ones, for it to be what holds work up.
+/// Sessions that must wait for one thing for it to hold up work.
 const WAITING_MIN: f64 = 1.0;
+/// And their share of the active sessions.
 const WAITING_SHARE_MIN: f64 = 0.4;
-/// Part of the requests that became more which the sessions that became more must be, and how many times as many they may be; and readings that show it.
-pub(crate) const EXPLAINS: (f64, f64) = (0.6, 1.7);
+/// Added sessions in a wait for each added request, within which the wait explains the added requests.
+pub(crate) const SESSIONS_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.6..=1.7;
+/// Readings at the top of the load that show it.
 const TOP_READINGS_MIN: usize = 2;
-/// Sessions that compute are a limit where they are most of the active ones, and: as many as there are cores, most of a pool that is used up, or
-/// half of all that is in the system.
+/// Share of the active sessions that must compute for computing to be a limit.
 const COMPUTING_SHARE_MIN: f64 = 0.6;
-const OF_POOL_MIN: f64 = 0.7;
-const OF_SYSTEM_MIN: f64 = 0.5;
-/// Commits of each iteration from which they are many.
-const COMMITS_MANY: f64 = 3.0;
-/// Share of the sessions at commit from which one event is named.
+/// Active sessions for each member of a used-up pool, from which they use up the pool.
+const SESSIONS_PER_MEMBER_MIN: f64 = 0.7;
+/// Sessions for each request in the system, from which they are most of the system's work.
+const SESSIONS_PER_REQUEST_MIN: f64 = 0.5;
+/// And at most: beyond it, some of the sessions belong to other clients.
+const SESSIONS_PER_REQUEST_MAX: f64 = 1.0 / 0.7;
+/// Commits of an iteration from which they are many.
+const MANY_COMMITS_MIN: f64 = 3.0;
+/// Share of the sessions at commit from which an event is named.
 const EVENT_SHARE_MIN: f64 = 0.05;
-/// Share of the active sessions from which one statement is what they run.
+/// Share of the active sessions from which a statement is named.
 const STATEMENT_SHARE_MIN: f64 = 0.5;
 
 /// One wait of one database.
@@ -140,7 +147,7 @@ fn grown_with_load<'a>(
         let span = (added.from, added.to);
         let (sessions, active) = (readings.mean(span.0, span.1)?, search.signals.mean(part, Role::SessionsActive, span.0, span.1)?);
         let more = sessions - below * search.strain.throughput(span.0, span.1) / low_rate;
-        let explains = more >= EXPLAINS.0 * added.count && more <= EXPLAINS.1 * added.count;
+        let explains = SESSIONS_PER_ADDED_REQUEST.contains(&(more / added.count));
         let is_seen = readings.count(span.0, span.1) >= TOP_READINGS_MIN && more >= WAITING_MIN && sessions >= least * active;
         (explains && is_seen).then(|| described(search, (part, role, readings.clone()), (sessions, active), span, true))
     };
@@ -157,9 +164,9 @@ fn takes_the_time<'a>(
     let (from, to) = search.strain.top_span();
     let (sessions, active) = (readings.mean(from, to)?, search.signals.mean(part, Role::SessionsActive, from, to)?);
     let in_system = search.strain.in_system(from, to)?;
-    let is_most = sessions >= WAITING_MIN && sessions >= COMPUTING_SHARE_MIN * active && sessions >= OF_SYSTEM_MIN * in_system;
+    let is_most = sessions >= WAITING_MIN && sessions >= COMPUTING_SHARE_MIN * active && sessions >= SESSIONS_PER_REQUEST_MIN * in_system;
     // More sessions than requests are somebody else's.
-    let is_most = is_most && in_system >= OF_POOL_MIN * sessions;
+    let is_most = is_most && sessions <= SESSIONS_PER_REQUEST_MAX * in_system;
     (role != Role::SessionsOnCpu && is_most).then(|| described(search, (part, role, readings), (sessions, active), (from, to), false))
 }
 
@@ -198,9 +205,9 @@ fn described<'a>(
 /// Whether sessions that compute are at a limit: the cores (average active sessions against CPUs), a pool's size, or most of what is in the system.
 fn computes_too_much(search: &Search<'_, '_>, pools: &[PoolShortage<'_>], (computing, active): (f64, f64), (from, to): (f64, f64)) -> bool {
     let machine = search.path.of_kind(ResourceKind::Machine).next();
-    let fills_cores = machine.and_then(|machine| machine.places(from, to)).is_some_and(|cores| computing >= FULL * cores);
-    let fills_pool = pools.iter().any(|pool| !pool.is_threads && pool.is_during(from, to) && active >= OF_POOL_MIN * pool.size);
-    let is_most = search.strain.in_system(from, to).is_some_and(|count| active >= OF_SYSTEM_MIN * count);
+    let fills_cores = machine.and_then(|machine| machine.places(from, to)).is_some_and(|cores| computing >= FULL_PART_MIN * cores);
+    let fills_pool = pools.iter().any(|pool| !pool.is_threads && pool.is_during(from, to) && active >= SESSIONS_PER_MEMBER_MIN * pool.size);
+    let is_most = search.strain.in_system(from, to).is_some_and(|count| active >= SESSIONS_PER_REQUEST_MIN * count);
     fills_cores || fills_pool || is_most
 }
 
@@ -231,7 +238,7 @@ pub(crate) fn most_run<'a>(
 impl SessionWait<'_> {
     /// Commits of the load where sessions wait for them and each iteration makes many.
     pub(crate) fn many_commits(&self) -> Option<&Commits> {
-        let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= COMMITS_MANY);
+        let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= MANY_COMMITS_MIN);
         commits.filter(|_| self.role == Role::SessionsWaitingForCommit)
     }
 

@@ -6,17 +6,20 @@ use loadstone_run_directory::SignalSeries;
 use super::readings::SignalReadings;
 use crate::statistics::{interquartile_range, median};
 
-/// Seconds that are looked at on either side, and left out around the instant.
-const AROUND_S: f64 = 30.0;
-const EDGE_S: f64 = 1.0;
+/// Seconds that are examined on either side of the instant.
+const EXAMINED_S: f64 = 30.0;
+/// Seconds on either side that are left out.
+const LEFT_OUT_S: f64 = 1.0;
+/// Readings on either side.
 const READINGS_MIN: usize = 3;
-/// From which score on a signal moved, and by what part of the larger level it must have.
+/// Score from which a signal moved.
 const SCORE_MIN: f64 = 4.0;
-const MOVED_MIN: f64 = 0.25;
-/// Cores, or part of the time, below which nothing moved: any machine's own housekeeping is as much.
-const CORES_MIN: f64 = 0.05;
-/// Below this part of its level a signal that was never seen to waver is taken to waver.
-const WAVERS: f64 = 0.02;
+/// Part of the larger level by which a signal must move.
+pub(super) const MOVED_PART_MIN: f64 = 0.25;
+/// Cores, or part of the time, by which a signal must move. The machine's own background work varies by less.
+const CORES_MOVED_MIN: f64 = 0.05;
+/// Part of its level by which every signal is assumed to vary, even if its readings did not.
+pub(super) const VARIATION_PART_MIN: f64 = 0.02;
 
 /// A signal around an instant.
 #[derive(Debug, Clone)]
@@ -37,7 +40,7 @@ impl SignalMove<'_> {
         let larger = self.before.abs().max(self.after.abs());
         self.score >= SCORE_MIN
             && is_worth_telling(self.signal, self.before, self.after)
-            && (self.after - self.before).abs() >= MOVED_MIN * larger
+            && (self.after - self.before).abs() >= MOVED_PART_MIN * larger
     }
 
     /// `process:8080/cpu from 0.2 to 0.99`.
@@ -49,7 +52,7 @@ impl SignalMove<'_> {
 
 /// Whether two levels differ by more than a trifle, where it is known how much that is.
 pub(crate) fn is_worth_telling(signal: &Signal, before: f64, after: f64) -> bool {
-    !matches!(signal.unit_shown(), "cores" | "share" | "s/s") || (after - before).abs() >= CORES_MIN
+    !matches!(signal.unit_shown(), "cores" | "share" | "s/s") || (after - before).abs() >= CORES_MOVED_MIN
 }
 
 /// All that were read on both sides of an instant: those that moved before those that did not, those with a meaning before others, then by how far.
@@ -82,7 +85,7 @@ fn of_signal(series: &SignalSeries, at: f64, from: f64, to: f64) -> Option<Signa
     let between = |low: f64, high: f64| -> Vec<f64> {
         readings.between(low.max(from), high.min(to)).map(|(_, value)| value).filter(|value| value.is_finite()).collect()
     };
-    let (before, after) = (between(at - AROUND_S, at - EDGE_S), between(at + EDGE_S, at + AROUND_S));
+    let (before, after) = (between(at - EXAMINED_S, at - LEFT_OUT_S), between(at + LEFT_OUT_S, at + EXAMINED_S));
     if before.len() < READINGS_MIN || after.len() < READINGS_MIN {
         return None;
     }
@@ -90,7 +93,7 @@ fn of_signal(series: &SignalSeries, at: f64, from: f64, to: f64) -> Option<Signa
     // What kept moving before did not move there: the shift between the halves of the time before counts as wavering.
     let (early, late) = before.split_at(before.len() / 2);
     let drift = (median(late) - median(early)).abs();
-    let wavering = interquartile_range(&before).max(drift).max(WAVERS * low.abs().max(high.abs()));
+    let wavering = interquartile_range(&before).max(drift).max(VARIATION_PART_MIN * low.abs().max(high.abs()));
     let score = if wavering > 0.0 { (high - low).abs() / wavering } else { 0.0 };
     Some(SignalMove { signal: &series.signal, before: low, after: high, score, readings: (before.len() as u64, after.len() as u64) })
 }

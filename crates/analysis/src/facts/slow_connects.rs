@@ -5,12 +5,12 @@ use loadstone_run_directory::Run;
 
 use super::waiting::WaitingStretch;
 
-/// A SYN is sent again after a second (RFC 6298, section 2); a little less, since clocks and buckets are coarse.
-pub(crate) const AGAIN_AFTER_NS: u64 = 990_000_000;
-/// Part of the added time that connecting must hold.
-const OF_CONNECTING: f64 = 0.6;
-/// Connections that must have been slow.
-const SLOW_MIN: u64 = 20;
+/// A SYN is sent again after one second (RFC 6298, section 2). A little less, since clocks and buckets are coarse.
+pub(crate) const SYN_RETRY_NS: u64 = 990_000_000;
+/// Part of the added time that must be spent connecting.
+const CONNECTING_PART_MIN: f64 = 0.6;
+/// Connections that must have been made.
+const CONNECTIONS_MIN: u64 = 20;
 
 /// Requests that waited for a connection of their own.
 pub(crate) struct SlowConnects {
@@ -59,11 +59,11 @@ pub(super) fn find(run: &Run, waiting: &[WaitingStretch]) -> Option<SlowConnects
     }
     let (before, after) = (outside.means(), inside.means());
     let added = after.1 - before.1;
-    let slow = beyond(&inside.connects, AGAIN_AFTER_NS);
-    let is_of_connecting = added > 0.0 && outside.requests > 0 && after.0 - before.0 >= OF_CONNECTING * added;
+    let slow = beyond(&inside.connects, SYN_RETRY_NS);
+    let is_of_connecting = added > 0.0 && outside.requests > 0 && after.0 - before.0 >= CONNECTING_PART_MIN * added;
     let slow_ns: f64 =
-        inside.connects.bars().filter(|(from, ..)| *from >= AGAIN_AFTER_NS).map(|(from, _, count)| from as f64 * count as f64).sum();
-    (is_of_connecting && inside.connects.count() >= SLOW_MIN).then(|| SlowConnects {
+        inside.connects.bars().filter(|(from, ..)| *from >= SYN_RETRY_NS).map(|(from, _, count)| from as f64 * count as f64).sum();
+    (is_of_connecting && inside.connects.count() >= CONNECTIONS_MIN).then(|| SlowConnects {
         from: stretch.from,
         to: stretch.to,
         connect: (before.0, after.0),

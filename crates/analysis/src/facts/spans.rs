@@ -7,19 +7,18 @@ use loadstone_metrics::SeriesKind;
 use loadstone_metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
 use loadstone_run_directory::{Run, RunTraces};
 
-use super::changes::{Change, Changes};
-use super::load_response::{GROWN, LoadResponse};
+use super::changes::{CHANGE_MIN_S, Change, Changes};
+use super::load_response::{LoadResponse, SLOWER_FACTOR_MIN};
 use super::timeline::TimelineOf;
 
 /// Traces that a stretch must have.
 const TRACES_MIN: u64 = 30;
-/// Part of the growth that is worth naming, and the part of the seconds that must show it.
-const CARRIES: f64 = 0.5;
-const SECONDS_SHARE: f64 = 0.75;
-/// By what part of a request's time the spans of a stretch may take longer than its requests.
-const MISMATCH_MAX: f64 = 0.05;
-/// Times that grew by less are nobody's concern. Seconds.
-const BY_MIN_S: f64 = 1e-3;
+/// Part of the growth from which a span is named.
+const GROWTH_PART_MIN: f64 = 0.5;
+/// Share of the seconds that must show it.
+const SECONDS_SHARE_MIN: f64 = 0.75;
+/// Part of a request's time by which the spans of a stretch may take longer than its requests.
+const MISMATCH_PART_MAX: f64 = 0.05;
 
 /// A part of a request's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,11 +124,11 @@ pub(super) fn growths<'a>(run: &'a Run, responses: &[LoadResponse], changes: &Ch
 /// The loads at which a request took clearly longer than at low load. Seconds since the run began.
 fn grown_part(response: &LoadResponse) -> Option<(f64, f64)> {
     const BLOCKS_MIN: usize = 4;
-    let grown = response.grown_blocks(GROWN);
+    let grown = response.grown_blocks(SLOWER_FACTOR_MIN);
     let to = grown.last()?.to;
     // A single slow second on the way up is not where it begins.
     let enough = grown.windows(BLOCKS_MIN).map(|blocks| blocks[0].from);
-    enough.into_iter().find(|from| response.has_grown(GROWN, *from, to)).map(|from| (from, to))
+    enough.into_iter().find(|from| response.has_grown(SLOWER_FACTOR_MIN, *from, to)).map(|from| (from, to))
 }
 
 impl SpanGrowth<'_> {
@@ -148,20 +147,20 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
     }
     let service = (service_mean(run, name, before)?, service_mean(run, name, after)?);
     let grown = service.1 - service.0;
-    if grown < BY_MIN_S {
+    if grown < CHANGE_MIN_S {
         return None;
     }
     let paths = below(traces, request);
     let time = |part: TimePart, in_stretch: &StretchOfSpans, service: f64| in_stretch.time(traces, request, part, service);
     // Times count when a request ends, spans when it begins. Where these are not the same requests, as when many reach their time limit, the difference
     // between them says nothing.
-    let is_of_same = |in_stretch, service: f64| time(TimePart::Outside, in_stretch, service) >= -MISMATCH_MAX * service;
+    let is_of_same = |in_stretch, service: f64| time(TimePart::Outside, in_stretch, service) >= -MISMATCH_PART_MAX * service;
     let outside = (is_of_same(&low, service.0) && is_of_same(&high, service.1)).then_some(TimePart::Outside);
     let parts = outside.into_iter().chain(paths.iter().flat_map(|path| [TimePart::Own(*path), TimePart::Before(*path)]));
     let part = parts
         .map(|part| (part, time(part, &high, service.1) - time(part, &low, service.0)))
         .max_by(|a, b| a.1.total_cmp(&b.1))
-        .filter(|(_, by)| *by >= CARRIES * grown)?
+        .filter(|(_, by)| *by >= GROWTH_PART_MIN * grown)?
         .0;
     if !is_seen_all_along(run, name, request, part, (&low, service.0), after) {
         return None;
@@ -211,9 +210,9 @@ fn is_seen_all_along(
         let Some(service) = service_mean(run, name, length).filter(|_| second.traces(request) > 0) else { continue };
         all += 1;
         let grown = service - service_low;
-        seen += usize::from(grown > 0.0 && second.time(traces, request, part, service) - before >= 0.5 * CARRIES * grown);
+        seen += usize::from(grown > 0.0 && second.time(traces, request, part, service) - before >= 0.5 * GROWTH_PART_MIN * grown);
     }
-    all > 0 && seen as f64 >= SECONDS_SHARE * f64::from(all)
+    all > 0 && seen as f64 >= SECONDS_SHARE_MIN * f64::from(all)
 }
 
 /// Calls that each request makes at least ten times, one after another, and that take a good part of its time; the longest first.

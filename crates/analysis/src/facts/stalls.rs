@@ -5,43 +5,45 @@ use std::collections::{BTreeSet, HashSet};
 use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
-use super::load_stretches;
+use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN};
 use super::preparation::Preparation;
 use super::readings::SignalReadings;
-use super::signal_moves::is_worth_telling;
+use super::signal_moves::{MOVED_PART_MIN, VARIATION_PART_MIN, is_worth_telling};
 use crate::statistics::{interquartile_range, mean, median, slow_threshold};
 
-/// How many times the usual longest time of a second the longest must be, and by how much longer.
-const LONGER: f64 = 4.0;
-const LONGER_BY_S: f64 = 0.02;
-/// Pauses that are needed, and the part of the seconds that they may take: where they come evenly, as long as the usual second, the median of all, has none.
+/// Factor over the usual longest time of a second from which a second is slow.
+const SLOW_FACTOR_MIN: f64 = 4.0;
+/// And the least difference. Seconds.
+const SLOWER_BY_MIN_S: f64 = 0.02;
+/// Pauses that are needed.
 const PAUSES_MIN: usize = 3;
-const SECONDS_SHARE_MAX: f64 = 0.4;
+/// Share of the seconds that uneven pauses may take.
+const UNEVEN_SHARE_MAX: f64 = 0.4;
+/// Share that even pauses may take: as long as the median second, the usual one, has no pause.
 const EVEN_SHARE_MAX: f64 = 0.5;
+/// The shortest period. Seconds.
 const PERIOD_MIN_S: f64 = 3.0;
-/// How far a distance may be off: a second, since seconds are what is kept, or a tenth.
-const OFF_S: f64 = 1.0;
-const OFF_SHARE: f64 = 0.1;
-/// Chance that pauses at random would come as evenly: three within a second of ten seconds each are one in thirteen, four one in two hundred.
-const CHANCE_MAX: f64 = 0.1;
-/// Part of the seconds that are slow from which random ones come close to each other.
-const DENSE: f64 = 0.25;
-/// Chance that as many slow requests, each slow by itself, would fall into so few seconds.
-const TOGETHER_MAX: f64 = 1e-4;
-/// Chance of even distances from which they alone are enough.
-const EVEN_BY_ITSELF: f64 = 1e-2;
-/// Seconds that a pause may last to be one, where pauses come unevenly.
-const UNEVEN_MAX: usize = 2;
-/// Load in the slow seconds over that in the others, from which it explains them.
-const MORE_LOAD: f64 = 1.2;
-/// Standard deviations of the number of random arrivals by which it must be more.
-const BEYOND_CHANCE: f64 = 3.0;
-/// A signal goes along when it is this many of its own spreads away in the slow seconds, and this part of the larger level.
-const SIGNAL_SCORE: f64 = 3.0;
-const SIGNAL_MOVED: f64 = 0.25;
+/// By how much a distance may miss the period: the resolution of slices, one second.
+const PERIOD_ERROR_S: f64 = 1.0;
+/// Or this part of the period, if that is more.
+const PERIOD_ERROR_PART: f64 = 0.1;
+/// Probability that random pauses are as even. For three pauses ten seconds apart, each within a second, it is one in thirteen; for four, one in two hundred.
+const PERIOD_P_VALUE_MAX: f64 = 0.1;
+/// Share of slow seconds from which random ones come close to each other.
+const DENSE_SHARE_MIN: f64 = 0.25;
+/// Probability that as many slow requests, each slow independently, fall into so few seconds.
+const TOGETHER_P_VALUE_MAX: f64 = 1e-4;
+/// Probability of even distances from which they are evidence enough.
+const CLEAR_PERIOD_P_VALUE_MAX: f64 = 1e-2;
+/// Seconds that an uneven pause may last.
+const UNEVEN_PAUSE_SECONDS_MAX: usize = 2;
+/// Standard deviations of random arrivals by which the load in the slow seconds must be higher to explain them.
+const ARRIVALS_DEVIATIONS_MIN: f64 = 3.0;
+/// Interquartile ranges by which a signal must differ in the slow seconds.
+const SIGNAL_SCORE_MIN: f64 = 3.0;
 
-/// Seconds by which a reading may come late and still tell of a second.
-const LATE_S: f64 = 0.3;
+/// Seconds after a slice within which a reading still belongs to it.
+const READING_DELAY_S: f64 = 0.3;
 
 /// Pauses, at even distances or not.
 pub(crate) struct Stalls {
@@ -108,7 +110,7 @@ fn seconds<'a>(run: &'a Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<
 /// The usual longest time, the time from which a second is slow, and the places of those that are.
 fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     let all: Vec<f64> = seconds.iter().map(|second| second.longest_s).collect();
-    let (usual, limit) = slow_threshold(&all, LONGER, LONGER_BY_S);
+    let (usual, limit) = slow_threshold(&all, SLOW_FACTOR_MIN, SLOWER_BY_MIN_S);
     (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
 }
 
@@ -119,7 +121,8 @@ pub(super) fn find(run: &Run) -> Option<Stalls> {
         let keys: BTreeSet<&SeriesKey> = series.map(|series| &series.key).collect();
         // Each of them had its chance.
         let is_sure = |stalls: &Stalls| {
-            stalls.together * keys.len() as f64 <= TOGETHER_MAX && stalls.period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF)
+            stalls.together * keys.len() as f64 <= TOGETHER_P_VALUE_MAX
+                && stalls.period.is_some_and(|period| period.chance <= CLEAR_PERIOD_P_VALUE_MAX)
         };
         let each = keys.iter().filter_map(|key| {
             let (held_up, spared) = (vec![key.name.to_string()], spared(run, &keys, key));
@@ -158,11 +161,11 @@ fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
     };
     let together = chance_together(seconds.len(), slow.len(), slow.iter().map(|index| above(&seconds[*index], limit)).sum());
     let kept = even(&at, slow.len() as f64 / seconds.len() as f64);
-    let period = kept.filter(|period| period.chance <= CHANCE_MAX);
-    let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_MAX);
-    let is_known = period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF);
-    let is_rare = slow.len() as f64 <= SECONDS_SHARE_MAX * seconds.len() as f64;
-    if !is_known && (together > TOGETHER_MAX || !is_short || !is_rare) {
+    let period = kept.filter(|period| period.chance <= PERIOD_P_VALUE_MAX);
+    let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_PAUSE_SECONDS_MAX);
+    let is_known = period.is_some_and(|period| period.chance <= CLEAR_PERIOD_P_VALUE_MAX);
+    let is_rare = slow.len() as f64 <= UNEVEN_SHARE_MAX * seconds.len() as f64;
+    if !is_known && (together > TOGETHER_P_VALUE_MAX || !is_short || !is_rare) {
         return None;
     }
     let slow_seconds: Vec<&Second<'_>> = slow.iter().map(|index| &seconds[*index]).collect();
@@ -209,7 +212,7 @@ fn chance_together(seconds: usize, slow: usize, requests: u64) -> f64 {
 fn even(at: &[f64], slow_share: f64) -> Option<Period> {
     let distances: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let period = median(&distances);
-    let off = f64::max(OFF_S, OFF_SHARE * period);
+    let off = f64::max(PERIOD_ERROR_S, PERIOD_ERROR_PART * period);
     let keeps = |distance: &&f64| (**distance - period).abs() <= off;
     let missed = |distance: &&f64| (**distance - 2.0 * period).abs() <= off;
     let (kept, twice) = (distances.iter().filter(keeps).count(), distances.iter().filter(missed).count());
@@ -223,7 +226,7 @@ fn even(at: &[f64], slow_share: f64) -> Option<Period> {
 /// The chance that a distance lies within these where slow seconds are no longer rare, but each is slow with the same probability q: distances then are
 /// short of themselves. One of d seconds is a pause of r and d − r others, Σ q^(r−1) (1−q)^(d−r−1) · q (1−q).
 fn within(slow_share: f64, (from, to): (f64, f64)) -> f64 {
-    if slow_share < DENSE {
+    if slow_share < DENSE_SHARE_MIN {
         return 0.0;
     }
     let (slow, other) = (slow_share, 1.0 - slow_share);
@@ -251,7 +254,7 @@ fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
     // Arrivals at random come in more of these seconds and in fewer of those by themselves: counts of a Poisson process have the variance of their mean.
     let is_random = run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open());
     let by_chance = (during.len() as f64 * mean(&others) * (1.0 + during.len() as f64 / others.len().max(1) as f64)).sqrt();
-    mean(&during) >= MORE_LOAD * mean(&others) && (!is_random || more >= BEYOND_CHANCE * by_chance)
+    mean(&during) >= HIGHER_LOAD_FACTOR_MIN * mean(&others) && (!is_random || more >= ARRIVALS_DEVIATIONS_MIN * by_chance)
 }
 
 /// Whether the generator itself stood still for as long.
@@ -283,8 +286,8 @@ fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<Str
 fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
     // A reading tells of the time before it.
     let is_slow = |at: f64| {
-        let before = slow.partition_point(|second| second.slice.start as f64 / 1e9 + LATE_S <= at);
-        before > 0 && at < slow[before - 1].slice.end as f64 / 1e9 + LATE_S
+        let before = slow.partition_point(|second| second.slice.start as f64 / 1e9 + READING_DELAY_S <= at);
+        before > 0 && at < slow[before - 1].slice.end as f64 / 1e9 + READING_DELAY_S
     };
     let mut found: Vec<(f64, (String, String, String))> = Vec::new();
     for series in &run.signals {
@@ -299,8 +302,8 @@ fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
         }
         let (high, low) = (median(&during), median(&others));
         let larger = high.abs().max(low.abs());
-        let score = (high - low).abs() / interquartile_range(&others).max(0.02 * larger).max(1e-12);
-        if score >= SIGNAL_SCORE && (high - low).abs() >= SIGNAL_MOVED * larger && is_worth_telling(&series.signal, low, high) {
+        let score = (high - low).abs() / interquartile_range(&others).max(VARIATION_PART_MIN * larger).max(1e-12);
+        if score >= SIGNAL_SCORE_MIN && (high - low).abs() >= MOVED_PART_MIN * larger && is_worth_telling(&series.signal, low, high) {
             let shown = |value: f64| loadstone_units::in_unit(value, series.signal.unit_shown());
             found.push((score, (series.signal.name.clone(), shown(high), shown(low))));
         }

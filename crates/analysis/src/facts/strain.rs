@@ -12,27 +12,32 @@ use super::readings::SignalReadings;
 use super::waiting::WaitingStretch;
 use crate::statistics::best_tenth;
 
-/// Times longer than in the best tenth of the load, and by how much, from which a second counts as held up.
-const GROWN: f64 = 1.5;
-const GROWN_BY_S: f64 = 0.005;
-/// Share of the seconds of a stretch that must be held up, or of a long wait that a resource must have been busy in.
-const SHARE_MIN: f64 = 0.5;
+/// Factor over the time in the best tenth of the load from which a second counts as held up.
+const HELD_UP_FACTOR_MIN: f64 = 1.5;
+/// And the least difference. Seconds.
+const HELD_UP_BY_MIN_S: f64 = 0.005;
+/// Share of the seconds of a stretch that must be held up, or of a long wait during which a resource must be busy.
+const HELD_UP_SHARE_MIN: f64 = 0.5;
+/// And seconds of such a wait.
 const OVERLAP_MIN_S: f64 = 5.0;
-/// A resource that was busy for so long before, while less than this part was done, is not kept busy by the load.
-pub(super) const BEFORE_MIN_S: f64 = 10.0;
-const LESS: f64 = 0.67;
-/// Share of the requests whose time-outs say the same.
-const TIMEOUTS_MIN: f64 = 0.1;
-/// Share of the requests that fail where a resource that is full turns them away, and how many times the share of the other seconds that is.
-const FAILING_MIN: f64 = 0.1;
-const FAILING_TIMES: f64 = 3.0;
-/// How many times its places must be in the system, under closed load, for a resource that is always busy to be what they wait for.
-const CROWDED: f64 = 2.0;
-/// Seconds of low load that show something, and how many times more must be asked for at high load.
+/// Seconds that a resource must have been busy before work was held up, with a lower throughput, for something other than the load to keep it busy.
+pub(super) const BUSY_BEFORE_MIN_S: f64 = 10.0;
+/// The throughput before, as a part of that while work was held up.
+const LOWER_THROUGHPUT_PART_MAX: f64 = 0.67;
+/// Share of requests with a time-out from which work is held up.
+const TIMEOUT_SHARE_MIN: f64 = 0.1;
+/// Share of failed requests from which a full resource refuses them.
+const FAILED_SHARE_MIN: f64 = 0.1;
+/// And as a multiple of the share in the other seconds.
+const FAILED_FACTOR_MIN: f64 = 3.0;
+/// Requests in the system for each place, under closed load, from which requests wait for a resource that is always busy.
+const REQUESTS_PER_PLACE_MIN: f64 = 2.0;
+/// Seconds of low load that a comparison with high load needs.
 const LOAD_SECONDS_MIN: usize = 3;
-const VARIED: f64 = 1.5;
-/// Seconds before and behind over which rates are taken.
-const AROUND: usize = 2;
+/// Planned high load over planned low load from which the load has varied.
+const ASKED_VARIED_FACTOR_MIN: f64 = 1.5;
+/// Seconds on either side over which rates are averaged.
+const RATE_SECONDS_AROUND: usize = 2;
 
 /// Stretches of time as `(from, to)`. Seconds since the run began.
 pub(crate) type Spans = Vec<(f64, f64)>;
@@ -65,7 +70,7 @@ impl Strain {
         seconds.retain(|second| second.in_system > 0.0 || second.ended > 0.0);
         let rates: Vec<f64> = (0..seconds.len())
             .map(|index| {
-                let around = &seconds[index.saturating_sub(AROUND)..(index + AROUND + 1).min(seconds.len())];
+                let around = &seconds[index.saturating_sub(RATE_SECONDS_AROUND)..(index + RATE_SECONDS_AROUND + 1).min(seconds.len())];
                 let length: f64 = around.iter().map(|second| second.to - second.from).sum();
                 // Where nothing ends at all, one might have ended just now.
                 around.iter().map(|second| second.ended).sum::<f64>().max(1.0) / length.max(1e-9)
@@ -89,7 +94,8 @@ impl Strain {
     pub(crate) fn held_part_of(&self, waiting: &SignalReadings<'_>, span: (f64, f64)) -> Option<(f64, f64)> {
         let part = self.part_held_up(span, waiting.mean(span.0, span.1)?)?;
         let before = (span.0, part.0);
-        let were_as_many = || waiting.mean(before.0, before.1) >= waiting.mean(part.0, part.1).map(|count| LESS * count);
+        let were_as_many =
+            || waiting.mean(before.0, before.1) >= waiting.mean(part.0, part.1).map(|count| LOWER_THROUGHPUT_PART_MAX * count);
         (!(self.is_background(before, part) && were_as_many())).then_some(part)
     }
 
@@ -102,12 +108,12 @@ impl Strain {
             seconds.iter().map(|second| second.failed).sum::<f64>() / ended.max(1.0)
         };
         let failed = share(&inside);
-        (failed >= FAILING_MIN && failed >= FAILING_TIMES * share(&outside)).then_some(failed)
+        (failed >= FAILED_SHARE_MIN && failed >= FAILED_FACTOR_MIN * share(&outside)).then_some(failed)
     }
 
     fn part_held_up(&self, (from, to): (f64, f64), places: f64) -> Option<(f64, f64)> {
         let overlaps = self.known.iter().map(|(a, b)| (a.max(from), b.min(to), b - a));
-        let shared = overlaps.filter(|(a, b, length)| b - a >= f64::max(OVERLAP_MIN_S, SHARE_MIN * length));
+        let shared = overlaps.filter(|(a, b, length)| b - a >= f64::max(OVERLAP_MIN_S, HELD_UP_SHARE_MIN * length));
         match shared.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0))) {
             Some((a, b, _)) => Some((a, b)),
             None => self.is_mostly_held_up((from, to), places).then_some((from, to)),
@@ -116,9 +122,9 @@ impl Strain {
 
     /// Whether clearly less was done for long before.
     fn is_background(&self, before: (f64, f64), part: (f64, f64)) -> bool {
-        before.1 - before.0 >= BEFORE_MIN_S
+        before.1 - before.0 >= BUSY_BEFORE_MIN_S
             && self.in_system(before.0, before.1).is_some()
-            && self.throughput(before.0, before.1) < LESS * self.throughput(part.0, part.1)
+            && self.throughput(before.0, before.1) < LOWER_THROUGHPUT_PART_MAX * self.throughput(part.0, part.1)
     }
 
     fn is_mostly_held_up(&self, (from, to): (f64, f64), places: f64) -> bool {
@@ -131,8 +137,8 @@ impl Strain {
         let ended: f64 = inside.iter().map(|second| second.ended).sum();
         let timed_out: f64 = inside.iter().map(|second| second.timed_out).sum();
         let in_system = inside.iter().map(|second| second.in_system).sum::<f64>() / count;
-        let is_crowded = inside.iter().all(|second| second.is_closed) && in_system >= CROWDED * places;
-        held >= SHARE_MIN * count || timed_out >= TIMEOUTS_MIN * ended.max(1.0) || is_crowded
+        let is_crowded = inside.iter().all(|second| second.is_closed) && in_system >= REQUESTS_PER_PLACE_MIN * places;
+        held >= HELD_UP_SHARE_MIN * count || timed_out >= TIMEOUT_SHARE_MIN * ended.max(1.0) || is_crowded
     }
 
     /// Mean number in the system; `None` without a second of load in the stretch.
@@ -178,7 +184,7 @@ impl Strain {
         let spans = |list: &[&StrainSecond]| list.iter().map(|second| (second.from, second.to)).collect::<Vec<_>>();
         let asked = |list: &[&StrainSecond]| list.iter().map(|second| second.asked).sum::<f64>();
         let (low, high) = (&by_load[..third], &by_load[by_load.len() - third..]);
-        if third >= LOAD_SECONDS_MIN && asked(high) >= VARIED * asked(low) {
+        if third >= LOAD_SECONDS_MIN && asked(high) >= ASKED_VARIED_FACTOR_MIN * asked(low) {
             (spans(low), spans(high))
         } else {
             (Vec::new(), spans(&by_load))
@@ -190,7 +196,7 @@ impl Strain {
         let mut most = 0.0_f64;
         let works_off = |second: &StrainSecond| {
             most = if self.is_held_up(second) { most.max(second.asked) } else { 0.0 };
-            most > 0.0 && most >= VARIED * second.asked
+            most > 0.0 && most >= ASKED_VARIED_FACTOR_MIN * second.asked
         };
         self.seconds.iter().map(works_off).collect()
     }
@@ -200,7 +206,7 @@ impl Strain {
         let spans = |wanted: &dyn Fn(&StrainSecond) -> bool| {
             self.seconds.iter().filter(|second| wanted(second)).map(|second| (second.from, second.to)).collect::<Spans>()
         };
-        let is_free = |second: &StrainSecond| second.ended > 0.0 && second.time_s < GROWN * self.base_s;
+        let is_free = |second: &StrainSecond| second.ended > 0.0 && second.time_s < HELD_UP_FACTOR_MIN * self.base_s;
         (spans(&is_free), spans(&|second| self.is_held_up(second) && !is_free(second)))
     }
 
@@ -216,7 +222,7 @@ impl Strain {
     }
 
     fn is_held_up(&self, second: &StrainSecond) -> bool {
-        second.in_system >= 2.0 && second.time_s >= GROWN * self.base_s + GROWN_BY_S
+        second.in_system >= 2.0 && second.time_s >= HELD_UP_FACTOR_MIN * self.base_s + HELD_UP_BY_MIN_S
     }
 }
 

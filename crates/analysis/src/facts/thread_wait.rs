@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loadstone_metrics::Role;
 
 use super::readings::SignalReadings;
-use super::search::{LENGTH_MIN_S, READINGS_MIN};
+use super::search::{LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 
@@ -23,18 +23,18 @@ const ALL: [Role; 6] = [
 ];
 /// Of these, what is held by others. What waits for the network says less: whoever is called is to be looked at.
 const WAITS: [Role; 3] = [Role::ThreadsWaitingForMember, Role::ThreadsWaitingForLock, Role::ThreadsWaitingForOther];
-/// Threads that must wait in one place, their share of those at work, and of what is in the system, for it to be what holds work up.
-const WAITING_MIN: f64 = 1.5;
-const SHARE_MIN: f64 = 0.4;
-const OF_SYSTEM_MIN: f64 = 0.3;
-/// Part of the most that ever waited there: on a ramp some wait long before work is held up.
-const HEAVY: f64 = 0.2;
-/// From which it is sure, where they are held by a lock or a pool.
-const SHARE_SURE: f64 = 0.6;
-/// More than are in the system belong to something else.
-const OF_SYSTEM_MAX: f64 = 1.5;
-/// Part of it that may be there under low load, where there was one.
-const LOW_MAX: f64 = 0.5;
+/// Threads that must wait in one place for it to hold up work.
+const WAITING_THREADS_MIN: f64 = 1.5;
+/// And their share of the threads at work.
+const WAITING_SHARE_MIN: f64 = 0.4;
+/// And as a part of the most that ever waited there: on a ramp, some threads wait long before work is held up.
+const PEAK_PART_MIN: f64 = 0.2;
+/// Share of the threads at work from which the place is certain, if it is a lock or a pool.
+const CERTAIN_SHARE_MIN: f64 = 0.6;
+/// Waiting threads for each request in the system. More threads than that belong to other work.
+const THREADS_PER_REQUEST_MAX: f64 = 1.5;
+/// Part of the waiting threads that may wait there under low load already.
+const LOW_LOAD_PART_MAX: f64 = 0.5;
 /// Threads in one place.
 pub(crate) struct ThreadPlace<'a> {
     pub(crate) role: Role,
@@ -68,7 +68,7 @@ impl<'a> ThreadWait<'a> {
 
     /// Whether it is a lock or a pool, in which nearly all of them waited.
     pub(crate) fn is_sure(&self) -> bool {
-        self.waiting >= SHARE_SURE * self.total && self.place().role != Role::ThreadsWaitingForOther
+        self.waiting >= CERTAIN_SHARE_MIN * self.total && self.place().role != Role::ThreadsWaitingForOther
     }
 
     /// A lock lets one through, whatever the requests do beside it.
@@ -110,14 +110,14 @@ fn places<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>) -> Vec<Thre
 /// When most of the threads waited there, while work was held up, unless they do so under low load, too.
 fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_>) -> Option<(f64, f64)> {
     let all_at = |at: f64| at_work.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
-    let heavy = HEAVY * place.sum.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
-    let is_most = |at: f64, count: f64| count >= heavy.max(WAITING_MIN) && count >= SHARE_MIN * all_at(at);
+    let heavy = PEAK_PART_MIN * place.sum.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
+    let is_most = |at: f64, count: f64| count >= heavy.max(WAITING_THREADS_MIN) && count >= WAITING_SHARE_MIN * all_at(at);
     let span = place.sum.longest_where(READINGS_MIN, LENGTH_MIN_S - 1.0, is_most)?;
     let (from, to) = strain.held_part_of(&place.sum, span)?;
     let (waiting, in_system) = (place.sum.mean(from, to)?, strain.in_system(from, to)?);
     let (low, _) = strain.low_and_high();
     let before: Vec<f64> = low.iter().filter_map(|(from, to)| place.sum.mean(*from, *to)).collect();
     let usual = before.iter().sum::<f64>() / before.len().max(1) as f64;
-    let is_theirs = waiting >= OF_SYSTEM_MIN * in_system && waiting <= OF_SYSTEM_MAX * in_system.max(1.0);
-    (is_theirs && usual <= LOW_MAX * waiting).then_some((from, to))
+    let is_theirs = waiting >= SYSTEM_PART_MIN * in_system && waiting <= THREADS_PER_REQUEST_MAX * in_system.max(1.0);
+    (is_theirs && usual <= LOW_LOAD_PART_MAX * waiting).then_some((from, to))
 }

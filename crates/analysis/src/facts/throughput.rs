@@ -7,19 +7,20 @@ use loadstone_metrics::{SeriesKind, Snapshot};
 use loadstone_plan::LoadProfile;
 use loadstone_run_directory::Run;
 
+use super::changes::CHANGE_FACTOR_MIN;
 use super::load_stretches::SteadyStretch;
 use crate::statistics::shift;
 
-/// A change is one of a quarter, of so many requests on either side.
-const RATIO_MIN: f64 = 1.25;
+/// Requests that must have ended before, and that must be missing during the drop.
 const REQUESTS_MIN: u64 = 50;
-/// Requests that a point should have.
-const OF_POINT_MIN: f64 = 5.0;
-const P_MAX: f64 = 1e-3;
-/// Part of those in requests before who must still be.
-const STAYED: f64 = 0.9;
-/// Part of a second that the generator may have stood still.
-const STOOD_S: f64 = 0.3;
+/// Requests that a point of the series has on average.
+const POINT_REQUESTS_MIN: f64 = 5.0;
+/// Probability of such a drop by chance.
+const P_VALUE_MAX: f64 = 1e-3;
+/// Part of the requests in flight before that must be in flight during the drop.
+const IN_FLIGHT_PART_MIN: f64 = 0.9;
+/// Pause of the generator from which a slow second counts as its own. Seconds.
+const GENERATOR_PAUSE_MIN_S: f64 = 0.3;
 
 /// Rates are requests ended per second. Instants are seconds since the run began.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +48,9 @@ pub(super) fn find(run: &Run, stretches: &[SteadyStretch]) -> Option<ThroughputD
 
 fn in_stretch(slices: &[Snapshot]) -> Option<ThroughputDrop> {
     let all: u64 = slices.iter().map(ended).sum();
-    let stride = (OF_POINT_MIN * slices.len() as f64 / all.max(1) as f64).ceil().max(1.0) as usize;
+    let stride = (POINT_REQUESTS_MIN * slices.len() as f64 / all.max(1) as f64).ceil().max(1.0) as usize;
     let counts: Vec<f64> = slices.chunks_exact(stride).map(|part| part.iter().map(ended).sum::<u64>() as f64).collect();
-    let found = shift::find(&counts).filter(|shift| shift.p_value <= P_MAX)?;
+    let found = shift::find(&counts).filter(|shift| shift.p_value <= P_VALUE_MAX)?;
     let (from, to) = (found.start * stride, if found.end == counts.len() { slices.len() } else { found.end * stride });
     let inside = &slices[from..to];
     let outside: Vec<&Snapshot> = slices[..from].iter().chain(&slices[to..]).collect();
@@ -64,11 +65,13 @@ fn in_stretch(slices: &[Snapshot]) -> Option<ThroughputDrop> {
         ((sum(&outside), sum(&inside)), inside.iter().flat_map(|slice| &slice.leaves).map(|leaf| leaf.users_active).max()?);
     let (before, during) = (counts.0 as f64 / length(&outside).max(1e-9), counts.1 as f64 / length(&inside).max(1e-9));
     let in_flight = (flying(&outside), flying(&inside));
-    let stood =
-        |slice: &&&Snapshot| slice.generator.iter().any(|worker| worker.stalls.max().max(worker.read_lag.max()) as f64 / 1e9 >= STOOD_S);
+    let stood = |slice: &&&Snapshot| {
+        slice.generator.iter().any(|worker| worker.stalls.max().max(worker.read_lag.max()) as f64 / 1e9 >= GENERATOR_PAUSE_MIN_S)
+    };
     let is_ours = inside.iter().filter(stood).count() * 2 >= inside.len();
-    let is_drop = before >= RATIO_MIN * during && counts.0 >= REQUESTS_MIN && (before - during) * length(&inside) >= REQUESTS_MIN as f64;
-    (is_drop && !is_ours && in_flight.1 >= STAYED * in_flight.0 && from > 0).then(|| ThroughputDrop {
+    let is_drop =
+        before >= CHANGE_FACTOR_MIN * during && counts.0 >= REQUESTS_MIN && (before - during) * length(&inside) >= REQUESTS_MIN as f64;
+    (is_drop && !is_ours && in_flight.1 >= IN_FLIGHT_PART_MIN * in_flight.0 && from > 0).then(|| ThroughputDrop {
         at: inside[0].start as f64 / 1e9,
         until: (to < slices.len()).then(|| slices[to].start as f64 / 1e9),
         before,

@@ -7,10 +7,11 @@ use loadstone_run_directory::Run;
 
 use crate::RunTally;
 
-/// Points into which a run is cut at most.
+/// Points of a timeline at most.
 const POINTS_MAX: usize = 300;
-/// Samples that a point should have, so that its median says something, and the points that a series keeps nevertheless.
-const SAMPLES_MIN: f64 = 5.0;
+/// Samples that a point has on average, so that its median is meaningful.
+const POINT_SAMPLES_MIN: f64 = 5.0;
+/// Points of a timeline at least, even if their medians rest on fewer samples.
 const POINTS_MIN: usize = 24;
 
 /// What a timeline is of.
@@ -120,7 +121,7 @@ struct Growing {
 
 impl Growing {
     fn new(of: TimelineOf, samples: u64, slices: usize) -> Self {
-        let for_samples = (SAMPLES_MIN * slices as f64 / samples.max(1) as f64).ceil() as usize;
+        let for_samples = (POINT_SAMPLES_MIN * slices as f64 / samples.max(1) as f64).ceil() as usize;
         let stride = for_samples.min(slices / POINTS_MIN).max(slices.div_ceil(POINTS_MAX)).max(1);
         Self { timeline: SeriesTimeline { of, stride, points: Vec::new() }, place: 0, times: Histogram::new() }
     }

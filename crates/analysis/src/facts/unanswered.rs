@@ -4,9 +4,11 @@ use loadstone_metrics::SeriesKind;
 
 use crate::{RunTally, SeriesTally};
 
-/// How many there must be, and how long they must have been open: so many times as long as any that ended, and this long. Seconds.
+/// Unanswered requests that there must be.
 const COUNT_MIN: u64 = 3;
-const LONGER: f64 = 3.0;
+/// How long they must have been open, as a multiple of the longest that ended.
+const OPEN_FACTOR_MIN: f64 = 3.0;
+/// And in seconds.
 const OPEN_MIN_S: f64 = 1.5;
 
 /// Requests of one name that were still open at the end of the run.
@@ -36,7 +38,7 @@ fn of(series: &SeriesTally, end: f64) -> Option<Unanswered> {
     let interrupted: Vec<(u64, u64)> =
         merged.service_censored.bars().map(|(low, _, count)| (low, count.saturating_sub(timed_out(low)))).filter(|bar| bar.1 > 0).collect();
     let ended = merged.service.bars().filter(|(low, _, count)| *count > timed_out(*low)).map(|(low, ..)| low).max().unwrap_or(0);
-    let least = f64::max(LONGER * ended as f64 / 1e9, OPEN_MIN_S);
+    let least = f64::max(OPEN_FACTOR_MIN * ended as f64 / 1e9, OPEN_MIN_S);
     let open: Vec<(u64, u64)> = interrupted.into_iter().filter(|(low, _)| *low as f64 / 1e9 >= least).collect();
     let count: u64 = open.iter().map(|(_, count)| count).sum();
     let (last, first) = (open.first()?.0 as f64 / 1e9, open.last()?.0 as f64 / 1e9);

@@ -5,22 +5,24 @@ use loadstone_metrics::SeriesKind;
 use crate::RunTally;
 use crate::statistics::{best_tenth, mean_of_batches};
 
-/// Seconds over which rates are taken, so that a few messages per second give a steady one.
-const SMOOTHED: usize = 10;
-/// Journeys that must be open before they can be called a queue.
+/// Seconds over which rates are averaged, so that a few messages per second give a steady rate.
+const RATE_SECONDS: usize = 10;
+/// Open requests or journeys that are a queue.
 const BACKLOG_MIN: f64 = 10.0;
-/// Work waits once the time in the system has grown to twice what it is in the best tenth of the load and some more: by a second for journeys,
-/// which come in lumps, and by less for requests.
-const GROWN: f64 = 2.0;
-const GROWN_BY_S: f64 = 1.0;
-const REQUESTS_GROWN_BY_S: f64 = 0.02;
-/// Least length of a stretch, and the longest pause that does not end it.
+/// Factor over the time in the system in the best tenth of the load from which work waits.
+const WAITING_FACTOR_MIN: f64 = 2.0;
+/// And the least difference for journeys, which arrive in bursts. Seconds.
+const JOURNEYS_WAIT_MIN_S: f64 = 1.0;
+/// And for requests. Seconds.
+const REQUESTS_WAIT_MIN_S: f64 = 0.02;
+/// The shortest stretch. Seconds.
 const STRETCH_MIN_S: usize = 15;
+/// The longest pause that does not end a stretch. Seconds.
 const DIP_MAX_S: usize = 3;
-/// How many times the generator's p99 of schedule lag a wait must be to rule the generator out.
-const DWARFED: f64 = 20.0;
-/// Part of the arrivals by which a queue must grow to be called unstable.
-const DEFICIT_MIN: f64 = 0.04;
+/// Wait over the generator's p99 schedule lag from which the generator cannot have caused the wait.
+const SCHEDULE_LAG_FACTOR_MIN: f64 = 20.0;
+/// Part of the arrivals by which a queue must grow to be unstable.
+const BACKLOG_GROWTH_PART_MIN: f64 = 0.04;
 
 /// Work that waited.
 #[derive(Debug, Clone)]
@@ -60,7 +62,7 @@ pub(crate) struct ClosedLoad {
 impl WaitingStretch {
     /// Whether more arrived than left until the end of the load, beyond chance.
     pub(crate) fn is_unstable(&self) -> bool {
-        self.growth.0 - self.growth.1 > 0.0 && self.growth.0 >= DEFICIT_MIN * self.started
+        self.growth.0 - self.growth.1 > 0.0 && self.growth.0 >= BACKLOG_GROWTH_PART_MIN * self.started
     }
 
     /// How long the last arrival has to wait. Seconds.
@@ -71,7 +73,7 @@ impl WaitingStretch {
     /// Whether the wait is too long to have been made by a generator this late.
     pub(crate) fn dwarfs_generator(&self, tally: &RunTally) -> bool {
         let lag = tally.together(SeriesKind::Request).and_then(|all| all.lag.quantile(0.99));
-        self.flow.is_some() && self.is_unstable() && self.wait() >= DWARFED * lag.unwrap_or(0) as f64 / 1e9
+        self.flow.is_some() && self.is_unstable() && self.wait() >= SCHEDULE_LAG_FACTOR_MIN * lag.unwrap_or(0) as f64 / 1e9
     }
 
     /// Names of the columns that show it.
@@ -156,15 +158,15 @@ fn of_requests(run: &loadstone_run_directory::Run) -> Vec<WorkInSecond> {
 /// By Little's law, what is open over what finishes per second is the time in the system, whatever the load: it grows only where work waits.
 fn stretches(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Vec<WaitingStretch> {
     let rate = |index: usize| {
-        let around = &seconds[index.saturating_sub(SMOOTHED / 2)..(index + SMOOTHED / 2).min(seconds.len())];
+        let around = &seconds[index.saturating_sub(RATE_SECONDS / 2)..(index + RATE_SECONDS / 2).min(seconds.len())];
         around.iter().map(|second| second.finished).sum::<f64>() / around.len().max(1) as f64
     };
     let times: Vec<f64> = (0..seconds.len()).map(|index| seconds[index].open / rate(index).max(0.1)).collect();
     let during_load = seconds.iter().zip(&times).filter(|(second, _)| second.to <= load_end + 1.0 && second.finished > 0.0);
     let during_load: Vec<f64> = during_load.map(|(_, time)| *time).collect();
     let Some(base) = best_tenth(&during_load) else { return Vec::new() };
-    let grown_by = if flow.is_some() { GROWN_BY_S } else { REQUESTS_GROWN_BY_S };
-    let waits = |index: &usize| seconds[*index].open >= BACKLOG_MIN && times[*index] >= GROWN * base + grown_by;
+    let grown_by = if flow.is_some() { JOURNEYS_WAIT_MIN_S } else { REQUESTS_WAIT_MIN_S };
+    let waits = |index: &usize| seconds[*index].open >= BACKLOG_MIN && times[*index] >= WAITING_FACTOR_MIN * base + grown_by;
     let long = runs((0..seconds.len()).filter(waits)).into_iter().filter(|(first, last)| last + 1 - first >= STRETCH_MIN_S);
     long.map(|(first, last)| of_stretch(flow, seconds, load_end, base, (first, last))).collect()
 }

@@ -12,7 +12,7 @@ use crate::{Confidence, ResourceKind};
 const FULL: f64 = 0.85;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let way = facts.full_way.as_ref()?;
+    let way = facts.saturated_link.as_ref()?;
     let span = (way.from, way.to);
     let names: Vec<&str> = way.names.iter().map(String::as_str).collect();
     let (low, high) = (way.body, way.first_byte);

@@ -8,7 +8,7 @@ use super::load_shape::{self, WantedLoad};
 use super::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::facts::changes::{Change, LoadBeside, Shape};
-use crate::facts::load_response::GROWN;
+use crate::facts::load_response::SLOWER_FACTOR_MIN;
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
@@ -231,7 +231,7 @@ fn by_queue(facts: &Facts<'_>, change: &Change) -> Option<Alternative> {
     let is_beside = matches!(change.load, LoadBeside::Compared { .. }) && change.shape == Shape::Step && change.is_slower();
     let response = facts.responses.iter().find(|response| *response.name == *key.name).filter(|_| is_beside)?;
     let (low, high) = response.low_and_high_outside(span(change))?;
-    let may_queue = high >= GROWN * low && change.after.mean <= WANDERS * high;
+    let may_queue = high >= SLOWER_FACTOR_MIN * low && change.after.mean <= WANDERS * high;
     may_queue.then(|| {
         let since = format!(
             "its times grow with the load, from {} to {} on average",

@@ -25,7 +25,7 @@ const CHANCE_MAX: f64 = 0.25;
 const PART_CHANCE_MAX: f64 = 0.1;
 
 pub(super) fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    if facts.full_way.is_some() || facts.slow_connects.is_some() {
+    if facts.saturated_link.is_some() || facts.slow_connects.is_some() {
         return None;
     }
     let plateaus = &facts.plateaus;

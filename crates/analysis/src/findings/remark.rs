@@ -9,13 +9,13 @@ use super::load_target::LoadTarget;
 use super::ranked::RankedFinding;
 use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
-use crate::facts::changes::{BY_MIN_S, Change, Kept};
-use crate::facts::exhausted::COLLECTING_NAMED;
+use crate::facts::changes::{CHANGE_MIN_S, Change, Kept};
+use crate::facts::exhausted::COLLECTING_NAMED_SHARE_MIN;
 use crate::facts::growing_memory;
 use crate::facts::load_blocks::LoadStretch;
-use crate::facts::load_response::{GROWN, LoadResponse, VARIED};
+use crate::facts::load_response::{LOAD_VARIED_FACTOR_MIN, LoadResponse, SLOWER_FACTOR_MIN};
 use crate::facts::readings::{SignalReadings, longest_run};
-use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
+use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
@@ -71,7 +71,7 @@ pub(super) fn beside(facts: &Facts<'_>, found: &[RankedFinding]) -> String {
 /// A machine without an idle core, though nobody was seen to wait for one.
 fn full_machine(facts: &Facts<'_>) -> Option<String> {
     let (machine, cores) = (facts.path.of_kind(ResourceKind::Machine).next()?, facts.path.machine_cores);
-    let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL * cores)?;
+    let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL_PART_MIN * cores)?;
     let processes = facts.path.of_kind(ResourceKind::Process);
     let observed: Vec<(&str, f64)> =
         processes.filter_map(|process| Some((process.part.observer, process.used.as_ref()?.mean(from, to)?))).collect();
@@ -249,7 +249,7 @@ fn all_follow(facts: &Facts<'_>) -> bool {
 }
 
 fn has_varied(response: &LoadResponse) -> bool {
-    matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= VARIED * low.load)
+    matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= LOAD_VARIED_FACTOR_MIN * low.load)
 }
 
 /// Whether as much of it ended, in the same time, while the load of another was high as while that was low.
@@ -266,7 +266,7 @@ fn holds_beside(response: &LoadResponse, varied: &LoadResponse) -> bool {
 
 /// What a request may take on average for its times not to have grown, beyond what is not known of them under low load.
 fn service_max(low: &LoadStretch) -> f64 {
-    f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), GROWN * low.service)
+    f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), SLOWER_FACTOR_MIN * low.service)
 }
 
 /// No time changed, no journey was lost or left, no arrival was late for lack of a user.
@@ -339,7 +339,7 @@ fn is_open(facts: &Facts<'_>) -> bool {
 /// How far apart the medians of the thirds lay at most, and at what load. A difference that nobody cares for is told in time, as its share says nothing.
 fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&Kept]) -> String {
     let most = |kept: &[&Kept]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
-    let larger: Vec<&Kept> = kept.iter().copied().filter(|kept| kept.apart_s() > BY_MIN_S).collect();
+    let larger: Vec<&Kept> = kept.iter().copied().filter(|kept| kept.apart_s() > CHANGE_MIN_S).collect();
     let share = |within: f64| loadstone_units::share(within.max(0.001));
     let within = match (most(kept), larger.is_empty()) {
         (most, _) if most <= GROWTH_MAX - 1.0 => share(most),
@@ -490,7 +490,7 @@ fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let share = |spans: &[(f64, f64)]| collectors.iter().filter_map(|readings| readings.mean_inside(spans)).sum::<f64>();
     let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", loadstone_units::share(share(&low))) };
     let at_high = share(&high);
-    (at_high >= COLLECTING_NAMED).then(|| {
+    (at_high >= COLLECTING_NAMED_SHARE_MIN).then(|| {
         format!("\"{}\" collected garbage for {} of the time at high load{before}", part.observer, loadstone_units::share(at_high))
     })
 }
