@@ -32,7 +32,7 @@ pub(crate) struct SaturatedLink {
 
 /// How many bytes arrive.
 pub(crate) enum ByteFlow {
-    /// All responses together stop at this many bytes per second, whatever the load.
+    /// All responses together stop at this many bytes per second, however high the load.
     Stopped(f64),
     /// A response has this many bytes, and their total still grows with the load.
     Slower(f64),

@@ -1,6 +1,6 @@
 //! The ceiling of the calls that are in progress at once while work waits.
 //!
-//! While work waits, every free caller makes a call. If the calls in progress at an endpoint then reach the same number every second and never exceed it, that
+//! While work waits, every free caller makes a call. The calls in progress at an endpoint may then reach the same number every second and never exceed it. That
 //! number is a limit of the callers: workers, a connection pool or, if it is one, a lock. With a bottleneck before the callers, the number of calls varies and
 //! shows no such ceiling.
 

@@ -1,18 +1,18 @@
-//! What changed in time while the load changed, too: only what the load does not explain.
+//! What changed over time while the load changed, too: only changes that the load does not explain.
 //!
-//! Times follow the load, so each timeline is held against its own load response: the monotone line through its times over the load (isotonic regression
-//! in least absolute deviations; Barlow, Bartholomew, Bremner & Brunk 1972). What is left goes to the tests of [`super::changes`]. A shift counts where
-//! the load was as high, and as low, at other times, when requests took less.
+//! Times follow the load, so each timeline is compared with its own load response: the monotone line through its times over the load
+//! ([`crate::statistics::isotonic_residuals`]). The residuals go to the tests of [`super::changes`]. A shift counts only if the load was as high, and as low,
+//! at other times, when requests took less.
 //!
-//! Under a load that only rises, time and load are one, and no residual tells them apart. There a step counts that no queue makes: within a few
-//! seconds, level before and after, while throughput goes on following the load. That a load had been reached is not ruled out then.
+//! Under a load that only rises, time and load cannot be separated by residuals. There only a step counts that no queue would cause: it is complete within a
+//! few seconds, times are level before and after it, and throughput keeps following the load. It remains possible that the load had reached a limit.
 
 use loadstone_metrics::SeriesKind;
 use loadstone_plan::LoadProfile;
 use loadstone_run_directory::Run;
 
 use super::changes::{
-    AFTEREFFECT_SLICES, CHANGE_FACTOR_MIN, CHANGE_MIN_S, Change, LoadBeside, Shape, fits_a_line, level, matters, part, seconds,
+    AFTEREFFECT_SLICES, CHANGE_FACTOR_MIN, CHANGE_MIN_S, Change, LoadMeanwhile, Shape, fits_a_line, level, matters, part, seconds,
 };
 use super::load_stretches::{self, SMOOTHED_SLICES, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelinePoint};
@@ -54,33 +54,33 @@ const PAIRED_LOAD_WITHIN: f64 = 0.1;
 /// Such pairs that a drift needs.
 const PAIRS_MIN: usize = 8;
 
-/// The median first.
+/// The numbers of a point that are tested, the median first.
 const NUMBERS: [fn(&TimelinePoint) -> f64; 2] = [|point| point.median, |point| point.mean];
 
-/// What each slice was asked for, and the most that the system may still feel of it. 0 where there was no load.
+/// The planned load of each slice, and the highest that may still affect the system then. 0 without load.
 struct AskedBySlice {
     now: Vec<f64>,
     remembered: Vec<f64>,
 }
 
-/// Points of one timeline, with the load and one of their numbers, as a logarithm.
+/// The points of one timeline, with the load, and the logarithm of one of their numbers.
 struct LoadedTimeline<'a> {
     timeline: &'a SeriesTimeline,
     points: &'a [TimelinePoint],
     now: Vec<f64>,
-    /// The load as far as it is remembered.
+    /// The highest load that may still affect the system.
     load: Vec<f64>,
     values: Vec<f64>,
-    /// 0: the median.
+    /// Which of the numbers; 0 is the median.
     number: usize,
 }
 
-/// What is looked for in a response.
+/// A deviation from the load response.
 #[derive(Clone, Copy)]
 enum Deviation {
-    /// Left beside the monotone line.
-    Beside(Shift),
-    /// Left beside a slope.
+    /// A shift of the residuals of the monotone line.
+    Unexplained(Shift),
+    /// A shift of the residuals of a straight line.
     Sudden(Shift),
     Drift(Trend),
     Nothing,
@@ -89,14 +89,14 @@ enum Deviation {
 impl Deviation {
     fn p_value(self) -> f64 {
         match self {
-            Deviation::Beside(shift) | Deviation::Sudden(shift) => shift.p_value,
+            Deviation::Unexplained(shift) | Deviation::Sudden(shift) => shift.p_value,
             Deviation::Drift(trend) => trend.p_value,
             Deviation::Nothing => 1.0,
         }
     }
 }
 
-/// Nothing where the load stayed the same, or is of two kinds that do not add up.
+/// Empty where the load was constant, or consists of arrivals and users, which do not add up.
 pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch]) -> Vec<Change> {
     let Some(asked) = asked(run, stretches) else { return Vec::new() };
     let responses: Vec<LoadedTimeline<'_>> = timelines.iter().flat_map(|timeline| responses(timeline, &asked)).collect();
@@ -106,18 +106,18 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
     let significant = tested.iter().zip(discoveries(&p_values, FALSE_DISCOVERY_SHARE_MAX)).filter(|(_, is)| *is).map(|(test, _)| test);
     let mut found: Vec<(usize, Change)> =
         significant.filter_map(|(response, test)| Some((response.number, response.judged(run, &asked, *test)?))).collect();
-    // The median speaks for the others, and what the load is ruled out for comes first.
-    found.sort_by_key(|(number, change)| (matches!(change.load, LoadBeside::Reached { .. }), *number > 0));
-    let mut told: Vec<Change> = Vec::new();
+    // Changes that the load cannot explain rank first. The median represents the other numbers.
+    found.sort_by_key(|(number, change)| (matches!(change.load, LoadMeanwhile::Reached { .. }), *number > 0));
+    let mut changes: Vec<Change> = Vec::new();
     for (_, change) in found {
-        if !told.iter().any(|told| told.of == change.of) {
-            told.push(change);
+        if !changes.iter().any(|known| known.of == change.of) {
+            changes.push(change);
         }
     }
-    told
+    changes
 }
 
-/// `None`: there is nothing to look at.
+/// `None`: there is no changing load to examine.
 fn asked(run: &Run, stretches: &[SteadyStretch]) -> Option<AskedBySlice> {
     let leaves = run.plan.load.leaves();
     let open = leaves.iter().filter(|leaf| matches!(leaf.profile, LoadProfile::Open { .. })).count();
@@ -133,14 +133,14 @@ fn asked(run: &Run, stretches: &[SteadyStretch]) -> Option<AskedBySlice> {
         let around = &raw[at.saturating_sub(SMOOTHED_SLICES / 2).max(first)..(at + SMOOTHED_SLICES / 2 + 1).min(last + 1)];
         around.iter().sum::<f64>() / around.len().max(1) as f64
     };
-    // The first and the last second are seldom whole.
+    // The first and the last second are seldom complete.
     let now: Vec<f64> = (0..raw.len()).map(|at| if at > first && at < last { mean(at) } else { 0.0 }).collect();
     let remembered = |at: usize| if now[at] > 0.0 { highest(&now[at.saturating_sub(AFTEREFFECT_SLICES)..=at]) } else { 0.0 };
     let remembered = (0..raw.len()).map(remembered).collect();
     Some(AskedBySlice { now, remembered })
 }
 
-/// Of all requests that ended in the slices of a point, those that failed.
+/// The share of failed requests among all that ended in the slices of a point.
 fn failed_share(run: &Run, point: TimelinePoint) -> f64 {
     let requests = run.slices.get(point.from..point.to).unwrap_or(&[]).iter().flat_map(|slice| &slice.series);
     let counts = requests.filter(|series| series.key.kind == SeriesKind::Request).map(|series| (series.failed, series.count));
@@ -174,23 +174,23 @@ fn responses<'a>(timeline: &'a SeriesTimeline, asked: &AskedBySlice) -> Vec<Load
 }
 
 impl LoadedTimeline<'_> {
-    /// Only the median tells a drift: tails waver.
+    /// Only the median shows a drift: tails vary too much.
     fn tested(&self) -> Vec<Deviation> {
         let left = self.left_by_load();
         let (shift, trend) = (shift::find(&left), trend::find(&left));
         let is_step = shift.filter(|shift| !trend.is_some_and(|trend| fits_a_line(&left, shift, &trend)));
-        let beside = is_step.map_or(Deviation::Nothing, Deviation::Beside);
+        let unexplained = is_step.map_or(Deviation::Nothing, Deviation::Unexplained);
         let sudden = shift::find(&self.left_by_slope()).map_or(Deviation::Nothing, Deviation::Sudden);
         let drift = (self.number == 0).then(|| trend.map_or(Deviation::Nothing, Deviation::Drift));
-        [beside, sudden].into_iter().chain(drift).collect()
+        [unexplained, sudden].into_iter().chain(drift).collect()
     }
 
-    /// Beside the monotone line over the load.
+    /// The residuals of the monotone line over the load.
     fn left_by_load(&self) -> Vec<f64> {
         isotonic_residuals(&self.now, &self.values)
     }
 
-    /// Beside the slope that neighbours have, which a step hardly moves.
+    /// The residuals of a straight line over the load, whose slope is the median of slopes between points close in time: a step hardly affects it.
     fn left_by_slope(&self) -> Vec<f64> {
         let pairs = (0..self.now.len()).flat_map(|i| (i + ONSET_POINTS..(i + 2 * ONSET_POINTS).min(self.now.len())).map(move |j| (i, j)));
         let rises = pairs.map(|(i, j)| (self.now[j] - self.now[i], self.values[j] - self.values[i])).filter(|(by, _)| by.abs() > 1e-9);
@@ -204,15 +204,15 @@ impl LoadedTimeline<'_> {
 
     fn judged(&self, run: &Run, asked: &AskedBySlice, found: Deviation) -> Option<Change> {
         match found {
-            Deviation::Beside(shift) => self.beside_the_load(run, &shift),
-            Deviation::Sudden(shift) => self.beside_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
+            Deviation::Unexplained(shift) => self.beyond_the_load(run, &shift),
+            Deviation::Sudden(shift) => self.beyond_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
             Deviation::Drift(trend) => self.drift(run, asked, &trend),
             Deviation::Nothing => None,
         }
     }
 
-    /// Slower for a while or from an instant on, at loads that it was faster at before or after.
-    fn beside_the_load(&self, run: &Run, shift: &Shift) -> Option<Change> {
+    /// Slower for a while, or from an instant on, at loads at which it was faster before or after.
+    fn beyond_the_load(&self, run: &Run, shift: &Shift) -> Option<Change> {
         let inside: Vec<usize> = (shift.start..shift.end).collect();
         let is_carried = |at: &usize| failed_share(run, self.points[*at]) <= FAILED_SHARE_MAX;
         let outside: Vec<usize> = (0..shift.start).chain(shift.end..self.points.len()).filter(is_carried).collect();
@@ -223,30 +223,30 @@ impl LoadedTimeline<'_> {
             found.truncate(REFERENCE_POINTS_MAX);
             (found.len() >= REFERENCE_POINTS_MIN).then_some(found)
         };
-        // What may still feel a higher load is not held against it.
+        // Points that a higher load may still affect are no reference for low load.
         let as_high =
             nearest(&self.now, outside.iter().copied().filter(|at| self.now[*at] >= (1.0 - REFERENCE_LOAD_WITHIN) * high).collect(), high)?;
         let as_low =
             nearest(&self.load, outside.iter().copied().filter(|at| self.load[*at] <= (1.0 + REFERENCE_LOAD_WITHIN) * low).collect(), low)?;
         let (slow, least) = (self.middle(&inside), CHANGE_FACTOR_MIN.ln());
         let is_slower = [&as_high, &as_low].into_iter().all(|other| slow >= self.middle(other) + least);
-        // As it begins, it is not slow yet: a queue that is left from a higher load would be.
+        // Right before the shift it is not slow yet. A backlog of a higher load would be.
         let before: Vec<usize> = (shift.start.saturating_sub(REFERENCE_POINTS_MIN)..shift.start).collect();
         let begins = !before.is_empty() && self.middle(&before) <= f64::midpoint(self.middle(&as_low), slow);
         let until = if shift.end < self.points.len() { Some(shift.end) } else { None };
-        let beside: Vec<usize> = as_low.into_iter().chain(as_high).collect();
+        let reference: Vec<usize> = as_low.into_iter().chain(as_high).collect();
         if !begins || !is_slower {
             return None;
         }
         let span = (shift.start, until);
-        self.change(run, LoadBeside::Compared { from: low, to: high }, (span, shift), (&beside, &inside))
+        self.change(run, LoadMeanwhile::Compared { from: low, to: high }, (span, shift), (&reference, &inside))
     }
 
-    /// A step under a load that had never been as high.
+    /// A step at a load that had never been as high before.
     fn sudden(&self, run: &Run, asked: &AskedBySlice, shift: &Shift) -> Option<Change> {
         let (start, count) = (shift.start, self.points.len());
         let is_new = start > 0 && self.load[start] >= highest(&self.load[..start]);
-        // Of few users, one more is a step of the load itself.
+        // With few users, one more user is a step of the load itself.
         let is_open = run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
         let is_stepped = !is_open && LOAD_RISE_PART_MAX * self.load[start] < 1.0;
         if shift.end < count || start < 2 * ONSET_POINTS || count - start < 2 * ONSET_POINTS || !is_new || is_stepped {
@@ -271,18 +271,18 @@ impl LoadedTimeline<'_> {
         let near = 3 * ONSET_POINTS;
         let (before, after) =
             ((start.saturating_sub(near)..start).collect::<Vec<usize>>(), (start..(start + near).min(count)).collect::<Vec<usize>>());
-        let load = LoadBeside::Reached { load: self.load[start] };
+        let load = LoadMeanwhile::Reached { load: self.load[start] };
         self.change(run, load, ((start, None), shift), (&before, &after))
     }
 
-    /// Whether what was added at an instant is far more in the end. In logarithms, growth from 20 to 400 ms is small beside a step from 2 to 20.
+    /// Whether the time that the step added is far longer at the end. In logarithms, growth from 20 to 400 ms looks small compared with a step from 2 to 20.
     fn goes_on_growing(&self, start: usize) -> bool {
         let seconds = |from: usize| self.middle(&(from..from + ONSET_POINTS).collect::<Vec<usize>>()).exp();
         let before = seconds(start - ONSET_POINTS);
         seconds(self.values.len() - ONSET_POINTS) - before > FINAL_GROWTH_FACTOR_MAX * (seconds(start) - before)
     }
 
-    /// Whether the load itself makes a step there.
+    /// Whether the load itself has a step there.
     fn rises_at(&self, start: usize) -> bool {
         let rise = |at: usize| (self.load[at + 1] - self.load[at - 2]).abs();
         let usual = median(&(2..self.load.len() - 1).map(rise).collect::<Vec<f64>>());
@@ -290,7 +290,7 @@ impl LoadedTimeline<'_> {
         there > f64::max(LOAD_RISE_FACTOR_MAX * usual, LOAD_RISE_PART_MAX * self.load[start - 1])
     }
 
-    /// Whether as much is done of what is asked for as before. Closed load asks for no more than is done.
+    /// Whether as many requests are completed per planned arrival as before. Closed load plans no more than is completed.
     fn is_carried(&self, run: &Run, asked: &AskedBySlice, before: (usize, usize), then: (usize, usize)) -> bool {
         if !run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
             return true;
@@ -298,14 +298,14 @@ impl LoadedTimeline<'_> {
         self.done_of_asked(run, asked, then) >= COMPLETED_PART_MIN * self.done_of_asked(run, asked, before)
     }
 
-    /// Requests that ended, over the load that was asked for.
+    /// Requests that ended, over the planned load.
     fn done_of_asked(&self, run: &Run, asked: &AskedBySlice, (from, to): (usize, usize)) -> f64 {
         let times = self.timeline.of.times(run, self.points[from].from, self.points[to - 1].to);
         times.count() as f64 / asked.now[self.points[from].from..self.points[to - 1].to].iter().sum::<f64>().max(1.0)
     }
 
-    /// Whether more users get more done from an instant on, under closed load: N users get N / (R + Z) done per second (Little 1961), which grows with them
-    /// while times R are level, and does not where they wait in a queue. Whichever is nearer.
+    /// Whether, under closed load, more users complete more requests from an instant on. N users complete N / (R + Z) per second (Little 1961). That grows with
+    /// N while the time R is level, and does not where they wait in a queue. The closer of the two decides.
     fn follows_users(&self, run: &Run, asked: &AskedBySlice, start: usize) -> bool {
         if run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
             return true;
@@ -317,7 +317,7 @@ impl LoadedTimeline<'_> {
         of_each >= (users(first) / users(last)).sqrt()
     }
 
-    /// It kept growing, at equal loads.
+    /// Times grew all the time, at equal loads.
     fn drift(&self, run: &Run, asked: &AskedBySlice, trend: &Trend) -> Option<Change> {
         let (count, third) = (self.points.len(), self.points.len() / 3);
         let (mut early, mut late) = (Vec::new(), Vec::new());
@@ -329,7 +329,7 @@ impl LoadedTimeline<'_> {
             }
         }
         let grows = trend.slope > 0.0 && self.middle(&late) - self.middle(&early) >= trend.slope * third as f64;
-        // Where work piles up for a while, what is left of it makes later times longer.
+        // Where work piles up for a while, the backlog makes later times longer.
         let piles_up = (ONSET_POINTS..count - ONSET_POINTS)
             .step_by(ONSET_POINTS)
             .any(|at| !self.is_carried(run, asked, (0, at), (at, (at + 2 * ONSET_POINTS).min(count))));
@@ -339,7 +339,7 @@ impl LoadedTimeline<'_> {
         late.sort_unstable();
         late.dedup();
         let loads = || early.iter().map(|at| self.load[*at]);
-        let load = LoadBeside::Compared { from: loads().fold(f64::INFINITY, f64::min), to: loads().fold(0.0, f64::max) };
+        let load = LoadMeanwhile::Compared { from: loads().fold(f64::INFINITY, f64::min), to: loads().fold(0.0, f64::max) };
         let shift = Shift { start: 0, end: count, p_value: trend.p_value, start_error: 0 };
         self.change(run, load, ((0, None), &shift), (&early, &late))
             .filter(|change| change.shape == Shape::Step)
@@ -349,7 +349,7 @@ impl LoadedTimeline<'_> {
     fn change(
         &self,
         run: &Run,
-        load: LoadBeside,
+        load: LoadMeanwhile,
         ((start, until), shift): ((usize, Option<usize>), &Shift),
         (before, after): (&[usize], &[usize]),
     ) -> Option<Change> {

@@ -1,4 +1,5 @@
-//! Cores that are not busy at every instant, though requests wait for them already: what queueing theory expects of a utilisation, held against what was seen.
+//! Cores that are not always busy, though requests wait for them already: the observed wait, compared with the one that queueing theory expects at that
+//! utilisation.
 
 use super::added_requests;
 use super::demand::{self, CPU_BOUND_SHARE_MIN};
@@ -16,9 +17,10 @@ const GROWN_REQUESTS_SHARE_MIN: f64 = 0.5;
 /// longer. A far longer wait is for something else.
 const EXPECTED_WAIT_FACTOR_MAX: f64 = 3.0;
 
-/// The stretch of high load in which requests waited about as long as they would for so busy cores. `None`: they did not, or the cores were not as busy.
+/// The stretch of high load in which requests waited about as long as expected for cores of that utilisation. `None`: they waited longer, or the cores were
+/// not busy enough.
 pub(super) fn find(responses: &[LoadResponse], used: &SignalReadings<'_>, cores: f64) -> Option<(f64, f64)> {
-    // On average: such a queue comes and goes.
+    // Means, since such a queue builds up and drains again and again.
     let grown: Vec<&LoadResponse> = responses.iter().filter(|response| response.is_slower_on_average()).collect();
     if grown.len() < GROWN_REQUESTS_MIN || (grown.len() as f64) < GROWN_REQUESTS_SHARE_MIN * responses.len() as f64 {
         return None;
@@ -36,9 +38,9 @@ pub(super) fn find(responses: &[LoadResponse], used: &SignalReadings<'_>, cores:
 mod tests {
     use super::expected_waiting;
 
-    /// Of one server, ρ² / (1 − ρ) wait (M/M/1); of two, 2ρ³ / (1 − ρ²).
+    /// Before one server, ρ² / (1 − ρ) wait (M/M/1); before two, 2ρ³ / (1 − ρ²).
     #[test]
-    fn as_many_are_expected_to_wait_as_in_queues_that_can_be_solved() {
+    fn the_expected_queue_is_that_of_queues_with_a_closed_form() {
         for utilisation in [0.7_f64, 0.8, 0.9] {
             let one = utilisation.powi(2) / (1.0 - utilisation);
             assert!((expected_waiting(utilisation, 1.0) / one - 1.0).abs() < 1e-9);

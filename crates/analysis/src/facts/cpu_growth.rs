@@ -1,4 +1,4 @@
-//! CPU time that a request takes more while work is held up, and the function that carries it: read from [`FunctionProfile`].
+//! How much more CPU time a request needs while work is held up, and the function that accounts for it, from [`FunctionProfile`].
 
 use super::profiles::{ComparedStretches, FunctionProfile, FunctionTime};
 
@@ -14,21 +14,22 @@ const READINGS_SHARE_MIN: f64 = 0.75;
 pub(crate) struct CpuGrowth<'a> {
     pub(crate) observer: &'a str,
     pub(crate) function: &'a str,
-    /// The system's own functions that called it, innermost first; may be empty.
+    /// The system's own functions that called it, innermost first. It may be empty.
     pub(crate) under: &'a str,
     pub(crate) series: String,
-    /// CPU seconds per request in the function, before and while work was held up.
+    /// CPU seconds per request in the function: while no work was held up, and while work was.
     pub(crate) part: (f64, f64),
     /// The same in all functions.
     pub(crate) whole: (f64, f64),
     /// From the first held-up second to the last. Seconds since the run began.
     pub(crate) span: (f64, f64),
-    /// Readings of either stretch.
+    /// Readings in either stretch.
     pub(crate) readings: (usize, usize),
-    /// Significant digits that samples carry: of the function's time in either stretch, of all functions', and of the share.
+    /// Significant digits that the number of samples supports.
     pub(crate) digits: CpuGrowthDigits,
 }
 
+/// For the function's time and the time of all functions, in either stretch, and for the function's share of the growth.
 pub(crate) struct CpuGrowthDigits {
     pub(crate) part: (usize, usize),
     pub(crate) whole: (usize, usize),
@@ -36,12 +37,13 @@ pub(crate) struct CpuGrowthDigits {
 }
 
 impl CpuGrowth<'_> {
+    /// The function's share of the growth.
     pub(crate) fn share(&self) -> f64 {
         ((self.part.1 - self.part.0) / (self.whole.1 - self.whole.0)).min(1.0)
     }
 }
 
-/// The largest growth of all runtimes whose functions were sampled.
+/// The largest growth among all runtimes whose functions were sampled.
 pub(super) fn find<'a>(profiles: &[FunctionProfile<'a>]) -> Option<CpuGrowth<'a>> {
     let by = |growth: &CpuGrowth<'_>| growth.whole.1 - growth.whole.0;
     profiles.iter().filter_map(growth).max_by(|a, b| by(a).total_cmp(&by(b)))

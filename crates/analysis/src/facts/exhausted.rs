@@ -1,8 +1,8 @@
-//! Which resources of the machine or of a process were used up while work was held up: CPU, heap, disk, descriptors.
+//! Which resources of the machine or of a process were used up while work was held up: CPU, heap, disk, link, descriptors.
 //!
-//! By the utilisation law (Denning & Buzen 1978) a resource with k places that each request needs for D seconds is busy at U = X·D, and no more than
-//! k/D requests can pass it. So each resource is looked at where it was at its limit, for as long as that lasted and whatever the shape of the
-//! load; it counts if work was held up meanwhile.
+//! A resource has k places, and each request needs one for D seconds. By the utilisation law (Denning and Buzen 1978), X requests per second use U = X·D
+//! places, and at most k/D pass per second. Each resource is therefore examined while it was at its limit, for any shape of the load. It counts if work was
+//! held up meanwhile.
 
 use loadstone_metrics::Role;
 
@@ -55,12 +55,12 @@ pub(crate) struct Exhausted<'a> {
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Work that waited for long meanwhile, if any did.
+    /// The stretch of waiting work that overlaps most, if any.
     pub(crate) waiting: Option<WaitingStretch>,
-    /// Share of the requests that failed meanwhile, where that is what it did, and nothing waited.
+    /// Share of the requests that failed meanwhile, where nothing waited and failures are the effect.
     pub(crate) failed: Option<f64>,
     pub(crate) resource: ExhaustedResource<'a>,
-    /// What each request took of it, where it is CPU.
+    /// The demand of each request, where the resource is a CPU.
     pub(crate) demand: Option<CpuDemand>,
     /// Names of the signals that show it.
     pub(crate) series: Vec<String>,
@@ -72,14 +72,14 @@ pub(crate) enum ExhaustedResource<'a> {
         process: &'a str,
         limit: f64,
     },
-    /// `throttled`: share of the time.
+    /// `throttled`: share of the time in which the group was throttled.
     GroupCpu {
         group: &'a str,
         cores_max: f64,
         throttled: f64,
     },
-    /// `collecting`: share of the time; `heap`: of it that was in use, where that was read; `filled`: bytes that it held at first and in the end, where
-    /// it filled up without ever giving much back.
+    /// `collecting`: share of the time spent collecting garbage. `heap`: part of the heap in use, if it was read. `filled`: bytes in use at first and at the
+    /// end, if the heap filled up without ever releasing much.
     Heap {
         process: &'a str,
         collecting: f64,
@@ -102,25 +102,25 @@ pub(crate) enum ExhaustedResource<'a> {
     },
 }
 
-/// Shares of the machine's cores.
+/// Parts of the machine's cores.
 pub(crate) struct MachineCpu {
     pub(crate) cores: f64,
     pub(crate) used: f64,
     pub(crate) by_generator: f64,
-    /// By the observed processes; `None`: none was observed.
+    /// Used by the observed processes; `None`: none was observed.
     pub(crate) by_observed: Option<f64>,
-    /// Threads of the observed processes, and sessions of databases, that ran or waited for a core while work was held up; `None`: not read.
+    /// Threads of the observed processes, and database sessions, that ran or waited for a core while work was held up; `None`: not read.
     pub(crate) at_cores: Option<f64>,
 }
 
 impl MachineCpu {
-    /// Whether most of it went to processes that are not observed: programs that have nothing to do with the system, or parts of it.
+    /// Whether processes that are not observed used most of it: unrelated programs, or parts of the system.
     pub(crate) fn is_filled_by_others(&self) -> bool {
         self.by_generator + self.by_observed.unwrap_or(0.0) < 0.5 * self.used
     }
 
-    /// Whether others fill it, and hardly any of what is in the observed system is at a core: they are no reason for its waiting.
-    fn is_filled_aside(&self, in_system: Option<f64>) -> bool {
+    /// Whether other processes fill it while hardly any work of the observed system is at a core, so that they are not why it waits.
+    fn is_unrelated(&self, in_system: Option<f64>) -> bool {
         let hardly =
             |threads: f64| threads < THREADS_AT_CORES_MIN && in_system.is_some_and(|open| threads < THREADS_PER_REQUEST_MIN * open);
         self.is_filled_by_others() && self.at_cores.is_some_and(hardly)
@@ -128,8 +128,8 @@ impl MachineCpu {
 }
 
 impl ExhaustedResource<'_> {
-    /// Whether the observed system can have been held up there. A resource that holds work up always has some of it; others may fill a machine whose cores
-    /// the observed system hardly asks for.
+    /// Whether the resource may have held up the observed system. A resource that does always has some of its work. Other processes may fill a machine whose
+    /// cores the observed system hardly needs.
     pub(crate) fn is_wanted(&self) -> bool {
         match self {
             ExhaustedResource::MachineCpu(machine) => machine.at_cores.is_none_or(|threads| threads >= THREADS_AT_CORES_MIN),
@@ -139,7 +139,7 @@ impl ExhaustedResource<'_> {
 }
 
 impl ExhaustedResource<'_> {
-    /// At the start of a sentence.
+    /// Its name at the start of a sentence.
     pub(crate) fn name(&self) -> String {
         match self {
             ExhaustedResource::Descriptors { process, .. } => format!("The number of descriptors of \"{process}\""),
@@ -152,7 +152,7 @@ impl ExhaustedResource<'_> {
         }
     }
 
-    /// Whether it fails who asks for more of it, instead of making them wait.
+    /// Whether a request for more of it fails instead of waiting.
     fn refuses(&self) -> bool {
         matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Heap { .. })
     }
@@ -160,7 +160,7 @@ impl ExhaustedResource<'_> {
 
 type FoundResource<'a> = AtLimit<ExhaustedResource<'a>>;
 
-/// All that were used up, the most telling first. Not looked for where the calls to an endpoint take nearly all of the callers' time.
+/// All resources that were used up, the strongest evidence first. None where the calls to an endpoint take nearly all of the callers' time.
 pub(super) fn find<'a>(
     search: &Search<'_, 'a>,
     (responses, plateaus): (&[LoadResponse], &Plateaus),
@@ -177,7 +177,7 @@ pub(super) fn find<'a>(
     let found = found.into_iter().flatten();
     let held_up = found.filter_map(|found| {
         let held = search.strain.held_part(without_onset(changes, found.span), found.places).map(|part| (part, None));
-        // What is full turns work away.
+        // A full resource may refuse work.
         let refused =
             || found.resource.refuses().then(|| search.strain.failed_more(found.span).map(|failed| (found.span, Some(failed))))?;
         Some((held.or_else(refused)?, found))
@@ -186,9 +186,9 @@ pub(super) fn find<'a>(
         .filter_map(|(((from, to), failed), AtLimit { span, mut resource, series, .. })| {
             if let ExhaustedResource::MachineCpu(machine) = &mut resource {
                 machine.at_cores = look.at_cores(from, to);
-                // Full all along, it tells no time from another, so that only who asks for its cores can show that they are short.
+                // A machine that is full all the time does not correlate with anything. Only the threads at its cores show whether the system needs more.
                 let is_always = search.strain.loaded().is_some_and(|(begin, end)| span.1 - span.0 >= WHOLE_LOAD_PART_MIN * (end - begin));
-                if is_always && machine.is_filled_aside(search.strain.in_system(from, to)) {
+                if is_always && machine.is_unrelated(search.strain.in_system(from, to)) {
                     return None;
                 }
             }
@@ -203,11 +203,11 @@ pub(super) fn find<'a>(
         .collect()
 }
 
-/// A stretch up to the instant from which some requests took longer while others kept their times, if the resource had been at its limit for long: what
-/// is used up slows down all who need it, and it was no fuller than before.
+/// A stretch up to the instant from which some requests took longer while others were stable, if the resource had been at its limit for long before. A
+/// used-up resource slows down all requests that need it, and it was no fuller than before.
 fn without_onset(changes: &Changes, (from, to): (f64, f64)) -> (f64, f64) {
     let onsets = changes.found.iter().filter(|change| change.is_slower() && change.at - from >= BUSY_BEFORE_MIN_S && change.at < to);
-    let partial = onsets.filter(|change| changes.kept_beside(change).next().is_some());
+    let partial = onsets.filter(|change| changes.stable_around(change).next().is_some());
     (from, partial.map(|change| change.at).fold(to, f64::min))
 }
 
@@ -216,11 +216,11 @@ fn longest(readings: &SignalReadings<'_>, holds: impl Fn(f64) -> bool) -> Option
     longest_run(readings.points(), READINGS_MIN, LENGTH_MIN_S, holds)
 }
 
-/// Looks for each kind.
+/// One search for each kind of resource.
 struct Resources<'s, 'f, 'a>(&'s Search<'f, 'a>);
 
 impl<'a> Resources<'_, '_, 'a> {
-    /// The first of a kind that was at its limit.
+    /// The first resource of a kind that was at its limit.
     fn first(&self, kind: ResourceKind, found: impl Fn(&PathResource<'a>) -> Option<FoundResource<'a>>) -> Option<FoundResource<'a>> {
         self.0.path.of_kind(kind).find_map(found)
     }
@@ -246,7 +246,7 @@ impl<'a> Resources<'_, '_, 'a> {
         })
     }
 
-    /// Collections of all kinds together, since one runtime has several collectors.
+    /// All collectors of a runtime together.
     fn heap(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Heap, |of| {
             let all = of.busy.as_ref()?;
@@ -265,16 +265,16 @@ impl<'a> Resources<'_, '_, 'a> {
         Some(used / max)
     }
 
-    /// A heap whose collections free next to nothing, and that had filled up bit by bit before.
+    /// The growth of a heap that filled up gradually, and whose collections now free hardly anything. Bytes.
     fn heap_filled(&self, process: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
         let used = self.0.signals.read(process, Role::HeapUsed)?;
         let max = self.0.signals.read(process, Role::HeapMax)?.mean(from, to).filter(|max| *max > 0.0)?;
         let before: Vec<f64> = used.between(0.0, from).map(|(_, bytes)| bytes).collect();
         let (first, last) = (before.iter().copied().find(|bytes| *bytes > 0.0)?, used.mean(from, to)?);
         let fallen = before.windows(2).map(|pair| (pair[0] - pair[1]).max(0.0)).sum::<f64>();
-        let is_kept = used.share(from, to, |bytes| bytes >= HEAP_USED_PART_MIN * max) == Some(1.0);
+        let stays_full = used.share(from, to, |bytes| bytes >= HEAP_USED_PART_MIN * max) == Some(1.0);
         let grew = last - first;
-        (before.len() >= FILLING_READINGS_MIN && is_kept && grew >= 0.5 * max && fallen <= RELEASED_PART_MAX * grew)
+        (before.len() >= FILLING_READINGS_MIN && stays_full && grew >= 0.5 * max && fallen <= RELEASED_PART_MAX * grew)
             .then_some((first, last))
     }
 
@@ -299,7 +299,7 @@ impl<'a> Resources<'_, '_, 'a> {
         Some(AtLimit { span, resource, places: cores, series })
     }
 
-    /// Seconds per second that the observed system ran or waited for a core are the number at the cores (Little's law).
+    /// Seconds per second that the observed system ran or waited for a core: by Little's law, the number of its threads at the cores.
     fn at_cores(&self, from: f64, to: f64) -> Option<f64> {
         let sum = |role| self.0.signals.parts_with(role).filter_map(|part| self.0.signals.mean(part, role, from, to)).sum::<f64>();
         self.0.signals.parts_with(Role::ProcessRunDelay).next()?;

@@ -1,5 +1,5 @@
-//! Resident memory of a process that grew with the requests and never fell by much: a leak, or a heap that is not full yet. A run cannot tell these two
-//! apart before the heap is.
+//! Resident memory of a process that grew with the requests and never fell by much: a leak, or a heap that is not full yet. A run cannot distinguish the two
+//! before the heap is full.
 
 use loadstone_metrics::Role;
 
@@ -20,16 +20,17 @@ const EACH_PART_GROWTH_MIN: f64 = 0.1;
 /// Bytes.
 pub(crate) struct GrowingMemory<'a> {
     pub(crate) observer: &'a str,
-    /// At the begin of the stretch and at its end.
+    /// At the begin of the stretch.
     pub(crate) first: f64,
+    /// At its end.
     pub(crate) last: f64,
-    /// For each request of its second half.
+    /// Growth per request in its second half.
     pub(crate) each: f64,
-    /// Name of the signal that shows it.
+    /// The name of the signal.
     pub(crate) series: String,
 }
 
-/// Of the processes of one observer, or of any, in a stretch of the run; the first of them.
+/// The first such process of one observer, or of any observer, in a stretch of the run.
 pub(crate) fn find<'a>(
     signals: &ObservedSignals<'a>,
     strain: &Strain,
@@ -39,7 +40,7 @@ pub(crate) fn find<'a>(
     let throughput = strain.throughput(from, to);
     let grown = |part: ObservedPart<'a>| {
         let memory = signals.read(part, Role::ProcessMemory)?;
-        // What a process takes to get going is left out.
+        // The memory that a process needs to start is left out.
         let points: Vec<(f64, f64)> = memory.between(from.midpoint(to), to).collect();
         let ((began, first), (ended, last)) = (*points.first()?, *points.last()?);
         let fallen = points.windows(2).map(|pair| (pair[0].1 - pair[1].1).max(0.0)).sum::<f64>();
@@ -53,7 +54,7 @@ pub(crate) fn find<'a>(
             && fallen <= RELEASED_PART_MAX * (last - first)
             && is_steady;
         let begin = memory.between(from, to).next()?.1;
-        // What began with more, and gave that back, did not grow all along.
+        // Memory that fell from a higher level before did not grow all the time.
         let grows = grows && last - begin >= last - first;
         grows.then(|| GrowingMemory { observer: part.observer, first: begin, last, each, series: memory.name() })
     };

@@ -1,4 +1,4 @@
-//! A hump of slow requests beside all others of their kind, with next to nothing between the two.
+//! A hump of slow requests, apart from all others of the same name, with hardly any request between the two.
 
 use loadstone_metrics::Histogram;
 
@@ -15,16 +15,17 @@ pub(crate) const VALLEY_BEGIN_PART: f64 = 0.5;
 /// Requests in the valley for each request in the hump.
 const VALLEY_SHARE_MAX: f64 = 0.1;
 
-/// Nanoseconds.
+/// Slow requests of one name. Times in nanoseconds.
 pub(crate) struct Hump {
+    /// The fastest of them.
     pub(crate) from_ns: u64,
     pub(crate) median_ns: u64,
     pub(crate) count: u64,
-    /// Median of the others.
+    /// The median of the other requests.
     pub(crate) others_ns: u64,
 }
 
-/// The largest hump above a valley that is at most so large a part of all, if there is one.
+/// The largest hump above a valley, if there is one with at most this share of all requests.
 pub(crate) fn hump(times: &Histogram, share_max: f64) -> Option<Hump> {
     let count = times.count();
     let most = (count as f64 * share_max) as u64;
@@ -50,7 +51,7 @@ pub(crate) fn hump(times: &Histogram, share_max: f64) -> Option<Hump> {
     best
 }
 
-/// Requests that took from `low` up to, not including, `high`.
+/// Requests that took at least `low` and less than `high`.
 pub(crate) fn between(times: &Histogram, low: u64, high: u64) -> u64 {
     times.bars().filter(|(from, ..)| (low..high).contains(from)).map(|(.., count)| count).sum()
 }

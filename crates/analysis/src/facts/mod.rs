@@ -3,8 +3,8 @@
 //! Read the table of [`Facts`] first: it lists every fact in the order in which they are computed, with the facts that each one uses. The file of a fact
 //! holds its type and its computation.
 //!
-//! A constant states what it bounds. One that cites no source was chosen on the simulated systems of `tests/it` and on recorded runs, such as those in
-//! `tests/corpus`; docs/findings.md ("How often they are right") lists how the rules do on systems that no constant was chosen on.
+//! A constant states what it bounds. Constants without a source were chosen on the simulated systems of `tests/it` and on recorded runs, such as those in
+//! `tests/corpus`. docs/findings.md ("How often they are right") lists how the rules do on systems that no constant was chosen on.
 //!
 //! To add a fact: its file, its `mod` line, and its entry in the table. Deliberately absent: sentences, which the rules word, and computations that only one
 //! rule needs, which belong to that rule.
@@ -104,7 +104,7 @@ table::fact_table! {
         /// When work waited. Flows rank before requests, and within each the longest first.
         waiting: Vec<waiting::WaitingStretch> = waiting::find(run, tally);
 
-        /// Requests that waited for a connection of their own.
+        /// Requests that waited to connect.
         slow_connects: Option<slow_connects::SlowConnects> = slow_connects::find(run, &waiting);
 
         /// Endpoints that the system calls.

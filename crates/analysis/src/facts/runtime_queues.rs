@@ -1,6 +1,7 @@
-//! Work that queues for a runtime's own threads, of which it has few: look-ups of names in Node have two.
+//! Work that queues for the few threads that a runtime has for it: Node has two for name lookups.
 //!
-//! More of it under way than threads that do it is a queue, whatever each takes (Little's law gives the wait from its length).
+//! Where more pieces of work are in progress than there are threads for them, the others queue, regardless of their times. Little's law gives the wait from the
+//! length of the queue.
 
 use loadstone_metrics::Role;
 
@@ -17,14 +18,15 @@ const CERTAIN_SYSTEM_PART_MIN: f64 = 0.5;
 
 pub(crate) struct RuntimeQueue<'a> {
     pub(crate) observer: &'a str,
-    /// What kind of work: the label `type` of its signal.
+    /// The kind of work: the label `type` of its signal.
     pub(crate) kind: &'a str,
     pub(crate) work: SignalReadings<'a>,
     pub(crate) places: SignalReadings<'a>,
-    /// Threads that do it.
+    /// Threads for this work.
     pub(crate) threads: f64,
-    /// Under way on average, and requests in the system meanwhile.
+    /// Pieces of work in progress or queued, mean.
     pub(crate) count: f64,
+    /// Requests in the system meanwhile, mean.
     pub(crate) in_system: f64,
     /// Seconds since the run began.
     pub(crate) from: f64,
@@ -32,13 +34,13 @@ pub(crate) struct RuntimeQueue<'a> {
 }
 
 impl RuntimeQueue<'_> {
-    /// Whether it is what requests wait for: most of them stand in it, or as many are served at a time as it has threads.
+    /// Whether requests wait for it: it holds at least half of them, or the plateau shows as many places as it has threads.
     pub(crate) fn is_limit(&self, plateaus: &Plateaus) -> bool {
         self.count >= CERTAIN_SYSTEM_PART_MIN * self.in_system || plateaus.are_places(self.threads)
     }
 }
 
-/// The longest of them.
+/// The longest queue.
 pub(super) fn find<'a>(signals: &ObservedSignals<'a>, strain: &Strain) -> Option<RuntimeQueue<'a>> {
     let of_part = |part: ObservedPart<'a>| {
         let queues = signals.read_each(part, Role::RuntimeWork).into_iter().filter_map(|work| queue(signals, strain, part, work));

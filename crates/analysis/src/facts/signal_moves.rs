@@ -25,13 +25,13 @@ pub(super) const VARIATION_PART_MIN: f64 = 0.02;
 #[derive(Debug, Clone)]
 pub(crate) struct SignalMove<'a> {
     pub(crate) signal: &'a Signal,
-    /// Medians of its readings, as shown.
+    /// Medians of its readings before and after.
     pub(crate) before: f64,
     pub(crate) after: f64,
-    /// How many times its own wavering it moved: |median after − median before| / interquartile range before, after BARO's
-    /// score (Pham, Ha & Zhang 2024), which takes the maximum after.
+    /// How far it moved, in multiples of its own variation: |median after − median before| / interquartile range before. BARO's score (Pham, Ha and Zhang,
+    /// "BARO: Robust root cause analysis for microservices via multivariate Bayesian online change point detection", 2024) takes the maximum after instead.
     pub(crate) score: f64,
-    /// Before and after.
+    /// Readings before and after.
     pub(crate) readings: (u64, u64),
 }
 
@@ -39,7 +39,7 @@ impl SignalMove<'_> {
     pub(crate) fn has_moved(&self) -> bool {
         let larger = self.before.abs().max(self.after.abs());
         self.score >= SCORE_MIN
-            && is_worth_telling(self.signal, self.before, self.after)
+            && is_large_enough(self.signal, self.before, self.after)
             && (self.after - self.before).abs() >= MOVED_PART_MIN * larger
     }
 
@@ -50,13 +50,13 @@ impl SignalMove<'_> {
     }
 }
 
-/// Whether two levels differ by more than a trifle, where it is known how much that is.
-pub(crate) fn is_worth_telling(signal: &Signal, before: f64, after: f64) -> bool {
+/// Whether two levels differ by more than background work, for units in which that is known.
+pub(crate) fn is_large_enough(signal: &Signal, before: f64, after: f64) -> bool {
     !matches!(signal.unit_shown(), "cores" | "share" | "s/s") || (after - before).abs() >= CORES_MOVED_MIN
 }
 
-/// All that were read on both sides of an instant: those that moved before those that did not, those with a meaning before others, then by how far.
-/// `from` and `to` bound what is looked at.
+/// All signals that were read on both sides of an instant. Those that moved rank first, then those with a role, then by score. Only readings from `from` to
+/// `to` count.
 pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> Vec<SignalMove<'_>> {
     let mut moves: Vec<SignalMove<'_>> = signals.iter().filter_map(|series| of_signal(series, at, from, to)).collect();
     let place = |found: &SignalMove<'_>| (!found.has_moved(), found.signal.role.is_none());
@@ -64,7 +64,7 @@ pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> V
     moves
 }
 
-/// Signals that tell of a resource: worth saying that they did not move.
+/// Whether a signal describes a resource, so that it is evidence if it did not move.
 pub(crate) fn is_of_resource(signal: &Signal) -> bool {
     let roles = [
         Role::ProcessCpu,
@@ -90,10 +90,10 @@ fn of_signal(series: &SignalSeries, at: f64, from: f64, to: f64) -> Option<Signa
         return None;
     }
     let (low, high) = (median(&before), median(&after));
-    // What kept moving before did not move there: the shift between the halves of the time before counts as wavering.
+    // A signal that was moving already did not move at that instant: the shift between the halves of the time before counts as its variation.
     let (early, late) = before.split_at(before.len() / 2);
     let drift = (median(late) - median(early)).abs();
-    let wavering = interquartile_range(&before).max(drift).max(VARIATION_PART_MIN * low.abs().max(high.abs()));
-    let score = if wavering > 0.0 { (high - low).abs() / wavering } else { 0.0 };
+    let variation = interquartile_range(&before).max(drift).max(VARIATION_PART_MIN * low.abs().max(high.abs()));
+    let score = if variation > 0.0 { (high - low).abs() / variation } else { 0.0 };
     Some(SignalMove { signal: &series.signal, before: low, after: high, score, readings: (before.len() as u64, after.len() as u64) })
 }

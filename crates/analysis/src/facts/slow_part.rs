@@ -1,7 +1,7 @@
-//! A part of the requests that takes longer by the same time whatever is asked for: what serves that part is slow, not what is asked.
+//! A share of the requests, of every name, that takes longer by the same time: what serves that share is slow, not a kind of request.
 //!
-//! Where one of several instances is slow, each request meets it now and then, and takes longer there by the same time. A kind of request, a cache or a lock
-//! would show in some of them and not in the others.
+//! If one of several instances is slow, requests of each name reach it now and then, and take longer there by the same time. A slow kind of request, a cache or
+//! a lock would affect some names and not the others.
 
 use std::collections::BTreeMap;
 
@@ -32,12 +32,12 @@ const SPREAD_PART_MIN: f64 = 0.7;
 pub(crate) struct SlowPart {
     pub(crate) slow: u64,
     pub(crate) all: u64,
-    /// Median over the requests of what the slow ones take longer.
+    /// How much longer slow requests take, the median over the names.
     pub(crate) longer_s: f64,
     pub(crate) each: Vec<SlowPartOf>,
 }
 
-/// What it is of one request.
+/// The slow share of one request name.
 pub(crate) struct SlowPartOf {
     pub(crate) name: String,
     pub(crate) share: f64,
@@ -91,7 +91,7 @@ fn of_one(name: &str, times: &Histogram) -> Option<SlowPartOf> {
     })
 }
 
-/// Whether slow ones, and others, come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.
+/// Whether slow requests, and the others, occur throughout the run: a second with n requests has a slow one with probability 1 − (1 − share)ⁿ.
 fn is_spread(run: &Run, part: &SlowPart) -> bool {
     let share = part.share();
     let (mut expected, mut found) = ((0.0, 0.0), (0.0, 0.0));

@@ -1,8 +1,8 @@
-//! Whether work was held up during some stretch of a run, however short, and whatever the shape of the load.
+//! Whether work was held up during any stretch of a run, however short, for any shape of the load.
 //!
-//! A resource that is busy is no limit as long as work passes it in the usual time. What counts as held up follows from Little's law: what is in
-//! the system over what ends per second is the time in it, whatever the load. [`super::waiting`] finds the long stretches and describes them; this fact
-//! answers for any stretch that a resource was busy in.
+//! A busy resource is no limit while work passes it in the usual time. By Little's law, the number of requests in the system over the number that ends per
+//! second is the time in the system under any load. [`super::waiting`] finds and describes the long stretches. This fact answers for any stretch in which a
+//! resource was busy.
 
 use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
@@ -44,7 +44,7 @@ pub(crate) type Spans = Vec<(f64, f64)>;
 
 pub(crate) struct Strain {
     seconds: Vec<StrainSecond>,
-    /// Waiting stretches and plateaus, `(from, to)`.
+    /// Waiting stretches and plateaus, as `(from, to)`.
     known: Vec<(f64, f64)>,
     /// Time in the system in the best tenth of the load. Seconds.
     base_s: f64,
@@ -53,9 +53,9 @@ pub(crate) struct Strain {
 struct StrainSecond {
     from: f64,
     to: f64,
-    /// Requests in flight, and arrivals that waited for a user.
+    /// Requests in flight, and arrivals that wait for a user.
     in_system: f64,
-    /// Arrivals that came due, or users that were asked for.
+    /// Arrivals that were due, or users that were wanted.
     asked: f64,
     ended: f64,
     timed_out: f64,
@@ -72,7 +72,7 @@ impl Strain {
             .map(|index| {
                 let around = &seconds[index.saturating_sub(RATE_SECONDS_AROUND)..(index + RATE_SECONDS_AROUND + 1).min(seconds.len())];
                 let length: f64 = around.iter().map(|second| second.to - second.from).sum();
-                // Where nothing ends at all, one might have ended just now.
+                // Without any request that ended, one may have ended just now.
                 around.iter().map(|second| second.ended).sum::<f64>().max(1.0) / length.max(1e-9)
             })
             .collect();
@@ -84,13 +84,13 @@ impl Strain {
         Self { seconds, known: waited.chain(flat).collect(), base_s }
     }
 
-    /// The part of a stretch, in which something with so many places was busy, during which work was held up; `None` where it was not, or where the
-    /// resource was as busy before, while clearly less was done: then the load is not what keeps it busy.
+    /// The part of a stretch, in which a resource with so many places was busy, during which work was held up. `None` where it was not, and where the resource
+    /// was as busy before at a clearly lower throughput: then something other than the load keeps it busy.
     pub(crate) fn held_part(&self, span: (f64, f64), places: f64) -> Option<(f64, f64)> {
         self.part_held_up(span, places).filter(|part| !self.is_background((span.0, part.0), *part))
     }
 
-    /// The same of something that has no most, such as those who wait: it was as busy before only where as many did.
+    /// The same for a signal without an upper limit, such as a number of waiting requests: the resource was as busy before only if as many waited.
     pub(crate) fn held_part_of(&self, waiting: &SignalReadings<'_>, span: (f64, f64)) -> Option<(f64, f64)> {
         let part = self.part_held_up(span, waiting.mean(span.0, span.1)?)?;
         let before = (span.0, part.0);
@@ -99,7 +99,7 @@ impl Strain {
         (!(self.is_background(before, part) && were_as_many())).then_some(part)
     }
 
-    /// The share of requests that failed in a stretch, where it was far larger than in the other seconds.
+    /// The share of requests that failed in a stretch, if it was far larger than in the other seconds.
     pub(crate) fn failed_more(&self, (from, to): (f64, f64)) -> Option<f64> {
         let is_inside = |second: &&StrainSecond| second.to > from && second.from < to;
         let (inside, outside): (Vec<&StrainSecond>, Vec<&StrainSecond>) = self.seconds.iter().partition(is_inside);
@@ -120,7 +120,7 @@ impl Strain {
         }
     }
 
-    /// Whether clearly less was done for long before.
+    /// Whether the throughput was clearly lower for long before.
     fn is_background(&self, before: (f64, f64), part: (f64, f64)) -> bool {
         before.1 - before.0 >= BUSY_BEFORE_MIN_S
             && self.in_system(before.0, before.1).is_some()
@@ -141,40 +141,40 @@ impl Strain {
         held >= HELD_UP_SHARE_MIN * count || timed_out >= TIMEOUT_SHARE_MIN * ended.max(1.0) || is_crowded
     }
 
-    /// Mean number in the system; `None` without a second of load in the stretch.
+    /// Mean number of requests in the system; `None` without a second of load in the stretch.
     pub(crate) fn in_system(&self, from: f64, to: f64) -> Option<f64> {
         let (count, sum) = self.between(from, to).fold((0.0, 0.0), |(count, sum), second| (count + 1.0, sum + second.in_system));
         (count > 0.0).then(|| sum / count)
     }
 
-    /// Requests ended per second.
+    /// Requests that ended per second.
     pub(crate) fn throughput(&self, from: f64, to: f64) -> f64 {
         let (length, ended) =
             self.between(from, to).fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));
         if length > 0.0 { ended / length } else { 0.0 }
     }
 
-    /// The same in several stretches; `None` where nothing ended in them.
+    /// The same over several stretches; `None` where no request ended in them.
     pub(crate) fn throughput_inside(&self, spans: &[(f64, f64)]) -> Option<f64> {
         let inside = spans.iter().flat_map(|(from, to)| self.between(*from, *to));
         let (length, ended) = inside.fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));
         (ended > 0.0).then(|| ended / length)
     }
 
-    /// Arrivals that came due per second, or users that were asked for, on average; 0 without a second of load in the stretch.
+    /// Mean number of arrivals due per second, or of users wanted; 0 without a second of load in the stretch.
     pub(crate) fn asked(&self, from: f64, to: f64) -> f64 {
         let (count, sum) = self.between(from, to).fold((0.0, 0.0), |(count, sum), second| (count + 1.0, sum + second.asked));
         sum / f64::max(count, 1.0)
     }
 
-    /// When load was made: from the first second of it to the last.
+    /// From the first second of load to the last.
     pub(crate) fn loaded(&self) -> Option<(f64, f64)> {
         Some((self.seconds.first()?.from, self.seconds.last()?.to))
     }
 
-    /// Low load and high load, each as `(from, to)` of its seconds: the thirds of the seconds in which the least and the most was asked of the system,
-    /// arrivals and users together with what was still in it. Without low load where they hardly differ. Seconds that work off what more load left behind,
-    /// such as those after its end, are neither.
+    /// The seconds of low load and of high load, each as `(from, to)`: the thirds with the lowest and the highest planned load. At equal load, the number of
+    /// requests in the system decides. The low part is empty where the load hardly varied. Seconds that work off the backlog of a higher load belong to
+    /// neither.
     pub(crate) fn low_and_high(&self) -> (Spans, Spans) {
         let inner = 1..self.seconds.len().saturating_sub(1);
         let rising = self.seconds.iter().zip(self.works_off()).map(|(second, works_off)| (!works_off).then_some(second));
@@ -191,7 +191,7 @@ impl Strain {
         }
     }
 
-    /// For each second, whether work was held up ever since far more was asked than in it.
+    /// For each second, whether work has been held up ever since a far higher load.
     fn works_off(&self) -> Vec<bool> {
         let mut most = 0.0_f64;
         let works_off = |second: &StrainSecond| {
@@ -201,7 +201,7 @@ impl Strain {
         self.seconds.iter().map(works_off).collect()
     }
 
-    /// The seconds in which work was not held up, and those in which it was; those between, which may be either, in neither.
+    /// The seconds in which work was not held up, and those in which it was. Uncertain ones are in neither.
     pub(crate) fn free_and_held(&self) -> (Spans, Spans) {
         let spans = |wanted: &dyn Fn(&StrainSecond) -> bool| {
             self.seconds.iter().filter(|second| wanted(second)).map(|second| (second.from, second.to)).collect::<Spans>()
@@ -210,7 +210,7 @@ impl Strain {
         (spans(&is_free), spans(&|second| self.is_held_up(second) && !is_free(second)))
     }
 
-    /// From the first of the seconds of high load to the last.
+    /// From the first second of high load to the last.
     pub(crate) fn top_span(&self) -> (f64, f64) {
         let (_, high) = self.low_and_high();
         let from = high.iter().map(|(from, _)| *from).fold(f64::INFINITY, f64::min);

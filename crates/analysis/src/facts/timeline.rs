@@ -1,4 +1,4 @@
-//! Each request, group, scenario and flow over time, in few points however long the run was.
+//! Each request, group, scenario and flow over time, in a bounded number of points.
 
 use std::collections::HashMap;
 
@@ -14,26 +14,26 @@ const POINT_SAMPLES_MIN: f64 = 5.0;
 /// Points of a timeline at least, even if their medians rest on fewer samples.
 const POINTS_MIN: usize = 24;
 
-/// What a timeline is of.
+/// The subject of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TimelineOf {
     Series(SeriesKey),
     Flow(String),
 }
 
-/// One of them over time.
+/// One subject over time.
 pub(crate) struct SeriesTimeline {
     pub(crate) of: TimelineOf,
-    /// Slices that a point stands for.
+    /// Slices in a point.
     pub(crate) stride: usize,
-    /// Only those in which something ended.
+    /// Only points in which a request or journey ended.
     pub(crate) points: Vec<TimelinePoint>,
 }
 
-/// What ended in some seconds. Times are service times, or those of journeys, in seconds.
+/// The requests or journeys that ended in some slices. Times are service times, or those of journeys. Seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimelinePoint {
-    /// Its slices: from, and up to, not including.
+    /// Its slices: from `from` up to, but not including, `to`.
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) median: f64,
@@ -75,7 +75,7 @@ impl TimelineOf {
     }
 }
 
-/// The series of a key in a second. `place` is where it stood in the second before: mostly it still stands there.
+/// The series of a key in a slice. `place` is its index in the slice before, which is usually the same.
 pub(super) fn series_of<'a>(slice: &'a Snapshot, key: &SeriesKey, place: &mut usize) -> Option<&'a SeriesSlice> {
     if slice.series.get(*place).is_none_or(|series| series.key != *key) {
         *place = slice.series.iter().position(|series| series.key == *key)?;
@@ -83,7 +83,7 @@ pub(super) fn series_of<'a>(slice: &'a Snapshot, key: &SeriesKey, place: &mut us
     slice.series.get(*place)
 }
 
-/// All of a run: requests, groups and scenarios in the order of the tally, then flows.
+/// All timelines of a run: requests, groups and scenarios in the order of the tally, then flows.
 pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<SeriesTimeline> {
     let slices = run.slices.len();
     let timed = tally.series().iter().filter(|series| series.merged.key.kind != SeriesKind::Check);
@@ -112,7 +112,7 @@ pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<SeriesTimeline> {
     found.into_iter().map(Growing::done).collect()
 }
 
-/// A timeline and the point that is not complete yet.
+/// A timeline and its last point, which is not complete yet.
 struct Growing {
     timeline: SeriesTimeline,
     place: usize,

@@ -1,4 +1,4 @@
-//! Requests that got no answer at all, though others of their kind take a fraction of that time.
+//! Requests that received no response at all, though others of their name take a fraction of that time.
 
 use loadstone_metrics::SeriesKind;
 
@@ -15,15 +15,15 @@ const OPEN_MIN_S: f64 = 1.5;
 pub(crate) struct Unanswered {
     pub(crate) name: String,
     pub(crate) count: u64,
-    /// How long the first and the last of them had been open. Seconds.
+    /// How long the oldest and the newest of them had been open. Seconds.
     pub(crate) open_s: (f64, f64),
-    /// The longest that ended took so long, time-outs left out. Seconds.
+    /// The longest request that ended, without time-outs. Seconds.
     pub(crate) longest_s: f64,
-    /// When the first of them was made, at the earliest. Seconds since the run began.
+    /// The earliest time at which the first of them was sent. Seconds since the run began.
     pub(crate) from: f64,
 }
 
-/// The one with the most of them first.
+/// The request with the most of them first.
 pub(super) fn find(tally: &RunTally) -> Vec<Unanswered> {
     let end = tally.duration_seconds();
     let mut found: Vec<Unanswered> = tally.of_kind(SeriesKind::Request).filter_map(|series| of(series, end)).collect();
@@ -33,7 +33,7 @@ pub(super) fn find(tally: &RunTally) -> Vec<Unanswered> {
 
 fn of(series: &SeriesTally, end: f64) -> Option<Unanswered> {
     let merged = &series.merged;
-    // What timed out stands in both, at the same times.
+    // Requests that timed out are in both histograms, at the same times.
     let timed_out = |value: u64| merged.service_timed_out.bars().filter(|(low, ..)| *low == value).map(|(.., count)| count).sum::<u64>();
     let interrupted: Vec<(u64, u64)> =
         merged.service_censored.bars().map(|(low, _, count)| (low, count.saturating_sub(timed_out(low)))).filter(|bar| bar.1 > 0).collect();

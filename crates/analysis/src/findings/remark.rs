@@ -9,7 +9,7 @@ use super::load_target::LoadTarget;
 use super::ranked::RankedFinding;
 use super::{growing_level, next_limit, transactions, users_time};
 use crate::facts::Facts;
-use crate::facts::changes::{CHANGE_MIN_S, Change, Kept};
+use crate::facts::changes::{CHANGE_MIN_S, Change, TimeVariation};
 use crate::facts::exhausted::COLLECTING_NAMED_SHARE_MIN;
 use crate::facts::growing_memory;
 use crate::facts::load_blocks::LoadStretch;
@@ -288,8 +288,8 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
     let requests = || facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged);
     // The median of a few moves by itself.
     let is_seldom = |of: &TimelineOf| requests().any(|one| one.count < REQUESTS_MIN && TimelineOf::Series(one.key.clone()) == *of);
-    let tells = |kept: &&Kept| if has_few_requests { kept.of.kind().is_none() } else { kept.is_kept() || !is_seldom(&kept.of) };
-    let kept: Vec<&Kept> = facts.changes.kept.iter().filter(tells).collect();
+    let tells = |kept: &&TimeVariation| if has_few_requests { kept.of.kind().is_none() } else { kept.is_stable() || !is_seldom(&kept.of) };
+    let kept: Vec<&TimeVariation> = facts.changes.variations.iter().filter(tells).collect();
     let first = kept.first()?;
     let loaded = facts.tally.seconds_with_arrivals();
     let is_served = is_all_at_ease(facts) && totals.arrivals_started >= totals.arrivals_due;
@@ -299,7 +299,7 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<String
     let was_looked_at = |of: &TimelineOf| kept.iter().any(|kept| kept.of == *of);
     let flows = facts.tally.flows().iter().filter(|flow| flow.merged.started > 0);
     let mut flows = flows.map(|flow| TimelineOf::Flow(flow.merged.name.to_string()));
-    if !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_kept()) {
+    if !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_stable()) {
         return None;
     }
     let seldom = requests().filter(|one| !was_looked_at(&TimelineOf::Series(one.key.clone())) && !facts.preparation.has(&one.key));
@@ -337,9 +337,9 @@ fn is_open(facts: &Facts<'_>) -> bool {
 }
 
 /// How far apart the medians of the thirds lay at most, and at what load. A difference that nobody cares for is told in time, as its share says nothing.
-fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&Kept]) -> String {
-    let most = |kept: &[&Kept]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
-    let larger: Vec<&Kept> = kept.iter().copied().filter(|kept| kept.apart_s() > CHANGE_MIN_S).collect();
+fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&TimeVariation]) -> String {
+    let most = |kept: &[&TimeVariation]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
+    let larger: Vec<&TimeVariation> = kept.iter().copied().filter(|kept| kept.range_s() > CHANGE_MIN_S).collect();
     let share = |within: f64| loadstone_units::share(within.max(0.001));
     let within = match (most(kept), larger.is_empty()) {
         (most, _) if most <= GROWTH_MAX - 1.0 => share(most),
