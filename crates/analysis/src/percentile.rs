@@ -1,4 +1,4 @@
-//! Distributions in a handful of numbers. Definitions: docs/metrics.md.
+//! The numbers that summarise a distribution. Definitions: docs/metrics.md.
 
 use loadstone_metrics::{Histogram, ValueHistogram};
 
@@ -9,7 +9,7 @@ use crate::time_stats::{Percentile, TimeStats};
 /// The percentiles that a summary lists.
 pub const LISTED: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
-/// `interval` gives the 95 % interval of a listed quantile, where one is wanted.
+/// The statistics of times, some of which may have been cut off. `interval` returns the 95 % interval of a listed quantile.
 pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<f64>, Option<f64>)) -> TimeStats {
     let count = times.count();
     if count == 0 && times.censored.is_empty() {
@@ -32,14 +32,14 @@ pub(crate) fn stats(times: CensoredTimes<'_>, interval: impl Fn(f64) -> (Option<
     }
 }
 
-/// The statistics of times that were all seen to their end.
+/// The statistics of times that all ended.
 pub(crate) fn stats_of(histogram: &Histogram) -> TimeStats {
     let none = Histogram::new();
     stats(CensoredTimes { ended: histogram, censored: &none, failed: &none }, |_| (None, None))
 }
 
-/// Of a flow's journeys: `open` holds lower bounds of the times of those that did not finish. Count, mean and extremes are of those
-/// that did.
+/// The statistics of a flow's journeys. `open` holds lower bounds of the times of those that did not finish. Count, mean and extremes include only those that
+/// did.
 pub(crate) fn flow_stats(finished: &Histogram, open: &Histogram) -> TimeStats {
     let all = finished.count() + open.count();
     if all == 0 {
@@ -57,7 +57,7 @@ pub(crate) fn flow_stats(finished: &Histogram, open: &Histogram) -> TimeStats {
     }
 }
 
-/// Of values of the test's own.
+/// The percentiles of values that a test records itself.
 pub(crate) fn value_percentiles(values: &ValueHistogram) -> Vec<Percentile> {
     let found = |quantile| values.quantile(quantile).map_or(Quantile::NoData, Quantile::Known);
     LISTED.iter().map(|quantile| shown(found(*quantile), values.count(), *quantile, (None, None))).collect()

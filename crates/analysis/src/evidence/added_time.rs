@@ -9,7 +9,7 @@ use loadstone_metrics::Role;
 use crate::facts::Facts;
 use crate::facts::changes::Change;
 use crate::facts::readings::SignalReadings;
-use crate::facts::session_waits::EXPLAINS;
+use crate::facts::session_waits::SESSIONS_PER_ADDED_REQUEST;
 use crate::instant::clock;
 
 /// Added sessions, on average, that sampling can tell from none.
@@ -54,7 +54,7 @@ pub(crate) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
     });
     let grown = waits.max_by(|a, b| a.more().total_cmp(&b.more()))?;
     let more = grown.more();
-    if more < SESSIONS_MIN || more < EXPLAINS.0 * added || more > EXPLAINS.1 * added {
+    if more < SESSIONS_MIN || !SESSIONS_PER_ADDED_REQUEST.contains(&(more / added)) {
         return None;
     }
     let (before, after, event) = (grown.before(), grown.after(), grown.names());

@@ -5,7 +5,7 @@ use loadstone_metrics::Role;
 use crate::ResourceKind;
 use crate::facts::Facts;
 use crate::facts::path::PathResource;
-use crate::facts::search::FULL;
+use crate::facts::search::FULL_PART_MIN;
 use crate::facts::session_waits::SessionWait;
 use crate::finding::Alternative;
 
@@ -69,7 +69,7 @@ pub(crate) fn others_fill_the_machine(facts: &Facts<'_>, seconds: &[f64]) -> Opt
     let is_full = |at: f64| {
         let processes = facts.path.of_kind(ResourceKind::Process).filter_map(|process| process.used.as_ref());
         let observed: f64 = processes.filter_map(|used| used.mean(at, at + 1.0)).sum();
-        used.mean(at, at + 1.0).is_some_and(|used| used >= FULL * cores) && observed < cores / 2.0
+        used.mean(at, at + 1.0).is_some_and(|used| used >= FULL_PART_MIN * cores) && observed < cores / 2.0
     };
     Some(2 * seconds.iter().filter(|at| is_full(**at)).count() > seconds.len())
 }

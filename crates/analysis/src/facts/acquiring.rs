@@ -1,13 +1,13 @@
-//! How long whoever uses a database waits for a connection, beside what the database itself takes.
+//! How long a service waits for a database connection, compared with how long the database takes for a statement.
 //!
-//! A service sees both as one: its telemetry says that a statement is slow, while the database's own says that it is fast. By the pool's own counts each
-//! connection that is handed out was waited for Wait time / Acquisitions.
+//! A service sees both as one time: its telemetry shows a slow statement, while the database's own shows a fast one. The mean wait for a connection is the
+//! pool's wait time divided by its acquisitions.
 
 use loadstone_metrics::Role;
 
 use super::signals::{ObservedPart, ObservedSignals};
 
-/// Connections handed out and executions, per second, from which their means say something.
+/// Acquisitions and executions per second that their means need.
 const RATE_MIN: f64 = 1.0;
 
 /// One pool of connections and one statement.
@@ -15,13 +15,14 @@ pub(crate) struct Acquiring<'a> {
     pub(crate) pool: &'a str,
     /// Mean wait for a connection. Seconds.
     pub(crate) waited_s: f64,
-    /// The statement that was executed most, and its mean by the database's own account. Seconds.
+    /// The statement with the most executions.
     pub(crate) statement: &'a str,
+    /// Its mean time, as the database measured it. Seconds.
     pub(crate) took_s: f64,
     pub(crate) series: Vec<String>,
 }
 
-/// Of the pool that was waited for longest; `None` where no pool tells how long, or no database what its statements take.
+/// For the pool with the longest wait. `None` where no pool records its wait time, or no database the times of its statements.
 pub(crate) fn between<'a>(signals: &ObservedSignals<'a>, (from, to): (f64, f64)) -> Option<Acquiring<'a>> {
     let waits = signals.parts_with(Role::PoolAcquisitions).filter_map(|pool| {
         let acquired = signals.mean(pool, Role::PoolAcquisitions, from, to).filter(|rate| *rate >= RATE_MIN)?;
@@ -35,7 +36,7 @@ pub(crate) fn between<'a>(signals: &ObservedSignals<'a>, (from, to): (f64, f64))
     Some(Acquiring { pool, waited_s, statement, took_s, series: vec![wait_series, series] })
 }
 
-/// Executions per second, the statement, its mean time, and the signal of that. Of those that read: what they take is theirs alone, and no wait for a commit.
+/// Executions per second, the statement, its mean time, and the signal of that time. Only of statements that read: their time includes no wait for a commit.
 fn most_executed<'a>(
     signals: &ObservedSignals<'a>,
     database: ObservedPart<'a>,

@@ -1,25 +1,25 @@
-//! How many requests more are in the system at the top of the load than would be if each took as long as under low load.
+//! How many more requests are in the system at high load than if each took as long as under low load.
 //!
-//! By Little's law (1961) requests that take ΔR longer at X per second are X·ΔR more in the system. They are somewhere: where as many more wait for one
-//! thing than under low load, that is what they wait for, in however few seconds it shows.
+//! By Little's law (1961), requests that take ΔR longer at X per second are X·ΔR more in the system. If about as many more wait for one resource than under
+//! low load, that resource is what they wait for, even if only a few seconds show it.
 
 use super::load_response::LoadResponse;
 use super::plateau::Plateaus;
 
-/// Fewer are no queue.
-const COUNT_MIN: f64 = 1.0;
+/// Added requests that are a queue.
+const ADDED_MIN: f64 = 1.0;
 
-/// Requests that waited at the top of the load.
+/// Requests that waited at high load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AddedRequests {
     /// Seconds since the run began.
     pub(super) from: f64,
     pub(super) to: f64,
-    /// On average.
+    /// Mean over the stretch.
     pub(super) count: f64,
 }
 
-/// The stretches in which requests clearly took longer: their throughput stopped, or they took longer on average at high load or at its very top.
+/// The stretches in which requests clearly took longer: their throughput stopped, or their mean time grew at high load or at the highest load.
 pub(super) fn find(responses: &[LoadResponse], plateaus: &Plateaus) -> Vec<AddedRequests> {
     let slower = || responses.iter().filter(|response| response.is_slower_on_average());
     let high = slower().filter_map(|response| response.high).map(|high| (high.from, high.to));
@@ -28,10 +28,10 @@ pub(super) fn find(responses: &[LoadResponse], plateaus: &Plateaus) -> Vec<Added
     spans.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     spans.dedup();
     let added = spans.into_iter().map(|(from, to)| AddedRequests { from, to, count: between(responses, (from, to)) });
-    added.filter(|added| added.count >= COUNT_MIN).collect()
+    added.filter(|added| added.count >= ADDED_MIN).collect()
 }
 
-/// Throughput × the time that each took longer than under low load, over all requests.
+/// Throughput × the time that each request took longer than under low load, summed over all requests.
 pub(super) fn between(responses: &[LoadResponse], (from, to): (f64, f64)) -> f64 {
     let added = |response: &LoadResponse| Some(response.rate_between(from, to)? * response.growth(from, to)?.max(0.0));
     responses.iter().filter_map(added).sum()

@@ -1,5 +1,5 @@
-//! Requests that take longer under load since the bytes of their responses take ever longer to come: what is full is the way of the bytes. Their throughput
-//! stops with it, unless their users, held up together, all pause together while the way is empty.
+//! Requests that take longer under load because the bytes of their responses arrive ever more slowly: a network link is saturated. Their throughput stops
+//! with it, unless users that were held up together also pause together, while the link is idle.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
@@ -7,41 +7,44 @@ use loadstone_run_directory::Run;
 use super::load_response::LoadResponse;
 use super::plateau::Plateaus;
 
-/// Part of the added time that the body must hold.
-const OF_BODY: f64 = 0.6;
-/// Bytes per second below which no link is full.
-const BYTES_MIN: f64 = 100e3;
-/// How far the bytes per second of the halves of the plateau may lie apart.
-const LEVEL: f64 = 0.10;
-/// Bytes of a response that more than one round trip carries (ten segments, RFC 6928).
-const WINDOW_BYTES: f64 = 14_600.0;
+/// Part of the added time that must be added while the body arrives.
+const BODY_PART_MIN: f64 = 0.6;
+/// Bytes per second below which no link counts as saturated.
+const BYTES_PER_SECOND_MIN: f64 = 100e3;
+/// How far the bytes per second in both halves of the plateau may differ.
+const HALVES_DIFFERENCE_MAX: f64 = 0.10;
+/// Bytes that one round trip carries on a new connection: ten segments (RFC 6928). A longer response needs more.
+const INITIAL_WINDOW_BYTES: f64 = 14_600.0;
 
-/// A way that is full.
-pub(crate) struct FullWay {
+/// A saturated link.
+pub(crate) struct SaturatedLink {
+    /// Requests that it slows down.
     pub(crate) names: Vec<String>,
+    /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) flow: ByteFlow,
-    /// Mean time from the first byte of a response to its last, and to its first, under low load and on the plateau. Seconds.
+    /// Mean time from the first byte of a response to its last, under low load and at high load. Seconds.
     pub(crate) body: (f64, f64),
+    /// Mean time to the first byte, likewise.
     pub(crate) first_byte: (f64, f64),
 }
 
-/// How much comes.
+/// How many bytes arrive.
 pub(crate) enum ByteFlow {
-    /// No more than so many bytes per second of all responses together, however many are asked for.
+    /// All responses together stop at this many bytes per second, however high the load.
     Stopped(f64),
-    /// A response has so many bytes, and more of them in all still come where more are asked for.
+    /// A response has this many bytes, and their total still grows with the load.
     Slower(f64),
 }
 
-/// `None`: no request takes longer under load, or something before the first byte takes the time.
-pub(super) fn find(run: &Run, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<FullWay> {
+/// `None`: no request takes longer under load, or the time is added before the first byte.
+pub(super) fn find(run: &Run, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<SaturatedLink> {
     let growing = responses.iter().filter_map(|response| slower(run, response));
     stopped(run, plateaus).or_else(|| growing.max_by(|a, b| added_to_body(a).total_cmp(&added_to_body(b))))
 }
 
-fn stopped(run: &Run, plateaus: &Plateaus) -> Option<FullWay> {
+fn stopped(run: &Run, plateaus: &Plateaus) -> Option<SaturatedLink> {
     let (from, to) = plateaus.span()?;
     let first = plateaus.limited.first()?;
     let names: Vec<&str> = plateaus.limited.iter().map(|plateau| plateau.name.as_str()).collect();
@@ -49,36 +52,36 @@ fn stopped(run: &Run, plateaus: &Plateaus) -> Option<FullWay> {
     let middle = f64::midpoint(from, to);
     let (before, after) = (bytes_per_second(run, (from, middle)), bytes_per_second(run, (middle, to)));
     let bytes = bytes_per_second(run, (from, to));
-    let is_level = (after - before).abs() <= LEVEL * before.max(after);
-    (is_added_to_body(&low, &high) && bytes >= BYTES_MIN && is_level)
-        .then(|| way(&names, (from, to), ByteFlow::Stopped(bytes), &low, &high))
+    let is_level = (after - before).abs() <= HALVES_DIFFERENCE_MAX * before.max(after);
+    (is_added_to_body(&low, &high) && bytes >= BYTES_PER_SECOND_MIN && is_level)
+        .then(|| saturated(&names, (from, to), ByteFlow::Stopped(bytes), &low, &high))
 }
 
-/// One request whose throughput did not stop.
-fn slower(run: &Run, response: &LoadResponse) -> Option<FullWay> {
-    // On average: those who pause together leave seconds in which hardly any ends.
+/// A request whose throughput did not stop.
+fn slower(run: &Run, response: &LoadResponse) -> Option<SaturatedLink> {
+    // Means, since users that pause together leave seconds in which hardly any request ends.
     let (low, high) = if response.is_slower_on_average() { (response.low?, response.high?) } else { return None };
     let (names, span) = ([response.name.as_str()], (high.from, high.to));
     let (low, high) = (times(run, &names, (low.from, low.to))?, times(run, &names, span)?);
-    let is_long = high.bytes >= WINDOW_BYTES;
-    (is_long && is_added_to_body(&low, &high)).then(|| way(&names, span, ByteFlow::Slower(high.bytes), &low, &high))
+    let is_long = high.bytes >= INITIAL_WINDOW_BYTES;
+    (is_long && is_added_to_body(&low, &high)).then(|| saturated(&names, span, ByteFlow::Slower(high.bytes), &low, &high))
 }
 
-fn way(names: &[&str], (from, to): (f64, f64), flow: ByteFlow, low: &ResponseTimes, high: &ResponseTimes) -> FullWay {
+fn saturated(names: &[&str], (from, to): (f64, f64), flow: ByteFlow, low: &ResponseTimes, high: &ResponseTimes) -> SaturatedLink {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    FullWay { names, from, to, flow, body: (low.body, high.body), first_byte: (low.first_byte, high.first_byte) }
+    SaturatedLink { names, from, to, flow, body: (low.body, high.body), first_byte: (low.first_byte, high.first_byte) }
 }
 
-fn added_to_body(way: &FullWay) -> f64 {
-    way.body.1 - way.body.0
+fn added_to_body(link: &SaturatedLink) -> f64 {
+    link.body.1 - link.body.0
 }
 
 fn is_added_to_body(low: &ResponseTimes, high: &ResponseTimes) -> bool {
     let added = high.first_byte + high.body - low.first_byte - low.body;
-    added > 0.0 && high.body - low.body >= OF_BODY * added
+    added > 0.0 && high.body - low.body >= BODY_PART_MIN * added
 }
 
-/// Means of some requests in a stretch. Seconds, and bytes.
+/// Means of some requests in a stretch. Times in seconds.
 struct ResponseTimes {
     first_byte: f64,
     body: f64,
@@ -105,7 +108,7 @@ fn times(run: &Run, names: &[&str], span: (f64, f64)) -> Option<ResponseTimes> {
 fn bytes_per_second(run: &Run, span: (f64, f64)) -> f64 {
     let (bytes, length) = inside(run, span).fold((0, 0.0), |(bytes, length), slice| {
         let read: u64 = slice.generator.iter().map(|worker| worker.bytes_received).sum();
-        // Runs recorded before the generator counted them, and protocols in which it does not: what ended.
+        // In older runs, and in some protocols, the generator does not count them. Then the responses that ended count.
         let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request);
         let ended = requests.map(|series| series.bytes_received).sum::<u64>();
         (bytes + if read > 0 { read } else { ended }, length + (slice.end - slice.start) as f64 / 1e9)

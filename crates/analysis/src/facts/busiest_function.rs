@@ -1,4 +1,4 @@
-//! The place of the code that most of the CPU time of a runtime goes to, by samples of its stacks.
+//! The function that uses most of a runtime's CPU time, by samples of its stacks.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use loadstone_metrics::Role;
 use super::profiles;
 use super::signals::{ObservedPart, ObservedSignals};
 
-/// Share of its caller's time from which the innermost function is what to look at.
-const MOST: f64 = 0.5;
+/// Share of its caller's CPU time from which the innermost function is named with it.
+const INNERMOST_SHARE_MIN: f64 = 0.5;
 
 pub(crate) struct BusiestFunction<'a> {
-    /// The system's own function nearest to what computes, or what computes where none is.
+    /// The system's own function nearest to the one that computes, or the one that computes where no caller is the system's own.
     pub(crate) owner: &'a str,
-    /// Cores in use by it and what it calls.
+    /// Cores in use by it and the functions that it calls.
     pub(crate) cores: f64,
     /// Cores in use by all functions.
     pub(crate) all: f64,
-    /// The innermost function that takes most of the owner's time, where that is another.
+    /// The innermost function that uses most of the owner's time, where that is another function.
     inner: Option<&'a str>,
-    /// The signal of that function.
+    /// The signal of the innermost function.
     pub(crate) series: String,
-    /// Significant digits that samples of it carry.
+    /// Significant digits that the number of samples supports.
     pub(crate) digits: usize,
 }
 
 impl<'a> BusiestFunction<'a> {
-    /// Of a stretch, seconds since the run began. `None` where nothing was sampled, or all of it has no name.
+    /// In a stretch, seconds since the run began. `None` where nothing was sampled, or no function has a name.
     pub(crate) fn of(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<Self> {
         let functions = signals.read_each(part, Role::FunctionCpu);
         let mut owners = BTreeMap::<&str, Vec<(&str, f64, String)>>::new();
@@ -37,16 +37,16 @@ impl<'a> BusiestFunction<'a> {
         }
         let sum = |list: &[(&str, f64, String)]| list.iter().map(|(_, cores, _)| cores).sum::<f64>();
         let all = owners.values().map(|list| sum(list)).sum();
-        // `(other)` and the like are many places.
+        // `(other)` and the like stand for many functions.
         let named = owners.into_iter().filter(|(owner, _)| !owner.starts_with('('));
         let (owner, list) = named.max_by(|a, b| sum(&a.1).total_cmp(&sum(&b.1)))?;
         let (inner, cores, series) = list.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let is_inner = *inner != owner && *cores >= MOST * sum(&list);
+        let is_inner = *inner != owner && *cores >= INNERMOST_SHARE_MIN * sum(&list);
         let digits = loadstone_units::digits_of(profiles::samples_per_second(signals, part) * sum(&list) * (to - from));
         Some(Self { owner, cores: sum(&list), all, inner: is_inner.then_some(*inner), series: series.clone(), digits })
     }
 
-    /// `hash` below `login`, as code.
+    /// As in a sentence: `hash` below `login`.
     pub(crate) fn place(&self) -> String {
         match self.inner {
             Some(inner) => format!("`{inner}` below `{}`", self.owner),

@@ -1,4 +1,4 @@
-//! What the system calls, as seen from there: by the stubs of the test, which play these endpoints.
+//! Endpoints that the system calls, as the called side measured them: the stubs of the test, which simulate these endpoints.
 
 use std::collections::BTreeSet;
 
@@ -17,24 +17,25 @@ const ROLES: [Role; 7] = [
     Role::CallsRejected,
     Role::CallsFaulted,
 ];
-/// Prefix of the names under which stubs are observed; people read the stub's own name.
+/// Prefix of the observer's name of a stub. Sentences use the stub's own name.
 const STUB: &str = "stub:";
 
-/// An endpoint that the system calls. What it did not measure is `None`.
+/// An endpoint that the system calls. Signals that it did not record are `None`.
 #[derive(Debug, Clone)]
 pub(crate) struct CalledEndpoint<'a> {
     pub(crate) name: &'a str,
     pub(crate) observer: &'a str,
     /// Calls per second.
     pub(crate) calls: Option<SignalReadings<'a>>,
-    /// Calls in progress, mean over each second.
+    /// Calls in progress, the mean of each second.
     pub(crate) in_flight: Option<SignalReadings<'a>>,
-    /// The same, most at once.
+    /// The most calls in progress at once in each second.
     pub(crate) in_flight_max: Option<SignalReadings<'a>>,
-    /// Mean time that it held a call. Seconds.
+    /// Mean time that a call took there. Seconds.
     pub(crate) hold: Option<SignalReadings<'a>>,
-    /// Calls per second that it answered as asked, and that its limit rejected.
+    /// Calls per second that it answered.
     pub(crate) answered: Option<SignalReadings<'a>>,
+    /// Calls per second that its limit rejected.
     pub(crate) rejected: Option<SignalReadings<'a>>,
 }
 

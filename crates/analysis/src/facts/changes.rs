@@ -1,72 +1,73 @@
-//! What changed in time while the load stayed the same: the times of requests, groups, scenarios and flows.
+//! What changed over time while the load was constant: the times of requests, groups, scenarios and flows.
 //!
-//! Each is held against itself in every stretch of steady load, by its median, its p90 and its mean: a step in a tenth of the requests moves the mean
-//! and not the median. Chance is corrected for the number of tests (Benjamini & Hochberg 1995), and a change that nobody cares for is none.
+//! Each is compared with itself within every stretch of constant load, by its median, its p90 and its mean. A step in a tenth of the requests moves the mean
+//! and not the median. The number of tests is accounted for (Benjamini and Hochberg 1995). Changes too small to matter are left out.
 
 use loadstone_metrics::{Histogram, SeriesKind};
 use loadstone_run_directory::Run;
 
-use super::load_stretches::{self, SteadyStretch};
+use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelineOf, TimelinePoint};
 use crate::statistics::shift::{self, Shift};
 use crate::statistics::trend::{self, Trend};
 use crate::statistics::{discoveries, median, quantile, slow_threshold, theil_sen, wilson_interval};
 
-/// Share of false discoveries that is accepted.
-const FALSE_DISCOVERIES: f64 = 0.003;
-/// A change is one of a quarter (what the check of steady state takes for a trend) and of a millisecond: below that, machines waver by themselves.
-pub(super) const RATIO_MIN: f64 = 1.25;
-pub(crate) const BY_MIN_S: f64 = 1e-3;
-/// Samples on either side.
-const SAMPLES_MIN: u64 = 10;
-/// A line fits better than a step where what it leaves is smaller by this much.
-const LINE_FITS: f64 = 0.9;
-/// A slow beginning is a warm-up while it takes no longer than this share of the stretch, and this many seconds.
-const WARM_UP_SHARE: f64 = 0.34;
+/// Share of the discoveries that may be false. docs/findings.md ("How often they are right") shows how many changes that gives on healthy runs.
+const FALSE_DISCOVERY_SHARE_MAX: f64 = 0.003;
+/// Factor from which times count as changed: a quarter, as in the check for a steady state.
+pub(super) const CHANGE_FACTOR_MIN: f64 = 1.25;
+/// And the least difference: below a millisecond, times on any machine vary by themselves. Seconds.
+pub(crate) const CHANGE_MIN_S: f64 = 1e-3;
+/// Samples on either side of a change.
+const SIDE_SAMPLES_MIN: u64 = 10;
+/// A line fits better than a step where its residuals are at most this part of the step's.
+const LINE_RESIDUAL_PART_MAX: f64 = 0.9;
+/// A slow beginning is a warm-up only up to this share of the stretch.
+const WARM_UP_SHARE_MAX: f64 = 0.34;
+/// And only up to so many seconds.
 const WARM_UP_MAX_S: f64 = 60.0;
-
-/// Seconds before a stretch whose load may have left something behind, and how much higher it must have been.
-pub(super) const REMEMBERED: usize = 10;
-const MORE_LOAD: f64 = 1.2;
+/// Slices after which a higher load no longer affects times.
+pub(super) const AFTEREFFECT_SLICES: usize = 10;
 
 pub(crate) struct Changes {
-    /// The largest first.
+    /// The largest change first.
     pub(crate) found: Vec<Change>,
-    /// What was slower only in the beginning.
+    /// Series that were slower only at the beginning.
     pub(crate) warm_ups: Vec<Change>,
-    /// How far the medians of the thirds of the steadiest load lie apart, by timeline; see [`Kept`].
-    pub(crate) kept: Vec<Kept>,
+    /// How much each series varied over the longest stretch of constant load.
+    pub(crate) variations: Vec<TimeVariation>,
 }
 
-/// Times are service times, or those of journeys, in seconds.
+/// A change of service times, or of the times of journeys. Seconds.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) of: TimelineOf,
     pub(crate) shape: Shape,
-    /// When, and by how much that may be off. Seconds since the run began.
+    /// When it happened. Seconds since the run began.
     pub(crate) at: f64,
+    /// By how much `at` may be off. Seconds.
     pub(crate) at_error: f64,
-    /// When it was over; `None`: it lasted.
+    /// When it ended; `None`: it lasted.
     pub(crate) until: Option<f64>,
     pub(crate) before: Level,
     pub(crate) after: Level,
-    /// The stretch of steady load.
+    /// The stretch of constant load.
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) p_value: f64,
-    pub(crate) load: LoadBeside,
+    pub(crate) load: LoadMeanwhile,
 }
 
-/// What the load did meanwhile. Arrivals per second, or users.
+/// The load at the time of a change. Arrivals per second, or users.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum LoadBeside {
+pub(crate) enum LoadMeanwhile {
     Same,
-    /// It was between these, and as high and as low at other times, which are `before`.
+    /// It was within this range. It was as high and as low at other times, with which `before` is the comparison.
     Compared {
         from: f64,
         to: f64,
     },
-    /// It rose, and had just reached so much for the first time.
+    /// It rose, and had just reached this level for the first time.
     Reached {
         load: f64,
     },
@@ -75,9 +76,9 @@ pub(crate) enum LoadBeside {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shape {
     Step,
-    /// It kept growing or falling: `before` and `after` are the first and the last quarter.
+    /// Times grew or fell all the time. `before` and `after` are the first and the last quarter.
     Drift,
-    /// Only a part of them changed: those that took at least so long, and their share before and after.
+    /// Only the share of slow ones changed, those that took at least `from_s`. Their share before and after, and their typical time.
     Part {
         from_s: f64,
         before: f64,
@@ -93,13 +94,13 @@ pub(crate) struct Level {
     pub(crate) mean: f64,
 }
 
-/// The medians of three thirds of a stretch of steady load.
+/// How far the medians of the three thirds of a stretch of constant load differ.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct TimeVariation {
     pub(crate) of: TimelineOf,
-    /// The largest over the smallest, less one.
+    /// The largest median over the smallest, minus one.
     pub(crate) within: f64,
-    /// The largest. Seconds.
+    /// The largest median. Seconds.
     pub(crate) slowest_s: f64,
     /// The stretch. Seconds since the run began.
     pub(crate) from: f64,
@@ -107,30 +108,33 @@ pub(crate) struct Kept {
 }
 
 impl Changes {
-    /// Requests that took as long after a change as before it.
-    pub(crate) fn kept_beside(&self, change: &Change) -> impl Iterator<Item = &Kept> {
+    /// Requests whose times were stable before and after a change of something else.
+    pub(crate) fn stable_around(&self, change: &Change) -> impl Iterator<Item = &TimeVariation> {
         let has_changed = |of: &TimelineOf| self.found.iter().chain(&self.warm_ups).any(|other| other.of == *of);
-        let (at, is_request) = (change.at, |kept: &&Kept| kept.of.kind() == Some(SeriesKind::Request));
-        self.kept.iter().filter(is_request).filter(move |kept| kept.is_kept() && kept.from < at && at < kept.to && !has_changed(&kept.of))
+        let (at, is_request) = (change.at, |one: &&TimeVariation| one.of.kind() == Some(SeriesKind::Request));
+        self.variations
+            .iter()
+            .filter(is_request)
+            .filter(move |one| one.is_stable() && one.from < at && at < one.to && !has_changed(&one.of))
     }
 }
 
-impl Kept {
-    /// Whether the medians lie so close together that nobody would care.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.within <= RATIO_MIN - 1.0 || self.apart_s() <= BY_MIN_S
+impl TimeVariation {
+    /// Whether the medians differ too little to matter.
+    pub(crate) fn is_stable(&self) -> bool {
+        self.within <= CHANGE_FACTOR_MIN - 1.0 || self.range_s() <= CHANGE_MIN_S
     }
 
-    /// Between the largest and the smallest. Seconds.
-    pub(crate) fn apart_s(&self) -> f64 {
+    /// The largest median minus the smallest. Seconds.
+    pub(crate) fn range_s(&self) -> f64 {
         self.slowest_s * self.within / (1.0 + self.within)
     }
 }
 
 impl Changes {
-    /// Changes of whatever has none yet.
+    /// With changes of series that have none yet.
     pub(super) fn with(mut self, more: Vec<Change>) -> Self {
-        let is_new = |change: &Change| !self.found.iter().chain(&self.warm_ups).any(|told| told.of == change.of);
+        let is_new = |change: &Change| !self.found.iter().chain(&self.warm_ups).any(|known| known.of == change.of);
         let more: Vec<Change> = more.into_iter().filter(is_new).collect();
         self.found.extend(more);
         self.found.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
@@ -146,7 +150,7 @@ impl Change {
         }
     }
 
-    /// How many times as much it became, whichever way.
+    /// The factor of the change, in either direction: always 1 or more.
     pub(crate) fn factor(&self) -> f64 {
         let of = |before: f64, after: f64| f64::max(after / before.max(1e-9), before / after.max(1e-9));
         match self.shape {
@@ -156,7 +160,7 @@ impl Change {
     }
 }
 
-/// One test: a timeline, a stretch of steady load, one of its numbers.
+/// One test: one number of a timeline within one stretch of constant load.
 struct Tested<'a> {
     timeline: &'a SeriesTimeline,
     points: &'a [TimelinePoint],
@@ -193,15 +197,15 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
         }
     }
     let p_values: Vec<f64> = tests.iter().map(Tested::p_value).collect();
-    let is_significant = discoveries(&p_values, FALSE_DISCOVERIES);
+    let is_significant = discoveries(&p_values, FALSE_DISCOVERY_SHARE_MAX);
     let mut significant: Vec<&Tested<'_>> = tests.iter().zip(is_significant).filter(|(_, is)| *is).map(|(test, _)| test).collect();
-    // The median speaks for the others of the same stretch, then whichever tells more clearly.
+    // The median represents the other numbers of the same stretch, then the clearest of them.
     significant.sort_by(|a, b| (a.place > 0).cmp(&(b.place > 0)).then(a.p_value().total_cmp(&b.p_value())));
     let mut found: Vec<Change> = Vec::new();
     for test in significant {
         let Some(change) = judged(run, test) else { continue };
-        let is_told = found.iter().any(|told| told.of == change.of && told.from < change.to && change.from < told.to);
-        if !is_told {
+        let is_known = found.iter().any(|known| known.of == change.of && known.from < change.to && change.from < known.to);
+        if !is_known {
             found.push(change);
         }
     }
@@ -216,11 +220,11 @@ pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyS
         let more: Vec<Change> = requests.filter_map(|timeline| slow_beginning(run, timeline, *first)).collect();
         warm_ups.extend(more);
     }
-    let kept = kept(run, timelines, stretches, &warm_ups);
-    Changes { found, warm_ups, kept }
+    let variations = variations(run, timelines, stretches, &warm_ups);
+    Changes { found, warm_ups, variations }
 }
 
-/// Start of a slice. Seconds since the run began.
+/// The start of a slice. Seconds since the run began.
 pub(super) fn seconds(run: &Run, slice: usize) -> f64 {
     let start = run.slices.get(slice).map(|slice| slice.start).or_else(|| run.slices.last().map(|slice| slice.end));
     start.unwrap_or(0) as f64 / 1e9
@@ -236,12 +240,12 @@ fn tested<'a>(
     let mut tested = Tested { timeline, points, stretch, number, place, shift: None, trend: None };
     let values = tested.values();
     tested.shift = shift::find(&values);
-    // Only the median tells a drift: tails waver.
+    // Only the median shows a drift: tails vary too much.
     tested.trend = if place == 0 { trend::find(&values) } else { None };
     tested
 }
 
-/// The change that a test shows, if anybody would care.
+/// The change that a test shows, if it is large enough to matter.
 fn judged(run: &Run, test: &Tested<'_>) -> Option<Change> {
     let values = test.values();
     let is_drift = match (test.shift, test.trend) {
@@ -263,7 +267,7 @@ fn judged(run: &Run, test: &Tested<'_>) -> Option<Change> {
             from: seconds(run, from),
             to: seconds(run, to),
             p_value,
-            load: LoadBeside::Same,
+            load: LoadMeanwhile::Same,
         })
     };
     if is_drift {
@@ -281,7 +285,7 @@ fn judged(run: &Run, test: &Tested<'_>) -> Option<Change> {
     let after = of.times(run, start, end);
     let mut step = change(Shape::Step, start, shift.start_error, until, &before, &after, shift.p_value)?;
     if step.is_slower() && shift.start > 0 {
-        // Points hold what ended then, and what took seconds had begun before; nothing that began earlier than the last quick one was slow.
+        // A point holds the requests that ended then. A request that took seconds began earlier, but not before the last point with normal times.
         let last_quick = test.points[shift.start - 1].from;
         step.at = (step.at - step.after.median.floor()).max(seconds(run, last_quick)).min(step.at);
     }
@@ -299,10 +303,10 @@ pub(super) fn level(times: &Histogram) -> Option<Level> {
 
 pub(super) fn matters(before: f64, after: f64, change: &Change) -> bool {
     let (low, high) = (before.min(after), before.max(after));
-    high >= RATIO_MIN * low && high - low >= BY_MIN_S && change.before.count.min(change.after.count) >= SAMPLES_MIN
+    high >= CHANGE_FACTOR_MIN * low && high - low >= CHANGE_MIN_S && change.before.count.min(change.after.count) >= SIDE_SAMPLES_MIN
 }
 
-/// Whether a line through the logarithms or through the values themselves leaves less than a step does.
+/// Whether a line through the logarithms, or through the values themselves, leaves smaller residuals than a step.
 pub(super) fn fits_a_line(logs: &[f64], shift: &Shift, trend: &Trend) -> bool {
     let inside = median(&logs[shift.start..shift.end]);
     let outside: Vec<f64> = logs[..shift.start].iter().chain(&logs[shift.end..]).copied().collect();
@@ -314,17 +318,17 @@ pub(super) fn fits_a_line(logs: &[f64], shift: &Shift, trend: &Trend) -> bool {
     let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let by_logs = left(&|index| trend.height + trend.slope * index as f64);
     let by_values = left(&|index| (height + slope * index as f64).max(smallest / 2.0).ln());
-    by_logs.min(by_values) < LINE_FITS * step
+    by_logs.min(by_values) < LINE_RESIDUAL_PART_MAX * step
 }
 
-/// Those that took at least so long, where their shares before and after differ most (as Kolmogorov and Smirnov do), beyond chance.
+/// The slow part whose share changed, beyond chance. Its limit is where the shares before and after differ most, as in the test of Kolmogorov and Smirnov.
 pub(super) fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
     let slower = after.mean()? > before.mean()?;
     let (more, fewer) = if slower { (after, before) } else { (before, after) };
     let above = |times: &Histogram, limit: u64| times.count() - times.count_at_or_below(limit);
     let share = |times: &Histogram, limit: u64| above(times, limit) as f64 / times.count().max(1) as f64;
     let limits = (1..200).filter_map(|step| more.quantile(f64::from(step) / 200.0));
-    // Of limits that tell as much apart, the one that the others hardly reach.
+    // Of limits that separate both equally well, the one that hardly any other request exceeds.
     let gain = |limit: &u64| {
         let (high, low) = (share(more, *limit), share(fewer, *limit));
         if high > low { (high - low) * (1.0 - low / high) } else { 0.0 }
@@ -332,41 +336,40 @@ pub(super) fn part(before: &Histogram, after: &Histogram) -> Option<Shape> {
     let limit = limits.max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
     let ((low, _), (_, high)) = (wilson_interval(above(more, limit), more.count()), wilson_interval(above(fewer, limit), fewer.count()));
     let slow = above(more, limit);
-    if low <= high || slow < SAMPLES_MIN {
+    if low <= high || slow < SIDE_SAMPLES_MIN {
         return None;
     }
     let typical = more.value_at_rank(more.count() - slow / 2) as f64 / 1e9;
-    // The fastest of the slow ones says more than the slowest of the others.
+    // The fastest of the slow requests describes the limit better than the slowest of the others.
     let from_ns = more.value_at_rank(more.count() - slow + 1);
     Some(Shape::Part { from_s: from_ns as f64 / 1e9, before: share(before, limit), after: share(after, limit), typical_s: typical })
 }
 
-/// What a higher load had left behind is worked off.
+/// Whether times only fell because the backlog of a higher load before the stretch was worked off.
 fn is_left_over(run: &Run, asked: &[f64], change: &Change) -> bool {
     let first = run.slices.partition_point(|slice| (slice.start as f64 / 1e9) < change.from);
-    let before = asked[first.saturating_sub(REMEMBERED)..first].iter().copied().fold(0.0, f64::max);
+    let before = asked[first.saturating_sub(AFTEREFFECT_SLICES)..first].iter().copied().fold(0.0, f64::max);
     let is_falling = matches!(change.shape, Shape::Drift) || change.until.is_none();
-    !change.is_slower() && is_falling && before >= MORE_LOAD * asked.get(first + 1).copied().unwrap_or(0.0)
+    !change.is_slower() && is_falling && before >= HIGHER_LOAD_FACTOR_MIN * asked.get(first + 1).copied().unwrap_or(0.0)
 }
 
-/// Slow in the beginning, and then no longer.
+/// Whether times were slow only at the beginning.
 fn is_warm_up(change: &Change) -> bool {
     let length = change.to - change.from;
     let slow_for = change.at - change.from;
     match change.shape {
         Shape::Drift => !change.is_slower(),
-        _ => change.until.is_none() && !change.is_slower() && slow_for <= WARM_UP_MAX_S && slow_for <= WARM_UP_SHARE * length,
+        _ => change.until.is_none() && !change.is_slower() && slow_for <= WARM_UP_MAX_S && slow_for <= WARM_UP_SHARE_MAX * length,
     }
 }
 
-/// A warm-up too short to be told from chance among all stretches, but not as the beginning: each of its points lies above nearly all of the second
-/// half.
+/// A warm-up too short to be significant among all stretches, but significant as the beginning: each of its points lies above nearly all of the second half.
 fn slow_beginning(run: &Run, timeline: &SeriesTimeline, stretch: SteadyStretch) -> Option<Change> {
     const POINTS_MIN: usize = 3;
     let inside = timeline.points.iter().filter(|point| point.from >= stretch.from && point.to <= stretch.to);
     let medians: Vec<(usize, f64)> = inside.map(|point| (point.to, point.median)).collect();
     let later: Vec<f64> = medians[medians.len() / 2..].iter().map(|(_, median)| *median).collect();
-    let (_, slow_from) = slow_threshold(&later, RATIO_MIN, BY_MIN_S);
+    let (_, slow_from) = slow_threshold(&later, CHANGE_FACTOR_MIN, CHANGE_MIN_S);
     let limit = quantile(&later, 0.95).max(slow_from);
     let slow = medians.iter().take_while(|(_, median)| *median > limit).count();
     let end = medians.get(slow.checked_sub(1)?)?.0;
@@ -382,13 +385,13 @@ fn slow_beginning(run: &Run, timeline: &SeriesTimeline, stretch: SteadyStretch) 
         from: seconds(run, stretch.from),
         to: seconds(run, stretch.to),
         p_value: 1.0,
-        load: LoadBeside::Same,
+        load: LoadMeanwhile::Same,
     };
     (slow >= POINTS_MIN && is_warm_up(&change)).then_some(change)
 }
 
-/// Of the longest stretch of steady load, once it is warm.
-fn kept(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch], warm_ups: &[Change]) -> Vec<Kept> {
+/// In the longest stretch of constant load, after the warm-up.
+fn variations(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch], warm_ups: &[Change]) -> Vec<TimeVariation> {
     let Some(longest) = stretches.iter().max_by_key(|stretch| stretch.to - stretch.from) else { return Vec::new() };
     let warm_at = warm_ups.iter().filter(|change| change.shape != Shape::Drift).map(|change| change.at).fold(0.0, f64::max);
     let cold = run.slices[longest.from..longest.to].iter().take_while(|slice| (slice.start as f64) / 1e9 < warm_at).count();
@@ -400,7 +403,7 @@ fn kept(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch], wa
         let medians: Vec<f64> = thirds.filter_map(|times| Some(times.quantile(0.5)? as f64)).collect();
         let (low, high) = medians.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), median| (low.min(*median), high.max(*median)));
         let (from, to) = (seconds(run, longest.from), seconds(run, longest.from + 3 * third));
-        (medians.len() == 3 && low > 0.0).then(|| Kept {
+        (medians.len() == 3 && low > 0.0).then(|| TimeVariation {
             of: timeline.of.clone(),
             within: high / low - 1.0,
             slowest_s: high / 1e9,

@@ -1,82 +1,86 @@
-//! What changed in time while the load changed, too: only what the load does not explain.
+//! What changed over time while the load changed, too: only changes that the load does not explain.
 //!
-//! Times follow the load, so each timeline is held against its own load response: the monotone line through its times over the load (isotonic regression
-//! in least absolute deviations; Barlow, Bartholomew, Bremner & Brunk 1972). What is left goes to the tests of [`super::changes`]. A shift counts where
-//! the load was as high, and as low, at other times, when requests took less.
+//! Times follow the load, so each timeline is compared with its own load response: the monotone line through its times over the load
+//! ([`crate::statistics::isotonic_residuals`]). The residuals go to the tests of [`super::changes`]. A shift counts only if the load was as high, and as low,
+//! at other times, when requests took less.
 //!
-//! Under a load that only rises, time and load are one, and no residual tells them apart. There a step counts that no queue makes: within a few
-//! seconds, level before and after, while throughput goes on following the load. That a load had been reached is not ruled out then.
+//! Under a load that only rises, time and load cannot be separated by residuals. There only a step counts that no queue would cause: it is complete within a
+//! few seconds, times are level before and after it, and throughput keeps following the load. It remains possible that the load had reached a limit.
 
 use loadstone_metrics::SeriesKind;
 use loadstone_plan::LoadProfile;
 use loadstone_run_directory::Run;
 
-use super::changes::{BY_MIN_S, Change, LoadBeside, RATIO_MIN, REMEMBERED, Shape, fits_a_line, level, matters, part, seconds};
-use super::load_stretches::{self, SteadyStretch};
+use super::changes::{
+    AFTEREFFECT_SLICES, CHANGE_FACTOR_MIN, CHANGE_MIN_S, Change, LoadMeanwhile, Shape, fits_a_line, level, matters, part, seconds,
+};
+use super::load_stretches::{self, SMOOTHED_SLICES, SteadyStretch};
 use super::timeline::{SeriesTimeline, TimelinePoint};
 use crate::statistics::shift::{self, Shift};
 use crate::statistics::trend::{self, Trend};
 use crate::statistics::{discoveries, isotonic_residuals, median, quantile, theil_sen};
 
-/// Share of false discoveries that is accepted.
-const FALSE_DISCOVERIES: f64 = 0.005;
-/// Points without which no load response is seen.
+/// Share of the discoveries that may be false.
+const FALSE_DISCOVERY_SHARE_MAX: f64 = 0.005;
+/// Points that a load response needs.
 const POINTS_MIN: usize = 20;
-/// Part of the loaded time from which one stretch of steady load is all there is.
-const STEADY: f64 = 0.9;
-/// Slices over which the load is taken.
-const SMOOTHED: usize = 5;
-/// Points at least as high, and at least as low, that a load is held against: how many are needed, how many are taken, and what counts as the same.
-const BESIDE_MIN: usize = 3;
-const BESIDE_MAX: usize = 8;
-const SAME: f64 = 0.05;
-/// Share of the points of a stretch whose load may be beyond what it is held against.
-const EDGE: f64 = 0.1;
-/// Share of the requests that fail from which the others meet less load than was asked for: such a time says nothing of that load.
-const TURNED_AWAY: f64 = 0.1;
+/// Part of the loaded time from which one stretch of constant load counts as the whole load.
+const CONSTANT_LOAD_PART_MIN: f64 = 0.9;
+/// Points at other times with a load at least as high, or as low, that a stretch is compared with: how many are needed, and how many are used.
+const REFERENCE_POINTS_MIN: usize = 3;
+const REFERENCE_POINTS_MAX: usize = 8;
+/// Part by which the load of such a point may miss that of the stretch.
+const REFERENCE_LOAD_WITHIN: f64 = 0.05;
+/// Share of the points of a stretch, at either end of its loads, that may lie beyond the reference points.
+const EXTREME_LOAD_SHARE: f64 = 0.1;
+/// Share of failed requests up to which a point represents its load. With more, the other requests meet less load than was planned.
+const FAILED_SHARE_MAX: f64 = 0.1;
 /// Points on either side of an onset that show whether it was sudden.
-const AROUND: usize = 5;
-/// Part of a step that must be there within them, and part that may be a slope on either side.
-const SUDDEN: f64 = 0.7;
-const SLOPE: f64 = 0.35;
-/// How many times as much the step may add in the end as at first. What comes at once stays; a queue adds more with all load beyond its onset.
-const STAYS: f64 = 1.5;
-/// How much faster than usual the load may rise there, and by how much at any rate.
-const RISES: f64 = 3.0;
-const RISES_BY: f64 = 0.1;
-/// Part of what was asked for that must still be done.
-const FOLLOWED: f64 = 0.95;
-/// How far instants of equal load may be from each other, and how many pairs of them show a drift.
-const PAIRED: f64 = 0.1;
+const ONSET_POINTS: usize = 5;
+/// Part of a sudden step that must be complete within them.
+const SUDDEN_PART_MIN: f64 = 0.7;
+/// Part of a sudden step by which times may slope before it and after it.
+const SLOPE_PART_MAX: f64 = 0.35;
+/// Factor by which the added time may grow until the end of the run. A sudden cause adds the same time from then on; a queue adds more as the load grows.
+const FINAL_GROWTH_FACTOR_MAX: f64 = 1.5;
+/// How much faster than usual the load itself may rise at the onset.
+const LOAD_RISE_FACTOR_MAX: f64 = 3.0;
+/// And the part of the load by which it may rise there in any case.
+const LOAD_RISE_PART_MAX: f64 = 0.1;
+/// Part of the requests per arrival before an onset that must still be completed after it.
+const COMPLETED_PART_MIN: f64 = 0.95;
+/// Part by which the loads of two points may differ that are paired to show a drift.
+const PAIRED_LOAD_WITHIN: f64 = 0.1;
+/// Such pairs that a drift needs.
 const PAIRS_MIN: usize = 8;
 
-/// The median first.
+/// The numbers of a point that are tested, the median first.
 const NUMBERS: [fn(&TimelinePoint) -> f64; 2] = [|point| point.median, |point| point.mean];
 
-/// What each slice was asked for, and the most that the system may still feel of it. 0 where there was no load.
+/// The planned load of each slice, and the highest that may still affect the system then. 0 without load.
 struct AskedBySlice {
     now: Vec<f64>,
     remembered: Vec<f64>,
 }
 
-/// Points of one timeline, with the load and one of their numbers, as a logarithm.
+/// The points of one timeline, with the load, and the logarithm of one of their numbers.
 struct LoadedTimeline<'a> {
     timeline: &'a SeriesTimeline,
     points: &'a [TimelinePoint],
     now: Vec<f64>,
-    /// The load as far as it is remembered.
+    /// The highest load that may still affect the system.
     load: Vec<f64>,
     values: Vec<f64>,
-    /// 0: the median.
+    /// Which of the numbers; 0 is the median.
     number: usize,
 }
 
-/// What is looked for in a response.
+/// A deviation from the load response.
 #[derive(Clone, Copy)]
 enum Deviation {
-    /// Left beside the monotone line.
-    Beside(Shift),
-    /// Left beside a slope.
+    /// A shift of the residuals of the monotone line.
+    Unexplained(Shift),
+    /// A shift of the residuals of a straight line.
     Sudden(Shift),
     Drift(Trend),
     Nothing,
@@ -85,58 +89,58 @@ enum Deviation {
 impl Deviation {
     fn p_value(self) -> f64 {
         match self {
-            Deviation::Beside(shift) | Deviation::Sudden(shift) => shift.p_value,
+            Deviation::Unexplained(shift) | Deviation::Sudden(shift) => shift.p_value,
             Deviation::Drift(trend) => trend.p_value,
             Deviation::Nothing => 1.0,
         }
     }
 }
 
-/// Nothing where the load stayed the same, or is of two kinds that do not add up.
+/// Empty where the load was constant, or consists of arrivals and users, which do not add up.
 pub(super) fn find(run: &Run, timelines: &[SeriesTimeline], stretches: &[SteadyStretch]) -> Vec<Change> {
     let Some(asked) = asked(run, stretches) else { return Vec::new() };
     let responses: Vec<LoadedTimeline<'_>> = timelines.iter().flat_map(|timeline| responses(timeline, &asked)).collect();
     let tested: Vec<(&LoadedTimeline<'_>, Deviation)> =
         responses.iter().flat_map(|response| response.tested().into_iter().map(move |found| (response, found))).collect();
     let p_values: Vec<f64> = tested.iter().map(|(_, found)| found.p_value()).collect();
-    let significant = tested.iter().zip(discoveries(&p_values, FALSE_DISCOVERIES)).filter(|(_, is)| *is).map(|(test, _)| test);
+    let significant = tested.iter().zip(discoveries(&p_values, FALSE_DISCOVERY_SHARE_MAX)).filter(|(_, is)| *is).map(|(test, _)| test);
     let mut found: Vec<(usize, Change)> =
         significant.filter_map(|(response, test)| Some((response.number, response.judged(run, &asked, *test)?))).collect();
-    // The median speaks for the others, and what the load is ruled out for comes first.
-    found.sort_by_key(|(number, change)| (matches!(change.load, LoadBeside::Reached { .. }), *number > 0));
-    let mut told: Vec<Change> = Vec::new();
+    // Changes that the load cannot explain rank first. The median represents the other numbers.
+    found.sort_by_key(|(number, change)| (matches!(change.load, LoadMeanwhile::Reached { .. }), *number > 0));
+    let mut changes: Vec<Change> = Vec::new();
     for (_, change) in found {
-        if !told.iter().any(|told| told.of == change.of) {
-            told.push(change);
+        if !changes.iter().any(|known| known.of == change.of) {
+            changes.push(change);
         }
     }
-    told
+    changes
 }
 
-/// `None`: there is nothing to look at.
+/// `None`: there is no changing load to examine.
 fn asked(run: &Run, stretches: &[SteadyStretch]) -> Option<AskedBySlice> {
     let leaves = run.plan.load.leaves();
     let open = leaves.iter().filter(|leaf| matches!(leaf.profile, LoadProfile::Open { .. })).count();
     let raw = load_stretches::asked_in_all(run);
     let loaded = raw.iter().filter(|load| **load > 0.0).count();
     let steady = stretches.iter().map(|stretch| stretch.to - stretch.from).max().unwrap_or(0);
-    if (open != 0 && open != leaves.len()) || steady as f64 >= STEADY * loaded as f64 {
+    if (open != 0 && open != leaves.len()) || steady as f64 >= CONSTANT_LOAD_PART_MIN * loaded as f64 {
         return None;
     }
     let first = raw.iter().position(|load| *load > 0.0)?;
     let last = raw.iter().rposition(|load| *load > 0.0)?;
     let mean = |at: usize| {
-        let around = &raw[at.saturating_sub(SMOOTHED / 2).max(first)..(at + SMOOTHED / 2 + 1).min(last + 1)];
+        let around = &raw[at.saturating_sub(SMOOTHED_SLICES / 2).max(first)..(at + SMOOTHED_SLICES / 2 + 1).min(last + 1)];
         around.iter().sum::<f64>() / around.len().max(1) as f64
     };
-    // The first and the last second are seldom whole.
+    // The first and the last second are seldom complete.
     let now: Vec<f64> = (0..raw.len()).map(|at| if at > first && at < last { mean(at) } else { 0.0 }).collect();
-    let remembered = |at: usize| if now[at] > 0.0 { highest(&now[at.saturating_sub(REMEMBERED)..=at]) } else { 0.0 };
+    let remembered = |at: usize| if now[at] > 0.0 { highest(&now[at.saturating_sub(AFTEREFFECT_SLICES)..=at]) } else { 0.0 };
     let remembered = (0..raw.len()).map(remembered).collect();
     Some(AskedBySlice { now, remembered })
 }
 
-/// Of all requests that ended in the slices of a point, those that failed.
+/// The share of failed requests among all that ended in the slices of a point.
 fn failed_share(run: &Run, point: TimelinePoint) -> f64 {
     let requests = run.slices.get(point.from..point.to).unwrap_or(&[]).iter().flat_map(|slice| &slice.series);
     let counts = requests.filter(|series| series.key.kind == SeriesKind::Request).map(|series| (series.failed, series.count));
@@ -170,25 +174,25 @@ fn responses<'a>(timeline: &'a SeriesTimeline, asked: &AskedBySlice) -> Vec<Load
 }
 
 impl LoadedTimeline<'_> {
-    /// Only the median tells a drift: tails waver.
+    /// Only the median shows a drift: tails vary too much.
     fn tested(&self) -> Vec<Deviation> {
         let left = self.left_by_load();
         let (shift, trend) = (shift::find(&left), trend::find(&left));
         let is_step = shift.filter(|shift| !trend.is_some_and(|trend| fits_a_line(&left, shift, &trend)));
-        let beside = is_step.map_or(Deviation::Nothing, Deviation::Beside);
+        let unexplained = is_step.map_or(Deviation::Nothing, Deviation::Unexplained);
         let sudden = shift::find(&self.left_by_slope()).map_or(Deviation::Nothing, Deviation::Sudden);
         let drift = (self.number == 0).then(|| trend.map_or(Deviation::Nothing, Deviation::Drift));
-        [beside, sudden].into_iter().chain(drift).collect()
+        [unexplained, sudden].into_iter().chain(drift).collect()
     }
 
-    /// Beside the monotone line over the load.
+    /// The residuals of the monotone line over the load.
     fn left_by_load(&self) -> Vec<f64> {
         isotonic_residuals(&self.now, &self.values)
     }
 
-    /// Beside the slope that neighbours have, which a step hardly moves.
+    /// The residuals of a straight line over the load, whose slope is the median of slopes between points close in time: a step hardly affects it.
     fn left_by_slope(&self) -> Vec<f64> {
-        let pairs = (0..self.now.len()).flat_map(|i| (i + AROUND..(i + 2 * AROUND).min(self.now.len())).map(move |j| (i, j)));
+        let pairs = (0..self.now.len()).flat_map(|i| (i + ONSET_POINTS..(i + 2 * ONSET_POINTS).min(self.now.len())).map(move |j| (i, j)));
         let rises = pairs.map(|(i, j)| (self.now[j] - self.now[i], self.values[j] - self.values[i])).filter(|(by, _)| by.abs() > 1e-9);
         let slope = median(&rises.map(|(by, grown)| grown / by).collect::<Vec<f64>>());
         self.values.iter().zip(&self.now).map(|(value, load)| value - slope * load).collect()
@@ -200,60 +204,62 @@ impl LoadedTimeline<'_> {
 
     fn judged(&self, run: &Run, asked: &AskedBySlice, found: Deviation) -> Option<Change> {
         match found {
-            Deviation::Beside(shift) => self.beside_the_load(run, &shift),
-            Deviation::Sudden(shift) => self.beside_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
+            Deviation::Unexplained(shift) => self.beyond_the_load(run, &shift),
+            Deviation::Sudden(shift) => self.beyond_the_load(run, &shift).or_else(|| self.sudden(run, asked, &shift)),
             Deviation::Drift(trend) => self.drift(run, asked, &trend),
             Deviation::Nothing => None,
         }
     }
 
-    /// Slower for a while or from an instant on, at loads that it was faster at before or after.
-    fn beside_the_load(&self, run: &Run, shift: &Shift) -> Option<Change> {
+    /// Slower for a while, or from an instant on, at loads at which it was faster before or after.
+    fn beyond_the_load(&self, run: &Run, shift: &Shift) -> Option<Change> {
         let inside: Vec<usize> = (shift.start..shift.end).collect();
-        let is_carried = |at: &usize| failed_share(run, self.points[*at]) <= TURNED_AWAY;
+        let is_carried = |at: &usize| failed_share(run, self.points[*at]) <= FAILED_SHARE_MAX;
         let outside: Vec<usize> = (0..shift.start).chain(shift.end..self.points.len()).filter(is_carried).collect();
         let of_inside = |loads: &[f64], share: f64| quantile(&inside.iter().map(|at| loads[*at]).collect::<Vec<f64>>(), share);
-        let (low, high) = (of_inside(&self.now, EDGE), of_inside(&self.load, 1.0 - EDGE));
+        let (low, high) = (of_inside(&self.now, EXTREME_LOAD_SHARE), of_inside(&self.load, 1.0 - EXTREME_LOAD_SHARE));
         let nearest = |loads: &[f64], mut found: Vec<usize>, edge: f64| {
             found.sort_by(|a, b| (loads[*a] - edge).abs().total_cmp(&(loads[*b] - edge).abs()));
-            found.truncate(BESIDE_MAX);
-            (found.len() >= BESIDE_MIN).then_some(found)
+            found.truncate(REFERENCE_POINTS_MAX);
+            (found.len() >= REFERENCE_POINTS_MIN).then_some(found)
         };
-        // What may still feel a higher load is not held against it.
-        let as_high = nearest(&self.now, outside.iter().copied().filter(|at| self.now[*at] >= (1.0 - SAME) * high).collect(), high)?;
-        let as_low = nearest(&self.load, outside.iter().copied().filter(|at| self.load[*at] <= (1.0 + SAME) * low).collect(), low)?;
-        let (slow, least) = (self.middle(&inside), RATIO_MIN.ln());
+        // Points that a higher load may still affect are no reference for low load.
+        let as_high =
+            nearest(&self.now, outside.iter().copied().filter(|at| self.now[*at] >= (1.0 - REFERENCE_LOAD_WITHIN) * high).collect(), high)?;
+        let as_low =
+            nearest(&self.load, outside.iter().copied().filter(|at| self.load[*at] <= (1.0 + REFERENCE_LOAD_WITHIN) * low).collect(), low)?;
+        let (slow, least) = (self.middle(&inside), CHANGE_FACTOR_MIN.ln());
         let is_slower = [&as_high, &as_low].into_iter().all(|other| slow >= self.middle(other) + least);
-        // As it begins, it is not slow yet: a queue that is left from a higher load would be.
-        let before: Vec<usize> = (shift.start.saturating_sub(BESIDE_MIN)..shift.start).collect();
+        // Right before the shift it is not slow yet. A backlog of a higher load would be.
+        let before: Vec<usize> = (shift.start.saturating_sub(REFERENCE_POINTS_MIN)..shift.start).collect();
         let begins = !before.is_empty() && self.middle(&before) <= f64::midpoint(self.middle(&as_low), slow);
         let until = if shift.end < self.points.len() { Some(shift.end) } else { None };
-        let beside: Vec<usize> = as_low.into_iter().chain(as_high).collect();
+        let reference: Vec<usize> = as_low.into_iter().chain(as_high).collect();
         if !begins || !is_slower {
             return None;
         }
         let span = (shift.start, until);
-        self.change(run, LoadBeside::Compared { from: low, to: high }, (span, shift), (&beside, &inside))
+        self.change(run, LoadMeanwhile::Compared { from: low, to: high }, (span, shift), (&reference, &inside))
     }
 
-    /// A step under a load that had never been as high.
+    /// A step at a load that had never been as high before.
     fn sudden(&self, run: &Run, asked: &AskedBySlice, shift: &Shift) -> Option<Change> {
         let (start, count) = (shift.start, self.points.len());
         let is_new = start > 0 && self.load[start] >= highest(&self.load[..start]);
-        // Of few users, one more is a step of the load itself.
+        // With few users, one more user is a step of the load itself.
         let is_open = run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open());
-        let is_stepped = !is_open && RISES_BY * self.load[start] < 1.0;
-        if shift.end < count || start < 2 * AROUND || count - start < 2 * AROUND || !is_new || is_stepped {
+        let is_stepped = !is_open && LOAD_RISE_PART_MAX * self.load[start] < 1.0;
+        if shift.end < count || start < 2 * ONSET_POINTS || count - start < 2 * ONSET_POINTS || !is_new || is_stepped {
             return None;
         }
         let left = self.left_by_slope();
         let (before, after) = (&left[..start], &left[start..]);
         let whole = median(after) - median(before);
-        let at_once = median(&after[..AROUND]) - median(&before[start - AROUND..]);
+        let at_once = median(&after[..ONSET_POINTS]) - median(&before[start - ONSET_POINTS..]);
         let grown = |values: &[f64]| (theil_sen(values).0 * values.len() as f64).abs();
-        let is_level = grown(before) <= SLOPE * at_once && grown(after) <= SLOPE * at_once;
+        let is_level = grown(before) <= SLOPE_PART_MAX * at_once && grown(after) <= SLOPE_PART_MAX * at_once;
         if whole <= 0.0
-            || at_once < SUDDEN * whole
+            || at_once < SUDDEN_PART_MIN * whole
             || !is_level
             || self.goes_on_growing(start)
             || self.rises_at(start)
@@ -262,44 +268,44 @@ impl LoadedTimeline<'_> {
         {
             return None;
         }
-        let near = 3 * AROUND;
+        let near = 3 * ONSET_POINTS;
         let (before, after) =
             ((start.saturating_sub(near)..start).collect::<Vec<usize>>(), (start..(start + near).min(count)).collect::<Vec<usize>>());
-        let load = LoadBeside::Reached { load: self.load[start] };
+        let load = LoadMeanwhile::Reached { load: self.load[start] };
         self.change(run, load, ((start, None), shift), (&before, &after))
     }
 
-    /// Whether what was added at an instant is far more in the end. In logarithms, growth from 20 to 400 ms is small beside a step from 2 to 20.
+    /// Whether the time that the step added is far longer at the end. In logarithms, growth from 20 to 400 ms looks small compared with a step from 2 to 20.
     fn goes_on_growing(&self, start: usize) -> bool {
-        let seconds = |from: usize| self.middle(&(from..from + AROUND).collect::<Vec<usize>>()).exp();
-        let before = seconds(start - AROUND);
-        seconds(self.values.len() - AROUND) - before > STAYS * (seconds(start) - before)
+        let seconds = |from: usize| self.middle(&(from..from + ONSET_POINTS).collect::<Vec<usize>>()).exp();
+        let before = seconds(start - ONSET_POINTS);
+        seconds(self.values.len() - ONSET_POINTS) - before > FINAL_GROWTH_FACTOR_MAX * (seconds(start) - before)
     }
 
-    /// Whether the load itself makes a step there.
+    /// Whether the load itself has a step there.
     fn rises_at(&self, start: usize) -> bool {
         let rise = |at: usize| (self.load[at + 1] - self.load[at - 2]).abs();
         let usual = median(&(2..self.load.len() - 1).map(rise).collect::<Vec<f64>>());
         let there = (start.saturating_sub(2).max(2)..(start + 3).min(self.load.len() - 1)).map(rise).fold(0.0, f64::max);
-        there > f64::max(RISES * usual, RISES_BY * self.load[start - 1])
+        there > f64::max(LOAD_RISE_FACTOR_MAX * usual, LOAD_RISE_PART_MAX * self.load[start - 1])
     }
 
-    /// Whether as much is done of what is asked for as before. Closed load asks for no more than is done.
+    /// Whether as many requests are completed per planned arrival as before. Closed load plans no more than is completed.
     fn is_carried(&self, run: &Run, asked: &AskedBySlice, before: (usize, usize), then: (usize, usize)) -> bool {
         if !run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
             return true;
         }
-        self.done_of_asked(run, asked, then) >= FOLLOWED * self.done_of_asked(run, asked, before)
+        self.done_of_asked(run, asked, then) >= COMPLETED_PART_MIN * self.done_of_asked(run, asked, before)
     }
 
-    /// Requests that ended, over the load that was asked for.
+    /// Requests that ended, over the planned load.
     fn done_of_asked(&self, run: &Run, asked: &AskedBySlice, (from, to): (usize, usize)) -> f64 {
         let times = self.timeline.of.times(run, self.points[from].from, self.points[to - 1].to);
         times.count() as f64 / asked.now[self.points[from].from..self.points[to - 1].to].iter().sum::<f64>().max(1.0)
     }
 
-    /// Whether more users get more done from an instant on, under closed load: N users get N / (R + Z) done per second (Little 1961), which grows with them
-    /// while times R are level, and does not where they wait in a queue. Whichever is nearer.
+    /// Whether, under closed load, more users complete more requests from an instant on. N users complete N / (R + Z) per second (Little 1961). That grows with
+    /// N while the time R is level, and does not where they wait in a queue. The closer of the two decides.
     fn follows_users(&self, run: &Run, asked: &AskedBySlice, start: usize) -> bool {
         if run.plan.load.leaves().iter().all(|leaf| leaf.profile.is_open()) {
             return true;
@@ -311,28 +317,29 @@ impl LoadedTimeline<'_> {
         of_each >= (users(first) / users(last)).sqrt()
     }
 
-    /// It kept growing, at equal loads.
+    /// Times grew all the time, at equal loads.
     fn drift(&self, run: &Run, asked: &AskedBySlice, trend: &Trend) -> Option<Change> {
         let (count, third) = (self.points.len(), self.points.len() / 3);
         let (mut early, mut late) = (Vec::new(), Vec::new());
         for at in 0..third {
-            let is_as_high = |other: &usize| (self.load[*other] - self.load[at]).abs() <= PAIRED * self.load[at];
+            let is_as_high = |other: &usize| (self.load[*other] - self.load[at]).abs() <= PAIRED_LOAD_WITHIN * self.load[at];
             if let Some(other) = (count - third..count).filter(is_as_high).min_by_key(|other| other.abs_diff(count)) {
                 early.push(at);
                 late.push(other);
             }
         }
         let grows = trend.slope > 0.0 && self.middle(&late) - self.middle(&early) >= trend.slope * third as f64;
-        // Where work piles up for a while, what is left of it makes later times longer.
-        let piles_up =
-            (AROUND..count - AROUND).step_by(AROUND).any(|at| !self.is_carried(run, asked, (0, at), (at, (at + 2 * AROUND).min(count))));
+        // Where work piles up for a while, the backlog makes later times longer.
+        let piles_up = (ONSET_POINTS..count - ONSET_POINTS)
+            .step_by(ONSET_POINTS)
+            .any(|at| !self.is_carried(run, asked, (0, at), (at, (at + 2 * ONSET_POINTS).min(count))));
         if early.len() < PAIRS_MIN || !grows || piles_up {
             return None;
         }
         late.sort_unstable();
         late.dedup();
         let loads = || early.iter().map(|at| self.load[*at]);
-        let load = LoadBeside::Compared { from: loads().fold(f64::INFINITY, f64::min), to: loads().fold(0.0, f64::max) };
+        let load = LoadMeanwhile::Compared { from: loads().fold(f64::INFINITY, f64::min), to: loads().fold(0.0, f64::max) };
         let shift = Shift { start: 0, end: count, p_value: trend.p_value, start_error: 0 };
         self.change(run, load, ((0, None), &shift), (&early, &late))
             .filter(|change| change.shape == Shape::Step)
@@ -342,7 +349,7 @@ impl LoadedTimeline<'_> {
     fn change(
         &self,
         run: &Run,
-        load: LoadBeside,
+        load: LoadMeanwhile,
         ((start, until), shift): ((usize, Option<usize>), &Shift),
         (before, after): (&[usize], &[usize]),
     ) -> Option<Change> {
@@ -372,6 +379,6 @@ impl LoadedTimeline<'_> {
         let shape = part(&before, &after)?;
         let is_part = self.number > 0 && matters(change.before.mean, change.after.mean, &change);
         let change = Change { shape, ..change };
-        (is_part && change.is_slower() && change.after.mean - change.before.mean >= BY_MIN_S).then_some(change)
+        (is_part && change.is_slower() && change.after.mean - change.before.mean >= CHANGE_MIN_S).then_some(change)
     }
 }

@@ -1,4 +1,4 @@
-//! Transactions that a database committed per iteration of the load.
+//! Transactions that a database commits for each iteration of the load.
 
 use loadstone_metrics::{Role, Snapshot};
 use loadstone_run_directory::Run;
@@ -7,32 +7,33 @@ use super::readings::SignalReadings;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 
-/// Iterations that must have ended in a stretch, and its seconds, for their commits to be counted in it.
-const ENDED_MIN: u64 = 20;
+/// Iterations that must have ended in a stretch for their commits to be counted.
+const ENDED_ITERATIONS_MIN: u64 = 20;
+/// Length of such a stretch. Seconds.
 const LENGTH_MIN_S: f64 = 5.0;
-/// Share of the iterations begun in it that must have ended: the others have made some of their commits, nobody knows how many.
+/// Share of the iterations begun in it that must have ended. The others have committed an unknown number of times.
 const ENDED_SHARE_MIN: f64 = 0.8;
 
 pub(crate) struct Commits {
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Per second, without the observer's own.
+    /// Commits per second, without the observer's own.
     pub(crate) rate: f64,
     pub(crate) per_iteration: f64,
-    /// Whether an iteration may make more: too few ended to know.
+    /// Whether an iteration may commit more often: too few iterations ended to know.
     pub(crate) is_least: bool,
     pub(crate) series: String,
 }
 
-/// Of the first database whose commits were observed, while load was made.
+/// Of the first database whose commits were observed, from the begin of the load to its end.
 pub(super) fn under_load(run: &Run, signals: &ObservedSignals<'_>, strain: &Strain) -> Option<Commits> {
     let span = strain.loaded()?;
     signals.parts_with(Role::Commits).find_map(|part| between(run, signals, part, span))
 }
 
-/// Of a stretch in which work waited. Behind a limit iterations may begin, and commit, faster than any end; their commits are then counted
-/// where nearly all that had begun had ended. `None` where no commits were observed.
+/// Of a stretch in which work waited. Before a limit, iterations may begin, and commit, faster than they end. Their commits are then counted where nearly all
+/// iterations that had begun had ended. `None` where no commits were observed.
 pub(super) fn between<'a>(run: &Run, signals: &ObservedSignals<'a>, part: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<Commits> {
     let all = signals.read(part, Role::Commits)?;
     let own = signals.read(part, Role::ObserverCommits);
@@ -58,7 +59,7 @@ pub(super) fn between<'a>(run: &Run, signals: &ObservedSignals<'a>, part: Observ
     Some(Commits { from, to, rate, per_iteration, is_least, series: all.name() })
 }
 
-/// The seconds from the first that started an iteration, and was observed, to the last.
+/// The slices from the first that started an iteration and was observed to the last that started one.
 fn loaded(run: &Run, observed_from: f64) -> &[Snapshot] {
     let starts = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.started > 0);
     let first = run.slices.iter().position(|slice| starts(slice) && slice.start as f64 / 1e9 >= observed_from);
@@ -83,10 +84,10 @@ impl Iterations {
 
     fn are_enough(&self, slices: &[Snapshot]) -> bool {
         let length_ns = slices.last().zip(slices.first()).map_or(0, |(last, first)| last.end - first.start);
-        self.ended >= ENDED_MIN && length_ns as f64 / 1e9 >= LENGTH_MIN_S
+        self.ended >= ENDED_ITERATIONS_MIN && length_ns as f64 / 1e9 >= LENGTH_MIN_S
     }
 
-    /// Those in progress have made half of their commits, on average.
+    /// Iterations in progress count half: on average, half of their commits are complete.
     fn half_done(&self) -> f64 {
         (self.started + self.ended) as f64 / 2.0
     }

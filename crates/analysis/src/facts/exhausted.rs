@@ -1,64 +1,66 @@
-//! Which resources of the machine or of a process were used up while work was held up: CPU, heap, disk, descriptors.
+//! Which resources of the machine or of a process were used up while work was held up: CPU, heap, disk, link, descriptors.
 //!
-//! By the utilisation law (Denning & Buzen 1978) a resource with k places that each request needs for D seconds is busy at U = X·D, and no more than
-//! k/D requests can pass it. So each resource is looked at where it was at its limit, for as long as that lasted and whatever the shape of the
-//! load; it counts if work was held up meanwhile.
+//! A resource has k places, and each request needs one for D seconds. By the utilisation law (Denning and Buzen 1978), X requests per second use U = X·D
+//! places, and at most k/D pass per second. Each resource is therefore examined while it was at its limit, for any shape of the load. It counts if work was
+//! held up meanwhile.
 
 use loadstone_metrics::Role;
 
 use super::calls_at_once::CallCeiling;
 use super::changes::Changes;
 use super::demand::CpuDemand;
+use super::growing_memory::RELEASED_PART_MAX;
 use super::load_response::LoadResponse;
 use super::path::PathResource;
 use super::plateau::Plateaus;
 use super::process_cpu::{self, ProcessCpu};
 use super::readings::{SignalReadings, longest_run};
-use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use super::search::{AtLimit, FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::signals::ObservedPart;
-use super::strain::BEFORE_MIN_S;
+use super::strain::BUSY_BEFORE_MIN_S;
 use super::waiting::WaitingStretch;
 use crate::ResourceKind;
 
-/// Share of the time that a control group was throttled.
-const THROTTLED: f64 = 0.05;
-/// Share of the time that a disk was busy, and the number of requests at it: a fast disk is busy long before it is saturated.
-const DISK_BUSY: f64 = 0.90;
-const DISK_QUEUE: f64 = 3.0;
-/// Share of a link's speed: headers and acknowledgements take some of it that no counter of payloads sees alike.
-const LINK_FULL: f64 = 0.90;
-/// Share of the descriptors that a process may have.
-const DESCRIPTORS: f64 = 0.97;
-/// Readings and seconds at that limit: the kernel refuses the next one at once, whereas what is merely busy may be so by chance.
+/// Share of the time that a control group must be throttled.
+const THROTTLED_SHARE_MIN: f64 = 0.05;
+/// Share of the time that a disk must be busy.
+const DISK_BUSY_SHARE_MIN: f64 = 0.90;
+/// Requests at a busy disk: a fast disk is busy long before it is saturated.
+const DISK_QUEUE_MIN: f64 = 3.0;
+/// Part of a link's speed that must be in use. Headers and acknowledgements use some of the rest, and counters differ in which of them they count.
+const LINK_USED_PART_MIN: f64 = 0.90;
+/// Part of a process's descriptors that must be open.
+const DESCRIPTORS_PART_MIN: f64 = 0.97;
+/// Readings at that limit. The kernel refuses the next descriptor at once, whereas a busy resource may be busy by chance.
 const REFUSING_READINGS_MIN: usize = 2;
+/// And seconds.
 const REFUSING_MIN_S: f64 = 1.0;
-/// Threads of the observed system that run or wait for a core, on average: where work is held up at the cores, there is always one.
-const AT_CORES: f64 = 0.8;
-/// Part of what is in the system that runs or waits for a core, below which (Little's law) nearly all of the time is spent elsewhere.
-const AT_CORES_PART: f64 = 0.1;
-/// Part of the loaded time that is all of it.
-const ALL_ALONG: f64 = 0.9;
-/// Share of the time spent collecting garbage from which it is the work.
-const COLLECTING: f64 = 0.30;
-/// And from which it is worth naming.
-pub(crate) const COLLECTING_NAMED: f64 = 0.1;
-/// Part of a heap that is in use after each collection where none of them frees anything.
-const HEAP_FULL: f64 = 0.95;
-/// Readings in which it filled up, and part of its growth that it may have given back meanwhile.
+/// Threads of the observed system that run or wait for a core, on average. While cores hold up work, there is nearly always one.
+const THREADS_AT_CORES_MIN: f64 = 0.8;
+/// Such threads for each request in the system, below which (Little's law) nearly all of the time is spent elsewhere.
+const THREADS_PER_REQUEST_MIN: f64 = 0.1;
+/// Part of the loaded time that counts as all of it.
+const WHOLE_LOAD_PART_MIN: f64 = 0.9;
+/// Share of the time spent collecting garbage from which a heap counts as used up.
+const COLLECTING_SHARE_MIN: f64 = 0.30;
+/// And from which it is named as part of the cause.
+pub(crate) const COLLECTING_NAMED_SHARE_MIN: f64 = 0.1;
+/// Part of a heap that is in use after each collection where no collection frees much.
+const HEAP_USED_PART_MIN: f64 = 0.95;
+/// Readings in which it filled up.
 const FILLING_READINGS_MIN: usize = 4;
-const FALLEN_MAX: f64 = 0.2;
 
 /// A resource that was used up, and when.
 pub(crate) struct Exhausted<'a> {
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Work that waited for long meanwhile, if any did.
+    /// The stretch of waiting work that overlaps most, if any.
     pub(crate) waiting: Option<WaitingStretch>,
-    /// Share of the requests that failed meanwhile, where that is what it did, and nothing waited.
+    /// Share of the requests that failed meanwhile, where nothing waited and failures are the effect.
     pub(crate) failed: Option<f64>,
     pub(crate) resource: ExhaustedResource<'a>,
-    /// What each request took of it, where it is CPU.
+    /// The demand of each request, where the resource is a CPU.
     pub(crate) demand: Option<CpuDemand>,
     /// Names of the signals that show it.
     pub(crate) series: Vec<String>,
@@ -70,14 +72,14 @@ pub(crate) enum ExhaustedResource<'a> {
         process: &'a str,
         limit: f64,
     },
-    /// `throttled`: share of the time.
+    /// `throttled`: share of the time in which the group was throttled.
     GroupCpu {
         group: &'a str,
         cores_max: f64,
         throttled: f64,
     },
-    /// `collecting`: share of the time; `heap`: of it that was in use, where that was read; `filled`: bytes that it held at first and in the end, where
-    /// it filled up without ever giving much back.
+    /// `collecting`: share of the time spent collecting garbage. `heap`: part of the heap in use, if it was read. `filled`: bytes in use at first and at the
+    /// end, if the heap filled up without ever releasing much.
     Heap {
         process: &'a str,
         collecting: f64,
@@ -100,43 +102,44 @@ pub(crate) enum ExhaustedResource<'a> {
     },
 }
 
-/// Shares of the machine's cores.
+/// Parts of the machine's cores.
 pub(crate) struct MachineCpu {
     pub(crate) cores: f64,
     pub(crate) used: f64,
     pub(crate) by_generator: f64,
-    /// By the observed processes; `None`: none was observed.
+    /// Used by the observed processes; `None`: none was observed.
     pub(crate) by_observed: Option<f64>,
-    /// Threads of the observed processes, and sessions of databases, that ran or waited for a core while work was held up; `None`: not read.
+    /// Threads of the observed processes, and database sessions, that ran or waited for a core while work was held up; `None`: not read.
     pub(crate) at_cores: Option<f64>,
 }
 
 impl MachineCpu {
-    /// Whether most of it went to processes that are not observed: programs that have nothing to do with the system, or parts of it.
+    /// Whether processes that are not observed used most of it: unrelated programs, or parts of the system.
     pub(crate) fn is_filled_by_others(&self) -> bool {
         self.by_generator + self.by_observed.unwrap_or(0.0) < 0.5 * self.used
     }
 
-    /// Whether others fill it, and hardly any of what is in the observed system is at a core: they are no reason for its waiting.
-    fn is_filled_aside(&self, in_system: Option<f64>) -> bool {
-        let hardly = |threads: f64| threads < AT_CORES && in_system.is_some_and(|open| threads < AT_CORES_PART * open);
+    /// Whether other processes fill it while hardly any work of the observed system is at a core, so that they are not why it waits.
+    fn is_unrelated(&self, in_system: Option<f64>) -> bool {
+        let hardly =
+            |threads: f64| threads < THREADS_AT_CORES_MIN && in_system.is_some_and(|open| threads < THREADS_PER_REQUEST_MIN * open);
         self.is_filled_by_others() && self.at_cores.is_some_and(hardly)
     }
 }
 
 impl ExhaustedResource<'_> {
-    /// Whether the observed system can have been held up there. A resource that holds work up always has some of it; others may fill a machine whose cores
-    /// the observed system hardly asks for.
+    /// Whether the resource may have held up the observed system. A resource that does always has some of its work. Other processes may fill a machine whose
+    /// cores the observed system hardly needs.
     pub(crate) fn is_wanted(&self) -> bool {
         match self {
-            ExhaustedResource::MachineCpu(machine) => machine.at_cores.is_none_or(|threads| threads >= AT_CORES),
+            ExhaustedResource::MachineCpu(machine) => machine.at_cores.is_none_or(|threads| threads >= THREADS_AT_CORES_MIN),
             _ => true,
         }
     }
 }
 
 impl ExhaustedResource<'_> {
-    /// At the start of a sentence.
+    /// Its name at the start of a sentence.
     pub(crate) fn name(&self) -> String {
         match self {
             ExhaustedResource::Descriptors { process, .. } => format!("The number of descriptors of \"{process}\""),
@@ -149,7 +152,7 @@ impl ExhaustedResource<'_> {
         }
     }
 
-    /// Whether it fails who asks for more of it, instead of making them wait.
+    /// Whether a request for more of it fails instead of waiting.
     fn refuses(&self) -> bool {
         matches!(self, ExhaustedResource::Descriptors { .. } | ExhaustedResource::Heap { .. })
     }
@@ -157,7 +160,7 @@ impl ExhaustedResource<'_> {
 
 type FoundResource<'a> = AtLimit<ExhaustedResource<'a>>;
 
-/// All that were used up, the most telling first. Not looked for where the calls to an endpoint take nearly all of the callers' time.
+/// All resources that were used up, the strongest evidence first. None where the calls to an endpoint take nearly all of the callers' time.
 pub(super) fn find<'a>(
     search: &Search<'_, 'a>,
     (responses, plateaus): (&[LoadResponse], &Plateaus),
@@ -174,7 +177,7 @@ pub(super) fn find<'a>(
     let found = found.into_iter().flatten();
     let held_up = found.filter_map(|found| {
         let held = search.strain.held_part(without_onset(changes, found.span), found.places).map(|part| (part, None));
-        // What is full turns work away.
+        // A full resource may refuse work.
         let refused =
             || found.resource.refuses().then(|| search.strain.failed_more(found.span).map(|failed| (found.span, Some(failed))))?;
         Some((held.or_else(refused)?, found))
@@ -183,9 +186,9 @@ pub(super) fn find<'a>(
         .filter_map(|(((from, to), failed), AtLimit { span, mut resource, series, .. })| {
             if let ExhaustedResource::MachineCpu(machine) = &mut resource {
                 machine.at_cores = look.at_cores(from, to);
-                // Full all along, it tells no time from another, so that only who asks for its cores can show that they are short.
-                let is_always = search.strain.loaded().is_some_and(|(begin, end)| span.1 - span.0 >= ALL_ALONG * (end - begin));
-                if is_always && machine.is_filled_aside(search.strain.in_system(from, to)) {
+                // A machine that is full all the time does not correlate with anything. Only the threads at its cores show whether the system needs more.
+                let is_always = search.strain.loaded().is_some_and(|(begin, end)| span.1 - span.0 >= WHOLE_LOAD_PART_MIN * (end - begin));
+                if is_always && machine.is_unrelated(search.strain.in_system(from, to)) {
                     return None;
                 }
             }
@@ -200,11 +203,11 @@ pub(super) fn find<'a>(
         .collect()
 }
 
-/// A stretch up to the instant from which some requests took longer while others kept their times, if the resource had been at its limit for long: what
-/// is used up slows down all who need it, and it was no fuller than before.
+/// A stretch up to the instant from which some requests took longer while others were stable, if the resource had been at its limit for long before. A
+/// used-up resource slows down all requests that need it, and it was no fuller than before.
 fn without_onset(changes: &Changes, (from, to): (f64, f64)) -> (f64, f64) {
-    let onsets = changes.found.iter().filter(|change| change.is_slower() && change.at - from >= BEFORE_MIN_S && change.at < to);
-    let partial = onsets.filter(|change| changes.kept_beside(change).next().is_some());
+    let onsets = changes.found.iter().filter(|change| change.is_slower() && change.at - from >= BUSY_BEFORE_MIN_S && change.at < to);
+    let partial = onsets.filter(|change| changes.stable_around(change).next().is_some());
     (from, partial.map(|change| change.at).fold(to, f64::min))
 }
 
@@ -213,11 +216,11 @@ fn longest(readings: &SignalReadings<'_>, holds: impl Fn(f64) -> bool) -> Option
     longest_run(readings.points(), READINGS_MIN, LENGTH_MIN_S, holds)
 }
 
-/// Looks for each kind.
+/// One search for each kind of resource.
 struct Resources<'s, 'f, 'a>(&'s Search<'f, 'a>);
 
 impl<'a> Resources<'_, '_, 'a> {
-    /// The first of a kind that was at its limit.
+    /// The first resource of a kind that was at its limit.
     fn first(&self, kind: ResourceKind, found: impl Fn(&PathResource<'a>) -> Option<FoundResource<'a>>) -> Option<FoundResource<'a>> {
         self.0.path.of_kind(kind).find_map(found)
     }
@@ -225,7 +228,7 @@ impl<'a> Resources<'_, '_, 'a> {
     fn descriptors(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Descriptors, |of| {
             let (open, limit) = (of.used.as_ref()?, of.places(0.0, f64::INFINITY)?);
-            let is_at_limit = |open: f64| open >= DESCRIPTORS * limit;
+            let is_at_limit = |open: f64| open >= DESCRIPTORS_PART_MIN * limit;
             let span = longest_run(open.points(), REFUSING_READINGS_MIN, REFUSING_MIN_S, is_at_limit)?;
             let resource = ExhaustedResource::Descriptors { process: of.part.observer, limit };
             Some(AtLimit { span, resource, places: limit, series: vec![open.name()] })
@@ -235,7 +238,7 @@ impl<'a> Resources<'_, '_, 'a> {
     fn group(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Group, |of| {
             let held_back = of.waiting.as_ref()?;
-            let span = longest(held_back, |share| share >= THROTTLED)?;
+            let span = longest(held_back, |share| share >= THROTTLED_SHARE_MIN)?;
             let (throttled, cores_max) = (held_back.mean(span.0, span.1)?, of.places(span.0, span.1)?);
             let series = std::iter::once(held_back).chain(&of.used).map(SignalReadings::name).collect();
             let resource = ExhaustedResource::GroupCpu { group: of.part.observer, cores_max, throttled };
@@ -243,11 +246,11 @@ impl<'a> Resources<'_, '_, 'a> {
         })
     }
 
-    /// Collections of all kinds together, since one runtime has several collectors.
+    /// All collectors of a runtime together.
     fn heap(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Heap, |of| {
             let all = of.busy.as_ref()?;
-            let span = longest(all, |share| share >= COLLECTING)?;
+            let span = longest(all, |share| share >= COLLECTING_SHARE_MIN)?;
             let collecting = all.mean(span.0, span.1)?;
             let (heap, filled) = (self.heap_share(of.part, span), self.heap_filled(of.part, span));
             let series = self.0.signals.read_each(of.part, of.role).iter().map(SignalReadings::name).collect();
@@ -262,16 +265,17 @@ impl<'a> Resources<'_, '_, 'a> {
         Some(used / max)
     }
 
-    /// A heap whose collections free next to nothing, and that had filled up bit by bit before.
+    /// The growth of a heap that filled up gradually, and whose collections now free hardly anything. Bytes.
     fn heap_filled(&self, process: ObservedPart<'a>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
         let used = self.0.signals.read(process, Role::HeapUsed)?;
         let max = self.0.signals.read(process, Role::HeapMax)?.mean(from, to).filter(|max| *max > 0.0)?;
         let before: Vec<f64> = used.between(0.0, from).map(|(_, bytes)| bytes).collect();
         let (first, last) = (before.iter().copied().find(|bytes| *bytes > 0.0)?, used.mean(from, to)?);
         let fallen = before.windows(2).map(|pair| (pair[0] - pair[1]).max(0.0)).sum::<f64>();
-        let is_kept = used.share(from, to, |bytes| bytes >= HEAP_FULL * max) == Some(1.0);
+        let stays_full = used.share(from, to, |bytes| bytes >= HEAP_USED_PART_MIN * max) == Some(1.0);
         let grew = last - first;
-        (before.len() >= FILLING_READINGS_MIN && is_kept && grew >= 0.5 * max && fallen <= FALLEN_MAX * grew).then_some((first, last))
+        (before.len() >= FILLING_READINGS_MIN && stays_full && grew >= 0.5 * max && fallen <= RELEASED_PART_MAX * grew)
+            .then_some((first, last))
     }
 
     fn process(&self, responses: &[LoadResponse], plateaus: &Plateaus) -> Option<FoundResource<'a>> {
@@ -282,7 +286,7 @@ impl<'a> Resources<'_, '_, 'a> {
     fn machine(&self) -> Option<FoundResource<'a>> {
         let machine = self.0.path.of_kind(ResourceKind::Machine).next()?;
         let (in_use, cores) = (machine.used.as_ref()?, self.0.path.machine_cores);
-        let span = longest(in_use, |used| used >= FULL * cores)?;
+        let span = longest(in_use, |used| used >= FULL_PART_MIN * cores)?;
         let used = in_use.mean(span.0, span.1)? / cores;
         let generator: u64 = self.0.tally.workers().iter().map(|worker| worker.busy_ns).sum();
         let by_generator = generator as f64 / 1e9 / self.0.tally.duration_seconds().max(1e-9) / cores;
@@ -295,7 +299,7 @@ impl<'a> Resources<'_, '_, 'a> {
         Some(AtLimit { span, resource, places: cores, series })
     }
 
-    /// Seconds per second that the observed system ran or waited for a core are the number at the cores (Little's law).
+    /// Seconds per second that the observed system ran or waited for a core: by Little's law, the number of its threads at the cores.
     fn at_cores(&self, from: f64, to: f64) -> Option<f64> {
         let sum = |role| self.0.signals.parts_with(role).filter_map(|part| self.0.signals.mean(part, role, from, to)).sum::<f64>();
         self.0.signals.parts_with(Role::ProcessRunDelay).next()?;
@@ -305,7 +309,7 @@ impl<'a> Resources<'_, '_, 'a> {
     fn network(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Network, |link| {
             let (bytes, speed) = (link.used.as_ref()?, link.places(0.0, f64::INFINITY)?);
-            let span = longest(bytes, |bytes| bytes >= LINK_FULL * speed)?;
+            let span = longest(bytes, |bytes| bytes >= LINK_USED_PART_MIN * speed)?;
             let (used, is_sending) = (bytes.mean(span.0, span.1)?, link.role == Role::NetworkSent);
             let resource = ExhaustedResource::Network { device: link.part.part, is_sending, used, speed };
             Some(AtLimit { span, resource, places: 1.0, series: vec![bytes.name()] })
@@ -315,9 +319,9 @@ impl<'a> Resources<'_, '_, 'a> {
     fn disk(&self) -> Option<FoundResource<'a>> {
         self.first(ResourceKind::Disk, |disk| {
             let (at_work, waiting) = (disk.busy.as_ref()?, disk.waiting.as_ref()?);
-            let span = longest(at_work, |share| share >= DISK_BUSY)?;
+            let span = longest(at_work, |share| share >= DISK_BUSY_SHARE_MIN)?;
             let busy = at_work.mean(span.0, span.1)?;
-            let queue = waiting.mean(span.0, span.1).filter(|length| *length >= DISK_QUEUE)?;
+            let queue = waiting.mean(span.0, span.1).filter(|length| *length >= DISK_QUEUE_MIN)?;
             let resource = ExhaustedResource::Disk { device: disk.part.part, busy, queue };
             Some(AtLimit { span, resource, places: 1.0, series: vec![at_work.name(), waiting.name()] })
         })

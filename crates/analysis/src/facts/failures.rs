@@ -3,37 +3,35 @@
 use loadstone_metrics::{Outcome, SeriesKey, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
 
-use super::{load_stretches, timeline};
+use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN, SMOOTHED_SLICES};
+use super::timeline;
 use crate::statistics::{likeliest_stretch, sum_of_counts, wilson_interval};
 use crate::{RunTally, SeriesTally};
 
-/// Parts into which a run is cut at most.
+/// Parts into which a run is cut at most: the scan compares all stretches of parts.
 const PARTS_MAX: usize = 400;
-/// Natural logarithm of how much likelier a stretch of its own must be than one share throughout, besides ln(n²) for the stretches to choose from:
-/// one in ten thousand.
-const LIKELIER: f64 = 9.2;
-/// How many times the share outside of it the share of a stretch must be.
-const TIMES_THE_REST: f64 = 3.0;
-/// How much more load there must be for it to be the load, and how much of the time before may have had as much.
-const MORE_LOAD: f64 = 1.2;
-const AS_MUCH_BEFORE: f64 = 0.05;
-/// Part of the run's time before the first failure, and after the last, that is hardly any of it.
-const HARDLY_ANY: f64 = 0.2;
-/// Chance from which they may lie in their part of the run's time though they come at any.
-const BY_CHANCE: f64 = 0.05;
-/// Part of a load that counts as the same.
-const SAME_LOAD: f64 = 0.98;
-/// Seconds over which the load is taken.
-const SMOOTHED: usize = 5;
+/// Gain in log likelihood that a stretch with its own share needs, in addition to ln(n²) for the stretches to choose from: e^9.2 is 10,000.
+const LOG_LIKELIHOOD_GAIN_MIN: f64 = 9.2;
+/// Factor by which the share of a stretch must exceed the share outside of it.
+const STRETCH_SHARE_FACTOR_MIN: f64 = 3.0;
+/// Share of the time outside of a stretch that may have as much load where the load explains the failures.
+const AS_MUCH_LOAD_SHARE_MAX: f64 = 0.05;
+/// Part of the run before the first failure, and after the last, up to which failures count as spread over the whole run.
+const EDGE_PART_MAX: f64 = 0.2;
+/// Probability from which failures at any time may lie where they do by chance.
+const RANGE_P_VALUE_MIN: f64 = 0.05;
+/// Part of the load at which a stretch begins that counts as the same load.
+const SAME_LOAD_PART_MIN: f64 = 0.98;
 
-/// Where answers say what went wrong, and how long that may be to be told.
-const MESSAGES: [&str; 4] = ["detail", "message", "error", "title"];
-const SAID_MAX: usize = 200;
+/// Fields of a JSON response that may describe the failure.
+const MESSAGE_FIELDS: [&str; 4] = ["detail", "message", "error", "title"];
+/// The longest description that is shown. Characters.
+const MESSAGE_CHARS_MAX: usize = 200;
 
-/// The gRPC status that says what 429 says in HTTP.
+/// The gRPC status that corresponds to 429 in HTTP.
 pub(crate) const RESOURCE_EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
 
-/// Whether a failure's text is that of a call that was refused so.
+/// Whether a failure's text is that of a call with this status.
 pub(crate) fn is_exhausted(text: &str) -> bool {
     let rest = text.strip_prefix("status ").and_then(|rest| rest.strip_prefix(RESOURCE_EXHAUSTED));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
@@ -42,19 +40,20 @@ pub(crate) fn is_exhausted(text: &str) -> bool {
 /// A request that failed, or a scenario whose script threw.
 pub(crate) struct Failing<'a> {
     pub(crate) key: &'a SeriesKey,
-    /// Without what the generator failed at by itself.
+    /// Failed requests, without those that the generator could not send.
     pub(crate) failed: u64,
     pub(crate) count: u64,
-    /// What became of them and how many, most first.
+    /// The kinds of failure, the most frequent first.
     pub(crate) kinds: Vec<FailureKind>,
     pub(crate) when: FailedWhen,
-    /// Failed and all of the stretch that `when` names, and the interval of the share.
+    /// Failed requests and all requests in the stretch that `when` names.
     pub(crate) while_failing: (u64, u64),
+    /// The 95 % interval of their share.
     pub(crate) interval: (f64, f64),
-    /// Share of the time outside of it with as much load, where there was any to speak of: the load is not why it failed.
+    /// Share of the time outside of it with as much load, if that is more than a little. The load is then not the cause.
     pub(crate) as_much_load_outside: Option<f64>,
-    /// What the first answer says of it, besides its status.
-    pub(crate) said: Option<String>,
+    /// The message of the first failed response, besides its status.
+    pub(crate) message: Option<String>,
     pub(crate) times: Option<FailedTimes>,
 }
 
@@ -70,12 +69,12 @@ pub(crate) struct FailureKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum FailedWhen {
     Throughout,
-    /// Too few for a stretch of their own; the first and the last of them.
+    /// Too few failures for a stretch. When the first and the last happened.
     Within(f64, f64),
     Since(f64),
     Until(f64),
     Between(f64, f64),
-    /// Ever since the load reached so much, at that instant, and never below. `of_several`: it is that of several scenarios together.
+    /// From the instant on at which the load reached `load`, and never below that load. `of_several`: the load is that of several scenarios together.
     AboveLoad {
         load: f64,
         is_open: bool,
@@ -84,15 +83,15 @@ pub(crate) enum FailedWhen {
     },
 }
 
-/// How long failed ones took, and how long the others. Seconds.
+/// How long failed requests took, and the others. Seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailedTimes {
     pub(crate) low: f64,
     pub(crate) median: f64,
     pub(crate) high: f64,
     pub(crate) passed: Option<PassedTimes>,
-    /// When the first was given up that ran into a time limit. Seconds since the run began.
-    pub(crate) first_given_up: Option<f64>,
+    /// When the first request reached its time limit. Seconds since the run began.
+    pub(crate) first_timed_out: Option<f64>,
 }
 
 /// Seconds.
@@ -103,6 +102,7 @@ pub(crate) struct PassedTimes {
 }
 
 impl FailedWhen {
+    /// When the failures began, if they did so in mid-run.
     pub(crate) fn onset(self) -> Option<f64> {
         match self {
             FailedWhen::Since(at) | FailedWhen::Between(at, _) | FailedWhen::AboveLoad { at, .. } => Some(at),
@@ -123,20 +123,20 @@ impl Failing<'_> {
         self.while_failing.0 as f64 / self.while_failing.1.max(1) as f64
     }
 
-    /// All of some kind.
+    /// Whether nearly all failures are of some kind.
     pub(crate) fn is_all(&self, is_of_kind: impl Fn(&str) -> bool) -> bool {
         self.kinds.iter().filter(|kind| is_of_kind(&kind.text)).map(|kind| kind.count).sum::<u64>() as f64 >= 0.9 * self.failed as f64
     }
 }
 
-/// Requests, most failures first; then scenarios whose scripts threw.
+/// Requests, the one with the most failures first, then scenarios whose scripts threw.
 pub(super) fn find<'a>(run: &Run, tally: &'a RunTally) -> Vec<Failing<'a>> {
     let requests = tally.of_kind(SeriesKind::Request).filter_map(|series| of_series(run, tally, series));
     let mut requests: Vec<FailedCounts<'_>> = requests.collect();
-    look_at_together(run, &mut requests);
+    examine_together(run, &mut requests);
     let mut found: Vec<Failing<'_>> = requests.into_iter().map(|counted| counted.failing).collect();
     found.sort_by(|a, b| b.failed.cmp(&a.failed).then_with(|| a.key.cmp(b.key)));
-    // A failed request fails its iteration, too; only what no request shows is the script's.
+    // A failed request fails its iteration, too. Without a failed request, the script itself failed.
     let threw = |series: &SeriesTally| tally.errors().iter().any(|error| error.key == series.merged.key);
     let thrown = tally.of_kind(SeriesKind::Iteration).filter(|series| threw(series) && found.is_empty());
     let thrown: Vec<Failing<'_>> = thrown.filter_map(|series| of_series(run, tally, series)).map(|counted| counted.failing).collect();
@@ -144,15 +144,15 @@ pub(super) fn find<'a>(run: &Run, tally: &'a RunTally) -> Vec<Failing<'a>> {
     found
 }
 
-/// Failed and all of a request by second, and what was made of them.
+/// Failed requests and all requests of one name by second, and the resulting fact.
 struct FailedCounts<'a> {
     failing: Failing<'a>,
     seconds: Vec<(u64, u64)>,
     has_stretch: bool,
 }
 
-/// Too few of each request to say when may say it together: those that fail in the same way, and all within the stretch that they make.
-fn look_at_together(run: &Run, counted: &mut [FailedCounts<'_>]) {
+/// Requests that each fail too rarely to show when may show it together: those that fail in the same way, and only within their common stretch.
+fn examine_together(run: &Run, counted: &mut [FailedCounts<'_>]) {
     let way = |one: &FailedCounts<'_>| one.failing.kinds.first().map(|kind| kind.text.clone());
     let mut ways: Vec<String> = counted.iter().filter(|one| !one.has_stretch).filter_map(way).collect();
     ways.sort();
@@ -179,7 +179,7 @@ fn look_at_together(run: &Run, counted: &mut [FailedCounts<'_>]) {
     }
 }
 
-/// The seconds in which more failed than in the others, and what was asked for in them.
+/// The seconds in which a larger share failed than in the others, and the load in them.
 struct FailingStretch {
     seconds: std::ops::Range<usize>,
     when: FailedWhen,
@@ -187,7 +187,7 @@ struct FailingStretch {
 }
 
 impl FailingStretch {
-    /// Of failed and all by second.
+    /// From failed requests and all requests by second.
     fn of(run: &Run, seconds: &[(u64, u64)]) -> Option<Self> {
         let stride = run.slices.len().div_ceil(PARTS_MAX).max(1);
         let parts: Vec<(u64, u64)> = seconds.chunks(stride).map(sum_of_counts).collect();
@@ -196,7 +196,7 @@ impl FailingStretch {
         Some(Self {
             seconds: from * stride..(to * stride).min(seconds.len()),
             when: named(run, parts.len(), stride, (from, to), load.as_ref()),
-            as_much_load_outside: load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_BEFORE),
+            as_much_load_outside: load.map(|load| load.as_much_outside).filter(|share| *share > AS_MUCH_LOAD_SHARE_MAX),
         })
     }
 
@@ -205,7 +205,7 @@ impl FailingStretch {
     }
 }
 
-/// Failed and all.
+/// Failed requests and all requests.
 fn counted(series: &SeriesSlice) -> (u64, u64) {
     let failed = series.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_unsent());
     (failed.map(|(_, count)| count).sum(), series.count)
@@ -230,7 +230,7 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
         while_failing: (failed, count),
         interval: wilson_interval(failed, count),
         as_much_load_outside: None,
-        said: said(tally, key),
+        message: message(tally, key),
         times: times(run, &series.merged),
     };
     let found = FailingStretch::of(run, &seconds);
@@ -240,8 +240,8 @@ fn of_series<'a>(run: &Run, tally: &RunTally, series: &'a SeriesTally) -> Option
     Some(FailedCounts { failing, seconds, has_stretch: found.is_some() })
 }
 
-/// What ends when nothing is asked for any more is what took longest, such as all that waited in vain: it says nothing by itself and counts with the load's
-/// last second.
+/// Requests that end after the load are those that took longest, such as all that reach their time limit. They are no sample of their second, so they count
+/// with the last second of the load.
 fn join_drain(run: &Run, seconds: &mut [(u64, u64)]) {
     let is_asked = |slice: &Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
     let Some(last) = run.slices.iter().rposition(is_asked) else { return };
@@ -250,7 +250,7 @@ fn join_drain(run: &Run, seconds: &mut [(u64, u64)]) {
     seconds[last] = drained;
 }
 
-/// Of failures that make no stretch: where they lie, by second.
+/// Where failures that form no stretch lie, by second.
 fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
     let ends = |is: &dyn Fn(&(u64, u64)) -> bool| Some((seconds.iter().position(is)?, seconds.iter().rposition(is)?));
     let (Some((first, last)), Some((from, to))) = (ends(&|second| second.0 > 0), ends(&|second| second.1 > 0)) else {
@@ -259,24 +259,25 @@ fn scattered(run: &Run, seconds: &[(u64, u64)]) -> FailedWhen {
     let at = |ns: u64| ns as f64 / 1e9;
     let all = (to - from + 1) as f64;
     let part = (last - first + 1) as f64 / all;
-    let is_all = [first - from, to - last].into_iter().all(|without| without as f64 <= HARDLY_ANY * all);
+    let is_all = [first - from, to - last].into_iter().all(|without| without as f64 <= EDGE_PART_MAX * all);
     let failing = seconds.iter().filter(|second| second.0 > 0).count() as f64;
-    // How often so many that may come at any time all come within such a part of it: the distribution of their range (Kendall and Stuart 1977).
+    // The probability that so many failures at random times all lie within such a part of the run: the distribution of their range (Kendall and Stuart, *The
+    // Advanced Theory of Statistics*, 1977).
     let by_chance = failing * part.powf(failing - 1.0) - (failing - 1.0) * part.powf(failing);
-    if is_all && by_chance >= BY_CHANCE {
+    if is_all && by_chance >= RANGE_P_VALUE_MIN {
         FailedWhen::Throughout
     } else {
         FailedWhen::Within(at(run.slices[first].start), at(run.slices[last].end))
     }
 }
 
-/// The stretch with a failed share of its own: the one that makes the counts likeliest.
+/// The stretch whose failed share differs most from the rest, if it differs beyond chance.
 fn stretch(parts: &[(u64, u64)]) -> Option<(usize, usize)> {
-    let (gain, stretch) = likeliest_stretch(parts, TIMES_THE_REST)?;
-    (gain >= LIKELIER + (parts.len() as f64).ln()).then_some(stretch)
+    let (gain, stretch) = likeliest_stretch(parts, STRETCH_SHARE_FACTOR_MIN)?;
+    (gain >= LOG_LIKELIHOOD_GAIN_MIN + (parts.len() as f64).ln()).then_some(stretch)
 }
 
-/// What is said of a stretch of parts.
+/// How a stretch of parts is described.
 fn named(run: &Run, parts: usize, stride: usize, (from, to): (usize, usize), load: Option<&LoadOfStretch>) -> FailedWhen {
     let at = |part: usize| run.slices.get(part * stride).map_or(0.0, |slice| slice.start as f64 / 1e9);
     if let Some(load) = load.filter(|load| from > 0 && load.explains()) {
@@ -295,11 +296,12 @@ fn named(run: &Run, parts: usize, stride: usize, (from, to): (usize, usize), loa
     }
 }
 
-/// The load as a stretch begins, and outside of it.
+/// The load at the begin of a stretch, and outside of it.
 struct LoadOfStretch {
     reached: f64,
-    /// Mean, and the share of the time with as much as in the stretch.
+    /// The mean load outside.
     outside: f64,
+    /// Share of the time outside with as much load as in the stretch.
     as_much_outside: f64,
 }
 
@@ -308,33 +310,33 @@ impl LoadOfStretch {
         let asked = load_stretches::asked_in_all(run);
         let load = |part: usize| {
             let middle = part * stride;
-            let around = &asked[middle.saturating_sub(SMOOTHED / 2)..(middle + stride + SMOOTHED / 2).min(asked.len())];
-            // What is after the load, or in a pause of it, is not its level.
+            let around = &asked[middle.saturating_sub(SMOOTHED_SLICES / 2)..(middle + stride + SMOOTHED_SLICES / 2).min(asked.len())];
+            // Seconds after the load, or in a pause of it, do not count.
             let asked: Vec<f64> = around.iter().copied().filter(|load| *load > 0.0).collect();
             asked.iter().sum::<f64>() / asked.len().max(1) as f64
         };
         let reached = load(from);
         let outside: Vec<f64> = (0..from).chain(to..parts.len()).filter(|part| parts[*part].1 > 0).map(load).collect();
-        let as_much = outside.iter().filter(|other| **other >= SAME_LOAD * reached).count() as f64;
+        let as_much = outside.iter().filter(|other| **other >= SAME_LOAD_PART_MIN * reached).count() as f64;
         let all = outside.len() as f64;
         (!outside.is_empty()).then(|| Self { reached, outside: outside.iter().sum::<f64>() / all, as_much_outside: as_much / all })
     }
 
-    /// Where the load was never as high outside of the stretch, it may be the load and not the time.
+    /// Whether the load may be the cause: outside of the stretch it was hardly ever as high.
     fn explains(&self) -> bool {
-        self.as_much_outside <= AS_MUCH_BEFORE && self.reached >= MORE_LOAD * self.outside
+        self.as_much_outside <= AS_MUCH_LOAD_SHARE_MAX && self.reached >= HIGHER_LOAD_FACTOR_MIN * self.outside
     }
 }
 
-/// By the words of the record, most first.
+/// By their recorded messages, the most frequent first.
 fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
     let mut kinds: Vec<FailureKind> = Vec::new();
     for (outcome, count) in merged.outcomes.iter().filter(|(outcome, _)| outcome.is_failure() && !outcome.is_unsent()) {
         let errors = tally.errors().iter().filter(|error| error.key == merged.key && error.outcome == *outcome);
-        let told: Vec<FailureKind> =
+        let recorded: Vec<FailureKind> =
             errors.map(|error| FailureKind { outcome: *outcome, text: error.message.to_string(), count: error.count }).collect();
-        if !told.is_empty() {
-            kinds.extend(told);
+        if !recorded.is_empty() {
+            kinds.extend(recorded);
         } else if *outcome == Outcome::Status && merged.statuses.iter().any(|(status, _)| *status >= 400) {
             let failed = merged.statuses.iter().filter(|(status, _)| *status >= 400);
             kinds.extend(failed.map(|(status, count)| FailureKind { outcome: *outcome, text: format!("status {status}"), count: *count }));
@@ -346,19 +348,19 @@ fn kinds(tally: &RunTally, merged: &SeriesSlice) -> Vec<FailureKind> {
     kinds
 }
 
-/// In the words of the answer's own message, where it has one in a usual place (RFC 9457 names `detail` and `title`), or of a short plain text.
-fn said(tally: &RunTally, key: &SeriesKey) -> Option<String> {
+/// The message of the first failed response, from a usual field of its JSON (RFC 9457 names `detail` and `title`), or a short plain body.
+fn message(tally: &RunTally, key: &SeriesKey) -> Option<String> {
     let samples = tally.errors().iter().filter(|error| error.key == *key).flat_map(|error| &error.samples);
     let first = samples.min_by_key(|sample| sample.at)?;
     let text = match serde_json::from_str::<serde_json::Value>(&first.body) {
         Ok(serde_json::Value::String(text)) => text,
-        Ok(body) => MESSAGES.iter().find_map(|name| match body.get(name)? {
+        Ok(body) => MESSAGE_FIELDS.iter().find_map(|name| match body.get(name)? {
             serde_json::Value::String(text) => Some(text.clone()),
             nested => Some(nested.get("message")?.as_str()?.to_owned()),
         })?,
         Err(_) => first.body.trim().to_owned(),
     };
-    let is_short = !text.is_empty() && text.chars().count() <= SAID_MAX && !text.contains(['<', '\n']);
+    let is_short = !text.is_empty() && text.chars().count() <= MESSAGE_CHARS_MAX && !text.contains(['<', '\n']);
     (is_short && text != format!("status {}", first.status)).then_some(text)
 }
 
@@ -366,16 +368,16 @@ fn times(run: &Run, merged: &SeriesSlice) -> Option<FailedTimes> {
     let failed = &merged.failed_response;
     let at = |quantile: f64| failed.quantile(quantile).map(|ns| ns as f64 / 1e9);
     let mut place = 0;
-    let mut gave_up = |slice: &&Snapshot| {
+    let mut timed_out = |slice: &&Snapshot| {
         let outcomes = timeline::series_of(slice, &merged.key, &mut place).map(|series| &series.outcomes);
         outcomes.is_some_and(|outcomes| outcomes.iter().any(|(outcome, count)| *outcome == Outcome::Timeout && *count > 0))
     };
-    let first = run.slices.iter().find(|slice| gave_up(slice));
-    let first_given_up = first.map(|slice| slice.start as f64 / 1e9);
-    Some(FailedTimes { low: at(0.1)?, median: at(0.5)?, high: at(0.9)?, passed: passed_times(merged), first_given_up })
+    let first = run.slices.iter().find(|slice| timed_out(slice));
+    let first_timed_out = first.map(|slice| slice.start as f64 / 1e9);
+    Some(FailedTimes { low: at(0.1)?, median: at(0.5)?, high: at(0.9)?, passed: passed_times(merged), first_timed_out })
 }
 
-/// What remains of the response times without those of the failed ones.
+/// The response times without those of failed requests.
 fn passed_times(merged: &SeriesSlice) -> Option<PassedTimes> {
     let passed = merged.response.count().saturating_sub(merged.failed_response.count());
     let mut failed = merged.failed_response.bars().peekable();

@@ -1,7 +1,7 @@
-//! What fills up while the load stays the same: a queue whose length no request shows yet.
+//! Queues that grow while the load is constant, though no request is slower yet.
 //!
-//! A queue grows without end where more comes than leaves (its utilisation is above one; Kleinrock 1975, 1.5). Requests that do not wait for it stay as
-//! fast as they were, until something that they need does: a run that ends before says nothing of that.
+//! A queue grows without bound where more arrives than leaves: its utilisation exceeds one (Kleinrock, *Queueing Systems*, volume 1, 1975, 1.5). Requests that
+//! do not wait for it remain fast until a resource that they need does. A run that ends before shows nothing of that.
 
 use loadstone_metrics::{Role, SeriesKind, SeriesSlice, Snapshot};
 use loadstone_run_directory::Run;
@@ -13,65 +13,71 @@ use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
 use crate::statistics::{mean, mean_of_batches};
 
-/// Seconds of steady load, and readings in them, from which a growth can be told from a beginning.
+/// Seconds of constant load that distinguish growth from a beginning.
 const LENGTH_MIN_S: f64 = 35.0;
+/// Readings in them.
 const READINGS_MIN: usize = 24;
-/// Stretches whose means are compared, and steps between them that must lead upwards.
+/// Stretches whose means are compared.
 const PARTS: usize = 8;
-const UPWARDS_MIN: usize = 6;
-/// Least length at the end, and how many times that of the first part.
-const LAST_MIN: f64 = 50.0;
-const GROWN: f64 = 3.0;
-/// Part of the growth that the second half must have kept: less, and it levels off.
-const KEPT: f64 = 0.5;
-/// Requests that take so many times as long as any did while a queue grew wait for it, if they take this long and are so many. Seconds.
-const STUCK: f64 = 5.0;
+/// Rises that there must be among the seven steps between them.
+const RISES_MIN: usize = 6;
+/// Length of the queue at the end.
+const FINAL_LENGTH_MIN: f64 = 50.0;
+/// And as a multiple of its mean length in the first stretch.
+const GROWTH_FACTOR_MIN: f64 = 3.0;
+/// Growth in the second half as a part of that in the first. With less, the queue levels off.
+const LATE_GROWTH_PART_MIN: f64 = 0.5;
+/// How many times as long as any request while the queue grew a request must take to count as waiting for the queue.
+const STUCK_FACTOR_MIN: f64 = 5.0;
+/// And how long. Seconds.
 const STUCK_MIN_S: f64 = 1.0;
+/// And how many such requests there must be.
 const STUCK_REQUESTS_MIN: u64 = 10;
-/// What a runtime calls its look-ups of names.
+/// The runtime's label for its name lookups.
 const LOOKUPS: &str = "look-ups of names";
 
 const LENGTHS: [Role; 3] = [Role::RuntimeWork, Role::QueueLength, Role::PoolWaiting];
 
-/// A queue that grew as long as it was looked at.
+/// A queue that grew throughout a stretch of constant load.
 pub(crate) struct GrowingBacklog<'a> {
     pub(crate) observer: &'a str,
     /// `look-ups of names`, `messages`.
     pub(crate) what: String,
     pub(crate) series: String,
-    /// When it grew. Seconds since the run began.
+    /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
+    /// Its length at the end.
     pub(crate) last: f64,
-    /// Per second, and half of its 95 % interval.
+    /// Growth per second, and half of its 95 % interval.
     pub(crate) growth: (f64, f64),
-    /// Worked off per second, where that is known.
+    /// Completed per second, where that is known.
     pub(crate) done: Option<f64>,
-    /// From when on requests waited.
+    /// When requests began to wait. Seconds since the run began.
     pub(crate) onset: Option<f64>,
-    /// Those that only ended after the load, so that no second of it shows them.
+    /// Requests that ended only after the load, so that no second of the load shows them.
     pub(crate) stuck: Option<StuckRequests>,
 }
 
-/// Requests that were under way when the load ended, and took far longer than those before. Seconds.
+/// Requests in progress at the end of the load that took far longer than those before. Seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StuckRequests {
     pub(crate) count: u64,
-    /// When the first of them began. Since the run began.
+    /// When the first of them began, since the run began.
     pub(crate) from: f64,
     pub(crate) longest: f64,
-    /// The longest before.
+    /// The longest request before.
     pub(crate) before: f64,
 }
 
 impl GrowingBacklog<'_> {
-    /// How long the last in the queue waits for its turn, by Little's law. Seconds.
+    /// How long the last in the queue waits, by Little's law. Seconds.
     pub(crate) fn wait(&self) -> Option<f64> {
         self.done.filter(|done| *done > 0.0).map(|done| self.last / done)
     }
 }
 
-/// The longest first.
+/// The longest queue first.
 pub(super) fn find<'a>(
     run: &Run,
     signals: &ObservedSignals<'a>,
@@ -107,9 +113,9 @@ fn grown<'a>(part: ObservedPart<'a>, readings: &SignalReadings<'a>, (from, to): 
     let steps: Vec<f64> = means.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let (early, late) = steps.split_at(steps.len() / 2);
     let (first, last) = (*means.first()?, *means.last()?);
-    let is_growing = steps.iter().filter(|step| **step > 0.0).count() >= UPWARDS_MIN
-        && last >= f64::max(LAST_MIN, GROWN * first)
-        && mean(late) >= KEPT * mean(early);
+    let is_growing = steps.iter().filter(|step| **step > 0.0).count() >= RISES_MIN
+        && last >= f64::max(FINAL_LENGTH_MIN, GROWTH_FACTOR_MIN * first)
+        && mean(late) >= LATE_GROWTH_PART_MIN * mean(early);
     let points: Vec<(f64, f64)> = readings.between(from, to).collect();
     let rates: Vec<f64> =
         points.windows(2).filter(|pair| pair[1].0 > pair[0].0).map(|pair| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0)).collect();
@@ -138,7 +144,7 @@ fn stuck_requests(run: &Run, (from, to): (f64, f64)) -> Option<StuckRequests> {
     let longest = |slice: &Snapshot| requests(slice).map(|series| seconds(series.service.max())).fold(0.0, f64::max);
     let during = run.slices.iter().filter(|slice| seconds(slice.start) >= from && seconds(slice.end) <= to);
     let before = during.map(longest).fold(0.0, f64::max);
-    let slow = f64::max(STUCK * before, STUCK_MIN_S);
+    let slow = f64::max(STUCK_FACTOR_MIN * before, STUCK_MIN_S);
     let after: Vec<&Snapshot> = run.slices.iter().filter(|slice| seconds(slice.start) >= to && longest(slice) > slow).collect();
     let of_series = |series: &SeriesSlice| series.service.count() - series.service.count_at_or_below((slow * 1e9) as u64);
     let count = after.iter().flat_map(|slice| requests(slice)).map(of_series).sum();
@@ -151,7 +157,7 @@ fn stuck_requests(run: &Run, (from, to): (f64, f64)) -> Option<StuckRequests> {
     })
 }
 
-/// Which part of all work of its kind waits in this queue.
+/// This runtime's part of all work of the queue's kind.
 fn part_of_all(signals: &ObservedSignals<'_>, backlog: &GrowingBacklog<'_>, (from, to): (f64, f64)) -> f64 {
     let all = signals.parts_with(Role::RuntimeWorkMax).flat_map(|part| signals.read_each(part, Role::RuntimeWorkMax));
     let places: Vec<(bool, f64)> = all
@@ -162,7 +168,7 @@ fn part_of_all(signals: &ObservedSignals<'_>, backlog: &GrowingBacklog<'_>, (fro
     sum(true) / sum(false).max(1.0)
 }
 
-/// Look-ups per second that the name servers of the test answered to this part of those who ask. It is busy all along, as are others that have a queue.
+/// Lookups per second that the test's name servers answered for this part of the runtimes. While each has a queue, each is always busy.
 fn looked_up(signals: &ObservedSignals<'_>, part: f64, (from, to): (f64, f64)) -> Option<f64> {
     let names = signals.parts_with(Role::NameLookups).flat_map(|part| signals.read_each(part, Role::NameLookups));
     let rates: Vec<f64> = names.filter_map(|name| name.mean(from, to)).collect();

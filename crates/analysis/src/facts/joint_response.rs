@@ -1,26 +1,23 @@
-//! Requests that wait for the same thing, seen as one. Each of them alone may be too rare to show where its throughput stops, though all together do.
+//! Requests that wait for the same resource, examined as one. Each of them may be too rare to show where its throughput stops, while all together show it.
 
-use super::load_blocks::{LoadBlock, LoadStretch, max_load};
+use super::load_blocks::{LoadBlock, LoadStretch, is_high, is_low, max_load};
 use super::load_response::LoadResponse;
 
-/// Part of the highest load up to which it is low, and from which it is high.
-const LOW: f64 = 1.0 / 3.0;
-const HIGH: f64 = 2.0 / 3.0;
-/// Requests that show how long one takes under low load, and under high load.
+/// Requests under low load, and under high load, that show how long one takes.
 const REQUESTS_MIN: u64 = 6;
-/// Part of the longest growth from which a request waits with the others: who stands in one queue waits as long, whatever is asked for.
-const WAITS_AS_LONG: f64 = 0.25;
+/// Part of the longest growth from which a request waits with the others. In one queue all requests wait about as long.
+const WAIT_PART_MIN: f64 = 0.25;
 /// Standard errors by which times must have grown.
-const BEYOND: f64 = 3.0;
+const GROWTH_ERRORS_MIN: f64 = 3.0;
 
 /// Requests that grew together, and the response of all of them to the load.
 pub(super) struct JointResponse<'r> {
-    /// With what each takes under low load.
+    /// Each with its stretch of low load.
     pub(super) members: Vec<(&'r LoadResponse, LoadStretch)>,
     pub(super) response: LoadResponse,
 }
 
-/// Of each scenario, the requests that take longer at the top of the load, where there are several.
+/// For each scenario, the requests that take longer at high load, if there are at least two.
 pub(super) fn find(responses: &[LoadResponse]) -> Vec<JointResponse<'_>> {
     let mut scenarios: Vec<&str> = responses.iter().map(|response| response.scenario.as_str()).collect();
     scenarios.sort_unstable();
@@ -32,28 +29,28 @@ fn of_scenario<'r>(responses: &'r [LoadResponse], scenario: &str) -> Option<Join
     let grown = responses.iter().filter(|response| response.scenario == scenario).filter_map(growth);
     let grown: Vec<(&LoadResponse, LoadStretch, f64)> = grown.collect();
     let most = grown.iter().map(|(_, _, growth)| *growth).fold(0.0, f64::max);
-    let members = grown.into_iter().filter(|(_, _, growth)| *growth >= WAITS_AS_LONG * most);
+    let members = grown.into_iter().filter(|(_, _, growth)| *growth >= WAIT_PART_MIN * most);
     let members: Vec<(&LoadResponse, LoadStretch)> = members.map(|(response, low, _)| (response, low)).collect();
     let response = if members.len() < 2 { None } else { joined(&members) }?;
     Some(JointResponse { members, response })
 }
 
-/// What it takes under low load, and how much longer at the top of it; `None` where it takes no longer.
+/// Its stretch of low load, and how much longer it takes at high load. Seconds; `None` where it takes no longer.
 fn growth(response: &LoadResponse) -> Option<(&LoadResponse, LoadStretch, f64)> {
     let max = max_load(&response.blocks);
     let of = |holds: &dyn Fn(f64) -> bool| {
         let blocks: Vec<&LoadBlock> = response.blocks.iter().filter(|block| holds(block.load) && block.count > 0).collect();
         LoadStretch::of(&blocks).filter(|part| part.count >= REQUESTS_MIN)
     };
-    let low = response.low.or_else(|| of(&|load| load <= LOW * max))?;
-    let high = of(&|load| load >= HIGH * max)?;
+    let low = response.low.or_else(|| of(&|load| is_low(load, max)))?;
+    let high = of(&|load| is_high(load, max))?;
     let error = |part: &LoadStretch| part.service_deviation / (part.count as f64).sqrt();
     let growth = high.service - low.service;
-    (growth > BEYOND * error(&low).hypot(error(&high))).then_some((response, low, growth))
+    (growth > GROWTH_ERRORS_MIN * error(&low).hypot(error(&high))).then_some((response, low, growth))
 }
 
-/// Their counts added up. Of each its own time under low load is replaced by the mean of all, so that what grows is the wait, whichever of them happened to
-/// be asked for.
+/// Their counts, added up. Each request's own time under low load is replaced by the mean of all, so that only the wait varies, whichever of them happened to
+/// arrive.
 fn joined(members: &[(&LoadResponse, LoadStretch)]) -> Option<LoadResponse> {
     let (first, _) = members.first()?;
     let count = |response: &LoadResponse| response.count as f64;
@@ -63,7 +60,7 @@ fn joined(members: &[(&LoadResponse, LoadStretch)]) -> Option<LoadResponse> {
         first.blocks.iter().map(|block| LoadBlock { count: 0, failed: 0, service_sum: 0.0, service_squares: 0.0, ..*block }).collect();
     for (response, low) in members {
         let by = usual - low.service;
-        // All of one scenario are cut at the same instants.
+        // The blocks of all requests of a scenario begin and end at the same instants.
         for (sum, block) in blocks.iter_mut().zip(&response.blocks) {
             sum.count += block.count;
             sum.failed += block.failed;
@@ -78,7 +75,7 @@ fn joined(members: &[(&LoadResponse, LoadStretch)]) -> Option<LoadResponse> {
 mod tests {
     use super::*;
 
-    /// Two seconds long, forty of them.
+    /// Forty blocks of two seconds.
     fn response(name: &str, count: impl Fn(usize) -> u64, service: impl Fn(usize) -> f64) -> LoadResponse {
         let block = |index: usize| {
             let (count, service) = (count(index), service(index));
@@ -96,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_as_long_is_one_and_what_keeps_its_times_is_none_of_it() {
+    fn requests_that_wait_equally_long_are_joined_and_stable_ones_are_not() {
         let wait = |index: usize| if index < 20 { 0.0 } else { 0.02 * (index - 20) as f64 };
         let responses = [
             response("Often", |_| 10, |index| 0.002 + wait(index)),
@@ -108,7 +105,7 @@ mod tests {
         let names: Vec<&str> = found[0].members.iter().map(|(response, _)| response.name.as_str()).collect();
         assert_eq!(names, ["Often", "Seldom"]);
         let blocks = &found[0].response.blocks;
-        // The mean of low load is the same in each block, whoever was asked for in it.
+        // The mean under low load is the same in each block, whichever requests arrived in it.
         let mean = |index: usize| blocks[index].service_sum / blocks[index].count as f64;
         assert!((mean(0) - mean(1)).abs() < 1e-9 && (mean(39) - mean(0) - wait(40)).abs() < 1e-9, "{} {} {}", mean(0), mean(1), mean(39));
     }

@@ -1,16 +1,17 @@
-//! Blocks of time into which a run is cut, and stretches of several: load, throughput and service times of one request.
+//! Blocks of time into which a run is cut, and stretches of several blocks: load, throughput and service times of one request.
 
 /// A few seconds of the run. Seconds since it began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoadBlock {
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Arrivals asked per second, or users asked.
+    /// Planned arrivals per second, or planned users.
     pub(crate) load: f64,
     pub(crate) count: u64,
     pub(crate) failed: u64,
+    /// The sum of service times. Seconds.
     pub(crate) service_sum: f64,
-    /// Of the squares of service times.
+    /// The sum of their squares.
     pub(crate) service_squares: f64,
 }
 
@@ -22,17 +23,19 @@ pub(crate) struct LoadStretch {
     pub(crate) load: f64,
     pub(crate) count: u64,
     pub(crate) failed: u64,
-    /// Ended per second, and its standard error over the blocks.
+    /// Requests that ended per second.
     pub(crate) throughput: f64,
+    /// Its standard error over the blocks.
     pub(crate) throughput_error: f64,
-    /// Mean service time in seconds, and its standard error over the blocks.
+    /// Mean service time. Seconds.
     pub(crate) service: f64,
+    /// Its standard error over the blocks.
     pub(crate) service_error: f64,
     /// Standard deviation of single service times.
     pub(crate) service_deviation: f64,
 }
 
-/// Seconds joined to one block; `None` without any.
+/// Several seconds as one block; `None` without any.
 pub(super) fn joined(seconds: &[LoadBlock]) -> Option<LoadBlock> {
     let (first, last) = (seconds.first()?, seconds.last()?);
     let length = seconds.len() as f64;
@@ -47,7 +50,7 @@ pub(super) fn joined(seconds: &[LoadBlock]) -> Option<LoadBlock> {
     })
 }
 
-/// Each block's load as the mean of itself and its neighbours: random arrivals scatter around the level that was asked for.
+/// The blocks, each with the mean load of itself and its neighbours: random arrivals scatter around the planned level.
 pub(super) fn smoothed(blocks: Vec<LoadBlock>) -> Vec<LoadBlock> {
     let level = |index: usize| {
         let around = &blocks[index.saturating_sub(1)..(index + 2).min(blocks.len())];
@@ -60,6 +63,16 @@ pub(super) fn max_load(blocks: &[LoadBlock]) -> f64 {
     blocks.iter().map(|block| block.load).fold(0.0, f64::max)
 }
 
+/// Whether a load is low: up to a third of the highest.
+pub(super) fn is_low(load: f64, max: f64) -> bool {
+    load <= max / 3.0
+}
+
+/// Whether a load is high: from two thirds of the highest.
+pub(super) fn is_high(load: f64, max: f64) -> bool {
+    load >= max * 2.0 / 3.0
+}
+
 impl LoadBlock {
     pub(crate) fn throughput(&self) -> f64 {
         self.count as f64 / (self.to - self.from).max(1e-9)
@@ -67,8 +80,8 @@ impl LoadBlock {
 }
 
 impl LoadStretch {
-    /// Standard error of the mean service time: by how blocks differ, and no less than by how single times scatter, since two or three blocks may happen to
-    /// be alike.
+    /// Standard error of the mean service time: from the difference between blocks, and at least from the scatter of single times, since two or three blocks
+    /// may be equal by chance.
     pub(crate) fn mean_error(&self) -> f64 {
         self.service_error.max(self.service_deviation / (self.count.max(1) as f64).sqrt())
     }
@@ -83,7 +96,7 @@ impl LoadStretch {
         let throughput = count as f64 / seconds;
         let service = blocks.iter().map(|block| block.service_sum).sum::<f64>() / count as f64;
         let m = blocks.len() as f64;
-        // Of the mean over blocks; for the service time, blocks weigh by their requests.
+        // The error of the mean over blocks. For the service time, blocks are weighted by their requests.
         let error = |squares: f64| if m > 1.0 { (squares / (m * (m - 1.0))).sqrt() } else { f64::INFINITY };
         let throughput_error = error(blocks.iter().map(|block| (block.throughput() - throughput).powi(2)).sum());
         let mean_count = count as f64 / m;
@@ -109,8 +122,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_blocks_that_happen_to_be_alike_are_known_no_better_than_single_times_scatter() {
-        // Eight requests of 20 and of 100 ms.
+    fn two_equal_blocks_are_no_more_certain_than_their_single_times() {
+        // Requests of 20 and of 100 ms.
         let block = |from: f64| LoadBlock {
             from,
             to: from + 1.0,

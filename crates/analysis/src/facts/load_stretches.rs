@@ -1,32 +1,37 @@
-//! The stretches of a run in which the load that is asked for stayed the same: only there is a change in time the system's own.
+//! The stretches of a run with a constant planned load. Only within them is a change over time the system's own.
 
 use loadstone_metrics::{LeafChange, MarkKind, Snapshot};
 use loadstone_plan::{LoadProfile, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
-/// How much the load may vary and still be the same.
-const SAME: f64 = 0.03;
-/// How many standard deviations of a Poisson process it may vary besides, where somebody changed the load and the plan no longer tells it.
-const POISSON: f64 = 3.5;
+/// Part by which the load may vary within a stretch of constant load.
+const SAME_LOAD_WITHIN: f64 = 0.03;
+/// Standard deviations of a Poisson process by which it may vary in addition, where the load was adjusted during the run and the plan no longer gives it.
+const POISSON_DEVIATIONS_MAX: f64 = 3.5;
 /// Seconds that a stretch needs.
 const SECONDS_MIN: usize = 15;
+/// Factor from which a load counts as higher than another: well beyond [`SAME_LOAD_WITHIN`] and the scatter of random arrivals.
+pub(super) const HIGHER_LOAD_FACTOR_MIN: f64 = 1.2;
+/// Slices over which the load of an instant is averaged.
+pub(super) const SMOOTHED_SLICES: usize = 5;
 
-/// Slices `from` up to, not including, `to`.
+/// The slices from `from` up to, but not including, `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SteadyStretch {
     pub(crate) from: usize,
     pub(crate) to: usize,
 }
 
-/// What one leaf was asked for, second by second, summed up.
+/// The planned load of one load profile, second by second, as a running sum.
 struct AskedLoad {
     sums: Vec<f64>,
-    /// Arrivals come in whole numbers, and by chance where they are a Poisson process.
+    /// Arrivals: they are whole numbers.
     is_open: bool,
+    /// Arrivals are random, and the plan no longer gives their rate.
     is_poisson: bool,
 }
 
-/// In order. The first and the last second of each are left out: they are seldom whole.
+/// In order. The first and the last second of each stretch are left out: they are seldom complete.
 pub(super) fn find(run: &Run) -> Vec<SteadyStretch> {
     let leaves = run.plan.load.leaves();
     let asked: Vec<AskedLoad> =
@@ -38,7 +43,7 @@ pub(super) fn find(run: &Run) -> Vec<SteadyStretch> {
     found
 }
 
-/// Arrivals due or users wanted of all leaves, by second.
+/// Arrivals due or users wanted of all load profiles, by second.
 pub(super) fn asked_in_all(run: &Run) -> Vec<f64> {
     let leaves = run.plan.load.leaves();
     let second = |slice: &Snapshot| {
@@ -49,7 +54,8 @@ pub(super) fn asked_in_all(run: &Run) -> Vec<f64> {
     run.slices.iter().map(second).collect()
 }
 
-/// What the plan has for each second, without the chance in when arrivals come. `None`: arrivals and users do not add up, or nothing was recorded of it.
+/// The planned load of each second, without the randomness of arrivals. `None`: the load consists of arrivals and users, which do not add up, or nothing was
+/// recorded.
 pub(crate) fn planned_in_all(run: &Run) -> Option<Vec<f64>> {
     let leaves = run.plan.load.leaves();
     if leaves.iter().any(|leaf| leaf.profile.is_open() != leaves[0].profile.is_open()) {
@@ -62,7 +68,7 @@ pub(crate) fn planned_in_all(run: &Run) -> Option<Vec<f64>> {
     Some(all).filter(|all| all.iter().any(|load| *load > 0.0))
 }
 
-/// What the plan has for each second of one leaf: arrivals per second, or users.
+/// The planned load of one load profile for each second: arrivals per second, or users.
 pub(crate) fn planned_of_leaf(run: &Run, leaf: u32, profile: &LoadProfile) -> Vec<f64> {
     AskedLoad::of(&run.slices, leaf, profile).sums.windows(2).map(|sums| sums[1] - sums[0]).collect()
 }
@@ -75,7 +81,7 @@ fn asked(slice: &Snapshot, leaf: &loadstone_metrics::LeafSlice, profile: &LoadPr
     }
 }
 
-/// When the load of a leaf began, as the generator told. The first arrivals of a ramp from nothing come later than that.
+/// When a load profile began, as the generator recorded it. The first arrivals of a ramp from zero come later.
 pub(crate) fn began(slices: &[Snapshot], leaf: u32) -> Option<u64> {
     let changes = slices.iter().flat_map(|slice| &slice.leaves).filter(|mine| mine.leaf == leaf).flat_map(|mine| &mine.changes);
     changes.filter_map(|change| if let LeafChange::Began { at, .. } = change { Some(*at) } else { None }).next()
@@ -97,7 +103,7 @@ fn planned(profile: &LoadProfile, at_ns: u64) -> f64 {
     0.0
 }
 
-/// Cuts where the load differs most between before and after, until it is the same in every part.
+/// Cuts where the load before and after differs most, until it is constant in every part.
 fn split(asked: &[AskedLoad], from: usize, to: usize, found: &mut Vec<SteadyStretch>) {
     if to - from < SECONDS_MIN + 2 {
         return;
@@ -135,14 +141,14 @@ impl AskedLoad {
         (self.sums[to] - self.sums[from]) / (to - from).max(1) as f64
     }
 
-    /// Between before and after `at`, as a multiple of what the same load may differ by.
+    /// The difference between the loads before and after `at`, as a multiple of the difference that a constant load may show.
     fn difference(&self, from: usize, at: usize, to: usize) -> f64 {
         let (before, after) = (self.mean(from, at), self.mean(at, to));
         let shortness = 1.0 / (at - from) as f64 + 1.0 / (to - at) as f64;
         let mean = self.mean(from, to);
-        let chance = if self.is_poisson { POISSON * (mean * shortness).sqrt() } else { 0.0 };
+        let chance = if self.is_poisson { POISSON_DEVIATIONS_MAX * (mean * shortness).sqrt() } else { 0.0 };
         let whole = if self.is_open { shortness } else { 0.0 };
-        let allowed = SAME * mean + chance + whole;
+        let allowed = SAME_LOAD_WITHIN * mean + chance + whole;
         if allowed > 0.0 { (after - before).abs() / allowed } else { 0.0 }
     }
 }

@@ -3,6 +3,9 @@
 //! Read the table of [`Facts`] first: it lists every fact in the order in which they are computed, with the facts that each one uses. The file of a fact
 //! holds its type and its computation.
 //!
+//! A constant states what it bounds. Constants without a source were chosen on the simulated systems of `tests/it` and on recorded runs, such as those in
+//! `tests/corpus`. docs/findings.md ("How often they are right") lists how the rules do on systems that no constant was chosen on.
+//!
 //! To add a fact: its file, its `mod` line, and its entry in the table. Deliberately absent: sentences, which the rules word, and computations that only one
 //! rule needs, which belong to that rule.
 
@@ -96,12 +99,12 @@ table::fact_table! {
         plateaus: plateau::Plateaus = plateau::Plateaus::of(&responses, run);
 
         /// A network link that was saturated.
-        full_way: Option<bandwidth::FullWay> = bandwidth::find(run, &responses, &plateaus);
+        saturated_link: Option<bandwidth::SaturatedLink> = bandwidth::find(run, &responses, &plateaus);
 
         /// When work waited. Flows rank before requests, and within each the longest first.
         waiting: Vec<waiting::WaitingStretch> = waiting::find(run, tally);
 
-        /// Requests that waited for a connection of their own.
+        /// Requests that waited to connect.
         slow_connects: Option<slow_connects::SlowConnects> = slow_connects::find(run, &waiting);
 
         /// Endpoints that the system calls.

@@ -1,5 +1,5 @@
-//! What would be the limit after the one that is: by the utilisation law (Denning & Buzen 1978) a resource of k places of which each request needs D
-//! lets k / D requests per second pass.
+//! Which resource would be the limit after the current one. By the utilisation law (Denning and Buzen 1978), a resource with k places that each request needs
+//! for D seconds passes k / D requests per second.
 
 use loadstone_metrics::Role;
 
@@ -11,49 +11,51 @@ use crate::ResourceKind;
 
 /// Readings in a stretch.
 const READINGS_MIN: usize = 3;
-/// Part of the places below which a resource is too far from its limit to say where that is.
-const USED_MIN: f64 = 0.05;
-/// How many times the throughput of low load that of high load must be for their difference to tell what a request needs.
-const VARIED: f64 = 1.5;
+/// Part of the places that must be in use. Further from its limit, the limit is not known.
+const USED_PART_MIN: f64 = 0.05;
+/// Throughput of high load over that of low load from which their difference shows what a request needs.
+const THROUGHPUT_VARIED_FACTOR_MIN: f64 = 1.5;
 
-/// What works for requests, and what is held while something else is waited for.
+/// Resources that work for requests.
 const WORKING: [ResourceKind; 6] =
     [ResourceKind::Process, ResourceKind::Thread, ResourceKind::Group, ResourceKind::Disk, ResourceKind::Network, ResourceKind::Machine];
+/// Resources that requests hold while they wait for another.
 const HELD: [ResourceKind; 2] = [ResourceKind::Pool, ResourceKind::Sessions];
 
-/// A resource and the throughput that it lets pass.
+/// A resource and the throughput at which it would be full.
 #[derive(Debug, Clone)]
 pub(crate) struct NextLimit<'a> {
     pub(crate) role: Role,
     pub(crate) part: ObservedPart<'a>,
     /// Places: cores, members, sessions; 1 where only a share of the time is known.
     pub(crate) places: f64,
-    /// Mean in use, and of how much of it each request has need. Seconds.
+    /// Places in use, mean.
     pub(crate) used: f64,
+    /// How long each request needs a place. Seconds.
     pub(crate) each_s: f64,
     /// Requests per second.
     pub(crate) throughput_max: f64,
     pub(crate) series: String,
 }
 
-/// Something that requests use up, with its places.
+/// A resource with a known number of places.
 pub(crate) struct LimitedResource<'p, 'a> {
     pub(crate) of: &'p PathResource<'a>,
     pub(crate) places: f64,
-    /// How many of them are in use.
+    /// Places in use.
     pub(crate) used: &'p SignalReadings<'a>,
-    /// Whoever waits for something else holds on to it meanwhile: what a request needs of it shows only under low load.
+    /// Requests hold it while they wait for another resource, so that only low load shows how long they need it.
     pub(crate) is_held: bool,
 }
 
 impl LimitedResource<'_, '_> {
-    /// What sentences call it.
+    /// Its name in sentences.
     pub(crate) fn words(&self) -> String {
         words(self.of.role, self.of.part, self.places)
     }
 }
 
-/// Of all resources that were observed in a stretch, the one that is full first comes first.
+/// All resources that were observed in a stretch, the one that would be full first ranks first.
 pub(crate) fn find<'a>(path: &Path<'a>, strain: &Strain, span: (f64, f64)) -> Vec<NextLimit<'a>> {
     let look = Demands { strain, span, low: strain.low_and_high().0 };
     let mut found: Vec<NextLimit<'a>> = resources(path, span).iter().filter_map(|resource| look.one(resource)).collect();
@@ -61,7 +63,7 @@ pub(crate) fn find<'a>(path: &Path<'a>, strain: &Strain, span: (f64, f64)) -> Ve
     found
 }
 
-/// Everything observed of which a number of places is known: what works for requests, and what is held while something else is waited for.
+/// All observed resources with a known number of places: first those that work for requests, then those that requests hold while they wait.
 pub(crate) fn resources<'p, 'a>(path: &'p Path<'a>, (from, to): (f64, f64)) -> Vec<LimitedResource<'p, 'a>> {
     let limited = |of: &'p PathResource<'a>| {
         let (places, used) = (of.places(from, to)?, of.in_use()?);
@@ -70,7 +72,7 @@ pub(crate) fn resources<'p, 'a>(path: &'p Path<'a>, (from, to): (f64, f64)) -> V
     WORKING.into_iter().chain(HELD).flat_map(|kind| path.of_kind(kind).filter_map(limited)).collect()
 }
 
-/// What sentences call a resource.
+/// The name of a resource in sentences.
 pub(crate) fn words(role: Role, part: ObservedPart<'_>, places: f64) -> String {
     let name = part.name();
     let places = loadstone_units::number(places);
@@ -101,19 +103,19 @@ impl Demands<'_> {
         let (each_s, always) = match (low, is_held) {
             (Some((used_low, before)), true) => (used_low / before, 0.0),
             (None, true) => return None,
-            // What it is busy with whatever the load is not taken for the load's.
-            (Some((used_low, before)), false) if now >= VARIED * before && used > used_low => {
+            // Its use that does not depend on the load is left out.
+            (Some((used_low, before)), false) if now >= THROUGHPUT_VARIED_FACTOR_MIN * before && used > used_low => {
                 let each = (used - used_low) / (now - before);
                 (each, (used - each * now).max(0.0))
             }
             (_, false) => (used / now.max(1e-9), 0.0),
         };
         let throughput_max = (places - always) / each_s;
-        let is_known = each_s > 0.0 && now > 0.0 && used >= USED_MIN * places && throughput_max.is_finite();
+        let is_known = each_s > 0.0 && now > 0.0 && used >= USED_PART_MIN * places && throughput_max.is_finite();
         is_known.then(|| NextLimit { role: of.role, part: of.part, places, used, each_s, throughput_max, series: readings.name() })
     }
 
-    /// Mean in use and throughput.
+    /// Places in use and throughput under low load, both means.
     fn at_low_load(&self, readings: &SignalReadings<'_>) -> Option<(f64, f64)> {
         let values = readings.inside(&self.low);
         let ended: f64 = self.low.iter().map(|(from, to)| self.strain.throughput(*from + 1e-6, *to - 1e-6) * (to - from)).sum();

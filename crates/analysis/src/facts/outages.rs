@@ -1,4 +1,4 @@
-//! Parts of the system that went away in mid-run: an observer had read them, and then met an error.
+//! Parts of the system that went away in mid-run: an observer had read them, and then failed.
 
 use loadstone_metrics::{NoticeKind, Role};
 use loadstone_run_directory::Run;
@@ -7,28 +7,30 @@ use super::signals::ObservedSignals;
 use super::strain::Strain;
 use crate::RunTally;
 
-/// Seconds before it was missed in which its loss may already show, since observers read once a second.
-const BEFORE_S: f64 = 3.0;
-/// Share of the requests that failed, beyond what had failed before, and the part of the throughput left, from which the loss was felt.
-const FAILED_MIN: f64 = 0.01;
-const LEFT_MAX: f64 = 0.5;
-/// How observers say that they gave up waiting: on a starved machine the observer itself may be late, so that this is no sign of what it observes.
-const GAVE_UP: &str = "no response within";
-/// Readings of it that there must have been.
+/// Seconds before the observer's error in which the loss may already show, since observers read once a second.
+const BEFORE_ERROR_S: f64 = 3.0;
+/// Share of the requests, beyond the share that failed before, that must fail for the loss to have had an effect.
+const FAILED_SHARE_MIN: f64 = 0.01;
+/// Or the part of the throughput that may be left.
+const THROUGHPUT_LEFT_MAX: f64 = 0.5;
+/// The message of an observer that timed out. On a starved machine the observer itself may be late, so that this is no evidence of an outage.
+const TIMED_OUT: &str = "no response within";
+/// Readings before the error.
 const READINGS_MIN: usize = 3;
 
-/// Something that could be read, and then could not, while requests failed or stood still.
+/// A part of the system that could no longer be read while requests failed or stopped.
 pub(crate) struct Outage<'a> {
     pub(crate) observer: &'a str,
     pub(crate) part: LostPart,
-    /// Seconds since the run began; `to` is when it was read again, or the end of the load.
+    /// Seconds since the run began. `to` is when it was read again, or the end of the load.
     pub(crate) from: f64,
     pub(crate) to: f64,
     pub(crate) is_over: bool,
-    /// What the observer said.
+    /// The observer's error.
     pub(crate) message: &'a str,
-    /// Requests that failed meanwhile, and all that ended.
+    /// Requests that failed meanwhile.
     pub(crate) failed: u64,
+    /// All requests that ended meanwhile.
     pub(crate) ended: u64,
     /// Requests per second before and meanwhile.
     pub(crate) throughput: (f64, f64),
@@ -40,9 +42,9 @@ pub(crate) enum LostPart {
     Process,
 }
 
-/// In the order in which they began.
+/// In the order of their begin.
 pub(super) fn find<'a>(run: &'a Run, tally: &RunTally, signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<Outage<'a>> {
-    let failures = run.notices.iter().filter(|notice| notice.kind == NoticeKind::Failed && !notice.message.contains(GAVE_UP));
+    let failures = run.notices.iter().filter(|notice| notice.kind == NoticeKind::Failed && !notice.message.contains(TIMED_OUT));
     failures.filter_map(|notice| outage(run, tally, signals, strain, notice)).collect()
 }
 
@@ -72,13 +74,24 @@ fn outage<'a>(
         .iter()
         .find(|later| later.observer == notice.observer && later.at > notice.at && matches!(later.kind, NoticeKind::Recovered { .. }));
     let to = recovered.map_or(end, |notice| notice.at as f64 / 1e9).min(end);
-    let began = (from - BEFORE_S).max(start);
+    let began = (from - BEFORE_ERROR_S).max(start);
     let (failed, ended) = counts(tally, began, to);
     let (failed_before, ended_before) = counts(tally, start, began);
     let share = |failed: u64, ended: u64| failed as f64 / ended.max(1) as f64;
     let throughput = (strain.throughput(start, began), strain.throughput(from, to));
-    let is_felt = share(failed, ended) >= share(failed_before, ended_before) + FAILED_MIN || throughput.1 <= LEFT_MAX * throughput.0;
-    is_felt.then(|| Outage { observer, part, from, to, is_over: recovered.is_some(), message: &notice.message, failed, ended, throughput })
+    let has_effect =
+        share(failed, ended) >= share(failed_before, ended_before) + FAILED_SHARE_MIN || throughput.1 <= THROUGHPUT_LEFT_MAX * throughput.0;
+    has_effect.then(|| Outage {
+        observer,
+        part,
+        from,
+        to,
+        is_over: recovered.is_some(),
+        message: &notice.message,
+        failed,
+        ended,
+        throughput,
+    })
 }
 
 /// Requests that failed and that ended in a stretch.

@@ -1,7 +1,7 @@
-//! What the load meets on its way: one list of resources, each with its places, what is in use of them, who waits and what failed there.
+//! The resources along the request path: one list, each with its places, the places in use, the requests that wait and the errors.
 //!
-//! Whoever asks how full something was, how many it can serve or who waits for it, reads it here, so that a verdict and the table beside it cannot
-//! disagree. How these change over load and time is asked of the readings. Deliberately absent: what makes a resource a limit, which is each fact's own.
+//! Every fact reads from this list how full a resource was, how many requests it serves at a time and how many wait. A verdict and the table in the same report
+//! therefore cannot disagree. Deliberately absent: what makes a resource a limit. Each fact decides that.
 
 use std::collections::BTreeSet;
 
@@ -14,47 +14,47 @@ use crate::ResourceKind;
 
 /// All resources that were observed.
 pub(crate) struct Path<'a> {
-    /// In the order in which the load meets them, as far as that is known; those of one kind by name.
+    /// In the order of the request path, as far as it is known. Resources of one kind are sorted by name.
     resources: Vec<PathResource<'a>>,
-    /// Cores of the machine that was observed; failing that, of the generator's own.
+    /// Cores of the observed machine. If none was observed, those of the generator's machine.
     pub(crate) machine_cores: f64,
 }
 
-/// A resource by what it is. What was not read of it is `None`.
+/// A resource. What was not read of it is `None`.
 #[derive(Debug, Clone)]
 pub(crate) struct PathResource<'a> {
     pub(crate) kind: ResourceKind,
-    /// What tells how much of it is in use.
+    /// The role of the signal for the places in use.
     pub(crate) role: Role,
     pub(crate) part: ObservedPart<'a>,
-    /// Places in use: cores, members, sessions, descriptors, bytes per second; of an event loop, how late it is in seconds.
+    /// Places in use: cores, members, sessions, descriptors, bytes per second. For an event loop, its delay in seconds.
     pub(crate) used: Option<SignalReadings<'a>>,
-    /// Share of the time in which it was in use, where its places are not counted.
+    /// Share of the time in which it was in use, if its places are not counted.
     pub(crate) busy: Option<SignalReadings<'a>>,
-    /// How many wait for a place, or at least are held up by want of one.
+    /// How many wait for a place, or are held up by the lack of one.
     pub(crate) waiting: Option<SignalReadings<'a>>,
-    /// Per second.
+    /// Errors per second.
     pub(crate) errors: Option<SignalReadings<'a>>,
     places: PlaceReadings<'a>,
 }
 
-/// How many can use a resource at a time.
+/// How many requests can use a resource at a time.
 #[derive(Debug, Clone)]
 struct PlaceReadings<'a> {
-    /// Of several numbers the least.
+    /// Of several numbers, the smallest counts.
     read: Vec<SignalReadings<'a>>,
-    /// No more than that, whatever was read. Infinite: nothing else is known.
+    /// An upper bound on what was read. Infinite without one.
     most: f64,
 }
 
-/// The roles that tell of one kind of resource. Where several are listed, the first that was read counts.
+/// The roles of the signals of one kind of resource. Where several are listed, the first that was read counts.
 struct KindRoles {
     kind: ResourceKind,
     used: &'static [Role],
     busy: &'static [Role],
     waiting: &'static [Role],
     places: &'static [Role],
-    /// Of these, all that were read, added up.
+    /// All of these that were read, added up.
     errors: &'static [Role],
 }
 
@@ -68,7 +68,7 @@ const KINDS: [KindRoles; 15] = [
         places: &[Role::ProcessCpuMax],
         ..NONE
     },
-    // Who waits for a core is any thread of the process.
+    // Any thread of the process may wait for a core.
     KindRoles { kind: ResourceKind::Thread, used: &[Role::ProcessThreadCpuMax], ..NONE },
     KindRoles {
         kind: ResourceKind::Group,
@@ -81,7 +81,7 @@ const KINDS: [KindRoles; 15] = [
     KindRoles {
         kind: ResourceKind::Pool,
         used: &[Role::PoolInUse],
-        // Seconds per second spent waiting are the number of those who wait (Little's law).
+        // Seconds per second spent waiting are the number of waiting requests (Little's law).
         waiting: &[Role::PoolWaiting, Role::PoolWaitTime],
         places: &[Role::PoolSizeMax, Role::PoolSize],
         ..NONE
@@ -143,14 +143,14 @@ impl KindRoles {
         let is_machine = self.kind == ResourceKind::Machine;
         let used = if is_machine { used.map(|idle| cores_used(signals, part, &idle, machine_cores)) } else { used };
         let waiting = if is_machine { waiting.map(|runnable| runnable.beyond(machine_cores)) } else { waiting };
-        // A process may use no more than the quota of its control group leaves it, whatever its mask.
+        // A process may use no more cores than the quota of its control group, even if its affinity mask has more.
         let quota = if self.kind == ResourceKind::Process { first(&[Role::GroupCpuMax]) } else { None };
         let places = PlaceReadings { read: first(self.places).into_iter().chain(quota).collect(), most };
         PathResource { kind: self.kind, role, part, used, busy: first(self.busy), waiting, errors: SignalReadings::sum(&errors), places }
     }
 }
 
-/// Of a machine whose idle cores were read. One that waits for a disk could compute.
+/// The cores in use of a machine whose idle cores were read. A core that waits for a disk is idle.
 fn cores_used<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, idle: &SignalReadings<'a>, cores: f64) -> SignalReadings<'a> {
     match signals.read(part, Role::MachineIoWait) {
         Some(waits) => idle.plus(&waits).used_of(cores),
@@ -159,13 +159,13 @@ fn cores_used<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, idle: &
 }
 
 impl<'a> PathResource<'a> {
-    /// Mean number of places over a stretch, or over the run where they were not read meanwhile; `None` where no number is known.
+    /// Mean number of places over a stretch, or over the run where they were not read in it; `None` where no number is known.
     pub(crate) fn places(&self, from: f64, to: f64) -> Option<f64> {
         let read = self.places.read.iter().filter_map(|readings| readings.mean(from, to).or_else(|| readings.mean(0.0, f64::INFINITY)));
         Some(read.fold(self.places.most, f64::min)).filter(|places| places.is_finite() && *places > 0.0)
     }
 
-    /// What is in use of its places. Where only a share of the time is known, that share is the part in use of one place.
+    /// Places in use. Where only a share of the time is known, it is the part in use of one place.
     pub(crate) fn in_use(&self) -> Option<&SignalReadings<'a>> {
         if self.kind == ResourceKind::EventLoop { self.busy.as_ref() } else { self.used.as_ref().or(self.busy.as_ref()) }
     }

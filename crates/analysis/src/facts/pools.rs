@@ -1,7 +1,7 @@
-//! Pools that are used up, as a service's own metrics show it: of connections, of threads.
+//! Pools of connections or threads that are used up, as a service's own metrics show.
 //!
-//! A pool is a place where work waits, and who holds its members, and for how long, comes before its size. By the utilisation law a request holds a member
-//! for U / X seconds: where that is no longer than under low load, the size is the limit; where it has grown, something behind the pool has
+//! Work waits at a pool, but its size is not always the cause: what matters first is which requests hold its members, and for how long. By the utilisation law,
+//! a request holds a member for U / X seconds. If that is no longer than under low load, the size is the limit. If it has grown, a resource behind the pool has
 //! become slow.
 
 use loadstone_metrics::{PoolMembers, Role};
@@ -13,42 +13,44 @@ use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
 use crate::ResourceKind;
 
-/// At least one waits, in so many readings of a stretch of so many.
+/// Readings in which at least one request waits, or all members are in use.
 const READINGS_MIN: usize = 10;
-const SHARE_MIN: f64 = 0.8;
-/// Members that may be idle meanwhile, and the share of a large pool that may not be in use as it is read: members change hands.
+/// Their share of the readings of the stretch.
+const WAITING_SHARE_MIN: f64 = 0.8;
+/// Members that may be idle in a reading, as they pass from one user to the next.
 const IDLE_MAX: f64 = 1.1;
-const UNUSED_MAX: f64 = 0.2;
-/// How many times its members must be in the system where nobody counts those who wait.
-const BEYOND: f64 = 1.5;
-/// Part of the members to which their number must have grown to have filled the pool.
-const NEARLY_ALL: f64 = 0.7;
-/// Members seen in use, over all readings before the shortage, that say how long each was held.
+/// The same as a part of a large pool.
+const UNUSED_PART_MAX: f64 = 0.2;
+/// Requests in the system for each member, where the pool does not count waiting requests.
+const REQUESTS_PER_MEMBER_MIN: f64 = 1.5;
+/// Part of the members that must have been in use at the end of steady growth for that growth to have filled the pool.
+const FILLED_PART_MIN: f64 = 0.7;
+/// Members in use, summed over all readings before the shortage, that show how long a request held one.
 const USES_MIN: f64 = 5.0;
 
-/// A pool that was used up. It is called by its part, or by its observer.
+/// A pool that was used up. Its name is its part, or its observer.
 #[derive(Debug, Clone)]
 pub(crate) struct PoolShortage<'a> {
     pub(crate) name: &'a str,
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Whether its members are threads.
+    /// Its members are threads, not connections.
     pub(crate) is_threads: bool,
-    /// Members that it has.
+    /// The number of its members.
     pub(crate) size: f64,
-    /// How many waited on average, and in which share of the readings any did; `None` where nobody counts them.
+    /// How many requests waited on average, and the share of readings in which any did; `None` where the pool does not count them.
     pub(crate) waiting: Option<(f64, f64)>,
-    /// In the system on average, where nobody counts those who wait.
+    /// Requests in the system on average, where the pool does not count waiting requests.
     pub(crate) in_system: Option<f64>,
     pub(crate) series: Vec<String>,
-    /// Seconds of a member for each request, before and meanwhile.
+    /// How long a request held a member, before and meanwhile. Seconds.
     pub(crate) held: Option<(f64, f64)>,
-    /// Members in use as they grew to that number, under the same load.
+    /// How the members in use grew until the pool was used up, under constant load.
     pub(crate) filled: Option<GrowingLevel>,
 }
 
-/// The most wanted first.
+/// The pool with the most waiting requests first.
 pub(super) fn find<'a>(path: &Path<'a>, signals: &ObservedSignals<'a>, strain: &Strain) -> Vec<PoolShortage<'a>> {
     let pools = path.of_kind(ResourceKind::Pool);
     let found = pools.filter_map(|pool| waited_for(signals, strain, pool).or_else(|| full(signals, strain, pool)));
@@ -58,13 +60,13 @@ pub(super) fn find<'a>(path: &Path<'a>, signals: &ObservedSignals<'a>, strain: &
     found
 }
 
-/// A pool that somebody waits for.
+/// A pool for which requests wait, by its own count.
 fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<'a>) -> Option<PoolShortage<'a>> {
     let waiting = pool.waiting.as_ref()?;
     let some: Vec<f64> = waiting.points().iter().filter(|(_, value)| *value >= 1.0).map(|(at, _)| *at).collect();
     let (from, to) = (*some.first()?, *some.last()?);
     let share = waiting.share(from, to, |value| value >= 1.0)?;
-    if some.len() < READINGS_MIN || share < SHARE_MIN {
+    if some.len() < READINGS_MIN || share < WAITING_SHARE_MIN {
         return None;
     }
     let size =
@@ -73,7 +75,7 @@ fn waited_for<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathRes
     shortage(signals, strain, pool, (from, to), size, waiting).map(|shortage| PoolShortage { waiting: Some((mean, share)), ..shortage })
 }
 
-/// A pool all of whose members are in use while far more is in the system; nobody counts those who wait.
+/// A pool that does not count waiting requests, with all members in use while far more requests are in the system.
 fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<'a>) -> Option<PoolShortage<'a>> {
     if signals.read(pool.part, Role::PoolWaiting).is_some() {
         return None;
@@ -83,7 +85,7 @@ fn full<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<
     let size = [Role::PoolSizeMax, Role::PoolSize].into_iter().find_map(|role| steady(signals, pool.part, role, 0.0, end))?;
     let span = super::readings::longest_run(in_use.points(), READINGS_MIN, 0.0, |used| used >= size - 0.05)?;
     let (from, to) = strain.held_part(span, size)?;
-    let in_system = strain.in_system(from, to).filter(|count| *count >= BEYOND * size)?;
+    let in_system = strain.in_system(from, to).filter(|count| *count >= REQUESTS_PER_MEMBER_MIN * size)?;
     shortage(signals, strain, pool, (from, to), size, in_use).map(|shortage| PoolShortage { in_system: Some(in_system), ..shortage })
 }
 
@@ -99,8 +101,8 @@ fn shortage<'a>(
         return None;
     }
     let in_use = pool.used.as_ref();
-    // Members that are neither idle nor in use are not there: whatever they lead to has gone, and the size limits nothing.
-    if in_use.and_then(|used| used.mean(from, to)).is_some_and(|used| size - used > IDLE_MAX.max(UNUSED_MAX * size)) {
+    // Members that are neither idle nor in use do not exist: their target is gone, and the size of the pool limits nothing.
+    if in_use.and_then(|used| used.mean(from, to)).is_some_and(|used| size - used > IDLE_MAX.max(UNUSED_PART_MAX * size)) {
         return None;
     }
     let mut series = vec![shown.name()];
@@ -110,21 +112,21 @@ fn shortage<'a>(
     Some(PoolShortage { name: pool.part.name(), from, to, is_threads, size, waiting: None, in_system: None, series, held, filled })
 }
 
-/// How the pool filled up before it was used up, if it did so bit by bit, and as much was done all the while.
+/// How the pool filled up before it was used up, if it filled up gradually under constant throughput.
 fn filled(strain: &Strain, in_use: Option<&SignalReadings<'_>>, size: f64, until: f64) -> Option<GrowingLevel> {
     let (start, _) = strain.loaded()?;
     if !growing_level::is_same_load(strain, (start, start.midpoint(until), until)) {
         return None;
     }
-    growing_level::find(in_use?, size, (start, until)).filter(|level| level.last >= NEARLY_ALL * size)
+    growing_level::find(in_use?, size, (start, until)).filter(|level| level.last >= FILLED_PART_MIN * size)
 }
 
-/// Whatever tells of its members and stood at one number all along.
+/// The number that a signal of the pool showed in all readings of a stretch.
 fn steady<'a>(signals: &ObservedSignals<'a>, pool: ObservedPart<'a>, role: Role, from: f64, to: f64) -> Option<f64> {
     signals.read(pool, role)?.steady(from, to).filter(|size| *size >= 1.0)
 }
 
-/// Seconds that a request holds a member: counted by the pool where it does, or members in use over requests per second.
+/// How long a request holds a member, before the shortage and during it: by the pool's own count, or as members in use over requests per second. Seconds.
 fn held<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<'a>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     let (start, _) = strain.loaded()?;
     let counted = signals.read(pool.part, Role::PoolUseTime);
@@ -136,18 +138,18 @@ fn held<'a>(signals: &ObservedSignals<'a>, strain: &Strain, pool: &PathResource<
         return None;
     }
     let low = each(sum / count, strain.throughput(start, from - 1.0))?;
-    // Where nothing ends at all, each is held for as long as that lasts.
+    // Where no request ends, each member is held for the whole stretch.
     let now = each(used.mean(from, to)?, strain.throughput(from, to)).unwrap_or(to - from);
     Some((low, now))
 }
 
 impl PoolShortage<'_> {
-    /// How many times as long as before a request holds a member.
+    /// How long a request holds a member, as a multiple of the time before.
     pub(crate) fn held_longer(&self) -> Option<f64> {
         self.held.filter(|(before, _)| *before > 0.0).map(|(before, now)| now / before)
     }
 
-    /// Whether it shares at least half of a stretch, or of its own time, with another.
+    /// Whether it overlaps another stretch by at least half of either.
     pub(crate) fn is_during(&self, from: f64, to: f64) -> bool {
         let shared = self.to.min(to) - self.from.max(from);
         shared > 0.0 && shared >= 0.5 * f64::min(self.to - self.from, to - from)

@@ -1,11 +1,11 @@
-//! Requests that only prepared the load, such as a table that is filled before it: they are no part of how the system carries it.
+//! Requests that only prepared the load, such as those that fill a table before it. They do not show how the system carries the load.
 
 use std::collections::HashSet;
 
 use loadstone_metrics::{LeafSlice, SeriesKey, SeriesKind};
 use loadstone_run_directory::Run;
 
-/// Requests none of which ended after the second in which the load began. Empty where nothing prepares it.
+/// Requests that all ended before, or in, the second in which the load began. Empty where nothing prepares the load.
 pub(crate) struct Preparation(HashSet<SeriesKey>);
 
 impl Preparation {

@@ -1,49 +1,58 @@
-//! A process at the limit of its CPU: one thread at its core, as many cores as it may use, or all of the machine's.
+//! A process at the limit of its CPU: one thread at its core, as many cores as the process may use, or all cores of the machine.
 
 use loadstone_metrics::Role;
 
 use super::core_queue;
-use super::demand::{self, CPU_BOUND};
+use super::demand::{self, CPU_BOUND_SHARE_MIN};
 use super::load_response::LoadResponse;
 use super::path::PathResource;
-use super::plateau::{ONE_SLOT, Plateaus};
+use super::plateau::{ONE_SLOT_MIN, Plateaus};
 use super::readings::{SignalReadings, longest_run};
-use super::search::{AtLimit, FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use super::search::{AtLimit, FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN, Search};
 use crate::statistics::{mean, median, population_variance, quantile};
 use crate::{Confidence, ResourceKind};
 
-/// A thread that has a core to itself: what it uses; the least of that and its waiting for a core together; in what share of the readings.
-const ONE_CORE_USED: (f64, f64) = (0.80, 1.06);
-const ONE_CORE_WANTED: f64 = 0.90;
-const ONE_CORE_SHARE: f64 = 0.80;
-/// Highest median of both together: many threads on a crowded machine may use as much, but wait longer. A median, as garbage collectors wait, too.
-const ONE_THREAD_WANTED: f64 = 1.25;
-/// How near a number of cores stays to a whole one that limits it, how much it may waver, and how many more its threads want.
-const WHOLE: f64 = 0.06;
-const WAVERS: f64 = 0.04;
-const WANTED_MORE: f64 = 0.5;
-/// Part of the cores that a process must have where others use the rest, and what it must want in single seconds, whose readings scatter.
-const MOST_OF_THEM: f64 = 0.75;
-const WANTED_EACH: f64 = 0.80;
-/// The same where its threads waited so many times as long for a core as they had one: whatever they do takes that much longer.
-const HALF_OF_THEM: f64 = 0.5;
-const STARVED: f64 = 3.0;
-/// Threads that must wait for a core where others have nearly all of them, and the part of what is in the system that they must be.
-const WAIT_MIN: f64 = 0.5;
-const OF_SYSTEM_MIN: f64 = 0.3;
-/// Growth from the third quarter of a stretch to the last that is none, and the same where the number of cores is all there is to go by.
-const GROWS: f64 = 1.05;
-const GROWS_FLAT: f64 = 1.02;
-/// Part of the load's own growth meanwhile that is none either: by the utilisation law what has no limit grows as the load does.
-const GROWS_AS_LOAD: f64 = 1.0 / 3.0;
-/// Part of the places that requests wait for which must be cores in use.
-const PLACES_ARE_CORES: f64 = 0.85;
+/// Cores that one thread uses at least where it has a core to itself.
+const ONE_CORE_USED_MIN: f64 = 0.80;
+/// And at most, with the error of the readings.
+const ONE_CORE_USED_MAX: f64 = 1.06;
+/// Cores that it uses or waits for at least.
+const ONE_CORE_WANTED_MIN: f64 = 0.90;
+/// Share of the readings in which all of this must hold.
+const ONE_CORE_READINGS_SHARE_MIN: f64 = 0.80;
+/// The median of the cores that one thread uses or waits for at most. Many threads on a crowded machine may use as much, but wait longer. A median, since
+/// garbage collectors wait, too.
+const ONE_THREAD_WANTED_MAX: f64 = 1.25;
+/// Part by which the cores in use may miss a whole number that limits them.
+const WHOLE_CORES_WITHIN: f64 = 0.06;
+/// And their standard deviation as a part of that number.
+const STEADY_DEVIATION_MAX: f64 = 0.04;
+/// Threads that wait for a core, for each core of such a limit.
+const WAITING_PER_CORE_MIN: f64 = 0.5;
+/// Part of the cores that a process must use where others use the rest.
+const MOST_CORES_PART_MIN: f64 = 0.75;
+/// Part of the cores that its threads must use or wait for in each second, whose readings scatter.
+const WANTED_PART_MIN: f64 = 0.80;
+/// Part of the cores that it must use where its threads are starved.
+const STARVED_CORES_PART_MIN: f64 = 0.5;
+/// Seconds that threads wait for a core for each second that they have one, from which they are starved: their work takes that much longer.
+const STARVED_WAIT_FACTOR_MIN: f64 = 3.0;
+/// Threads that must wait for a core where others use nearly all of them.
+const WAITING_THREADS_MIN: f64 = 0.5;
+/// Factor of growth from the third quarter of a stretch to the last that counts as none.
+const NO_GROWTH_FACTOR_MAX: f64 = 1.05;
+/// The same where the number of cores is the only evidence.
+const FLAT_GROWTH_FACTOR_MAX: f64 = 1.02;
+/// Part of the growth of the load meanwhile that counts as none either. By the utilisation law, the use of a resource without a limit grows as the load does.
+const LOAD_GROWTH_PART_MAX: f64 = 1.0 / 3.0;
+/// Cores in use for each place that requests wait for, from which the places are cores.
+const CORES_PER_PLACE_MIN: f64 = 0.85;
 
 /// A process whose cores were used up. Means over the stretch.
 pub(crate) struct ProcessCpu<'a> {
     pub(crate) process: &'a str,
     pub(crate) limit: CpuLimit,
-    /// How surely that is its limit: told by the kernel, or by how it stood there.
+    /// How certain the limit is: read from the kernel, or inferred from a constant use.
     pub(crate) confidence: Confidence,
     pub(crate) cores_used: f64,
     pub(crate) threads: f64,
@@ -51,22 +60,23 @@ pub(crate) struct ProcessCpu<'a> {
     pub(crate) run_delay: Option<f64>,
 }
 
-/// What a process was limited by.
+/// The limit of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum CpuLimit {
-    /// One thread used a core's worth; its own use, where threads were read one by one.
+    /// One thread used a whole core. With its own use, if threads were read individually.
     OneThread(Option<f64>),
-    /// It may use no more than so many of the machine's, or stood at that number while its threads waited for more.
+    /// It may use no more than so many of the machine's cores, or used exactly that number while its threads waited for more.
     Cores(f64),
-    /// All cores of the machine, or all that it may use.
+    /// It used all cores of the machine.
     All(f64),
-    /// Of so many cores those that others leave: it had most of them, and its threads wanted all or more.
+    /// It used most of so many cores, other processes used the rest, and its threads needed all of them or more.
     Left(f64),
-    /// Others have the cores: its threads wait many times as long for one as they have one.
+    /// Other processes use the cores: its threads wait several times as long for a core as they have one.
     Starved,
-    /// All of so many cores, though not at every instant: of the requests that are served at a time on average (`served`), most compute, and the others wait.
+    /// It used all of so many cores, though not at every instant: of the requests served at a time (`served`, mean), most compute, and the others wait for
+    /// something else.
     Served { cores: f64, served: f64 },
-    /// So many cores, or one thread's, that are not busy at every instant either: requests waited about as long as they would for cores that are as busy.
+    /// So many cores, or one thread's core, that were not always busy. Requests waited about as long as expected for cores of that utilisation.
     Queue { cores: f64 },
 }
 
@@ -101,24 +111,24 @@ fn of_process<'a>(
     let run = |readings: &SignalReadings<'_>, least: f64| longest_run(readings.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= least);
     let all = || -> Option<FoundLimit> {
         let limit = if cores < machine_cores { CpuLimit::Cores(cores) } else { CpuLimit::All(cores) };
-        Some((limit, Confidence::High, run(cpu, FULL * cores)?))
+        Some((limit, Confidence::High, run(cpu, FULL_PART_MIN * cores)?))
     };
     let by_thread = || -> Option<FoundLimit> {
         let thread = thread.as_ref()?;
-        let span = run(thread, FULL)?;
+        let span = run(thread, FULL_PART_MIN)?;
         Some((CpuLimit::OneThread(thread.mean(span.0, span.1)), Confidence::High, span))
     };
     let by_total = || -> Option<FoundLimit> {
-        // Where threads were read one by one, they have been asked already.
-        let span = if thread.is_some() { None } else { run(cpu, ONE_CORE_USED.0) }?;
+        // If threads were read individually, `by_thread` has decided.
+        let span = if thread.is_some() { None } else { run(cpu, ONE_CORE_USED_MIN) }?;
         is_one_thread(cpu, delay, span).then_some((CpuLimit::OneThread(None), Confidence::Medium, span))
     };
     let found = all().or_else(by_thread).or_else(by_total);
     let found = found.or_else(|| whole_cores(search, responses, cpu, delay, cores)).or_else(|| left_cores(cpu, delay?, cores));
     let found = found.or_else(|| starved(search, cpu, delay?));
     let found = found.or_else(|| cores_of_plateau(plateaus, cpu, cores));
-    // Places that stop throughput are no cores that are idle at times.
-    let are_places = !plateaus.limited.is_empty() && plateaus.concurrency().slots >= ONE_SLOT;
+    // Places that stop the throughput are not cores that are idle at times.
+    let are_places = !plateaus.limited.is_empty() && plateaus.concurrency().slots >= ONE_SLOT_MIN;
     let queued = || if are_places { None } else { queue(responses, cpu, thread.as_ref(), cores) };
     let (limit, confidence, span) = found.or_else(queued)?;
     let resource = ProcessCpu {
@@ -133,58 +143,59 @@ fn of_process<'a>(
     Some(AtLimit { span, resource, places: limit.places(), series: shown })
 }
 
-/// Whether one thread had a core to itself: together with its waiting the process wants no more than a core, or it stood at exactly one.
+/// Whether one thread had a core to itself: the process uses or waits for no more than one core, or used exactly one.
 fn is_one_thread(cpu: &SignalReadings<'_>, delay: Option<&SignalReadings<'_>>, (from, to): (f64, f64)) -> bool {
     let readings = match delay {
-        Some(delay) => cpu.beside(delay, from, to),
+        Some(delay) => cpu.paired_with(delay, from, to),
         None => cpu.between(from, to).map(|(_, used)| (used, 0.0)).collect(),
     };
     if readings.is_empty() {
         return false;
     }
     let median = median(&readings.iter().map(|(used, waited)| used + waited).collect::<Vec<f64>>());
-    let full = |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED.0 && *used <= ONE_CORE_USED.1 && used + waited >= ONE_CORE_WANTED;
+    let full =
+        |(used, waited): &&(f64, f64)| *used >= ONE_CORE_USED_MIN && *used <= ONE_CORE_USED_MAX && used + waited >= ONE_CORE_WANTED_MIN;
     let share = readings.iter().filter(full).count() as f64 / readings.len() as f64;
-    let wants_no_more = median <= ONE_THREAD_WANTED || stands_at(1.0, cpu, (from, to), GROWS_FLAT);
-    share >= ONE_CORE_SHARE && wants_no_more && has_stopped_growing(GROWS, cpu, (from, to))
+    let wants_no_more = median <= ONE_THREAD_WANTED_MAX || is_constant_at(1.0, cpu, (from, to), FLAT_GROWTH_FACTOR_MAX);
+    share >= ONE_CORE_READINGS_SHARE_MIN && wants_no_more && has_stopped_growing(NO_GROWTH_FACTOR_MAX, cpu, (from, to))
 }
 
-/// Whether what was in use no longer followed the load towards the end of a stretch: a ramp that happens to end near a core has no limit there.
+/// Whether the use no longer grew towards the end of a stretch. A ramp that happens to end near one core has no limit there.
 fn has_stopped_growing(by: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64)) -> bool {
     let quarter = (to - from) / 4.0;
     let (before, last) = (cpu.mean(to - 2.0 * quarter, to - quarter), cpu.mean(to - quarter, to));
     before.zip(last).is_none_or(|(before, last)| last <= by * before)
 }
 
-/// Whether readings stay so near a whole number of cores that it limits them.
-fn stands_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64), grows: f64) -> bool {
+/// Whether the readings are so close to a whole number of cores that it limits them.
+fn is_constant_at(cores: f64, cpu: &SignalReadings<'_>, (from, to): (f64, f64), grows: f64) -> bool {
     let values: Vec<f64> = cpu.between(from, to).map(|(_, used)| used).collect();
     let mean = mean(&values);
-    let is_flat = population_variance(&values).sqrt() <= WAVERS * cores && has_stopped_growing(grows, cpu, (from, to));
-    (mean - cores).abs() <= WHOLE * cores && is_flat
+    let is_flat = population_variance(&values).sqrt() <= STEADY_DEVIATION_MAX * cores && has_stopped_growing(grows, cpu, (from, to));
+    (mean - cores).abs() <= WHOLE_CORES_WITHIN * cores && is_flat
 }
 
-/// Growth from the third quarter of a stretch to the last that is none beside that of the load.
-fn flat_beside(search: &Search<'_, '_>, (from, to): (f64, f64)) -> f64 {
+/// The factor of growth from the third quarter of a stretch to the last that counts as none, given the growth of the load.
+fn flat_for_load(search: &Search<'_, '_>, (from, to): (f64, f64)) -> f64 {
     let quarter = (to - from) / 4.0;
     let (before, last) = (search.strain.asked(to - 2.0 * quarter, to - quarter), search.strain.asked(to - quarter, to));
-    let by_load = if before > 0.0 { 1.0 + GROWS_AS_LOAD * (last / before - 1.0) } else { 1.0 };
-    by_load.clamp(GROWS_FLAT, GROWS)
+    let by_load = if before > 0.0 { 1.0 + LOAD_GROWTH_PART_MAX * (last / before - 1.0) } else { 1.0 };
+    by_load.clamp(FLAT_GROWTH_FACTOR_MAX, NO_GROWTH_FACTOR_MAX)
 }
 
-/// Places that requests were seen to wait for, and that are cores: the process had nearly as many in use all the while. Of several, not all are busy at every
-/// instant, so that those are cores in whose stead as many compute as are served at a time. Beside a single one, which an interpreter's lock may be, other
-/// threads use some more: collectors, and what runs without it.
+/// The places that requests wait for, if they are cores: the process had nearly as many cores in use meanwhile. Of several cores not all are busy at every
+/// instant, so the number that computes is compared with the number of requests served at a time. Next to a single place, which may be an interpreter's lock,
+/// other threads use some more CPU: garbage collectors, and code that runs without the lock.
 fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -> Option<FoundLimit> {
     let (span, concurrency) = (plateaus.span()?, plateaus.concurrency());
     let (least, most) = plateaus.seen_places()?;
     let (used, served) = (cpu.mean(span.0, span.1)?, concurrency.slots - concurrency.half);
-    let beside = if least > 1.0 { ONE_CORE_USED.1 } else { ONE_THREAD_WANTED };
-    let are_computing = |busy: f64, places: f64| used >= PLACES_ARE_CORES * busy && used <= beside * places;
-    // Cores that are in use need not be more than the least of what the number may be.
+    let used_per_place_max = if least > 1.0 { ONE_CORE_USED_MAX } else { ONE_THREAD_WANTED_MAX };
+    let are_computing = |busy: f64, places: f64| used >= CORES_PER_PLACE_MIN * busy && used <= used_per_place_max * places;
+    // The cores in use must reach at least the smallest possible number of places.
     let limit = if least == most && least <= cores && are_computing(f64::max(least, served), least) {
-        if least > 1.0 || used > ONE_CORE_USED.1 { CpuLimit::Cores(least) } else { CpuLimit::OneThread(None) }
-    } else if cores >= 2.0 && (least..=most).contains(&cores) && used >= CPU_BOUND * cores && are_computing(served, cores) {
+        if least > 1.0 || used > ONE_CORE_USED_MAX { CpuLimit::Cores(least) } else { CpuLimit::OneThread(None) }
+    } else if cores >= 2.0 && (least..=most).contains(&cores) && used >= CPU_BOUND_SHARE_MIN * cores && are_computing(served, cores) {
         CpuLimit::Served { cores, served: concurrency.slots }
     } else {
         return None;
@@ -192,39 +203,40 @@ fn cores_of_plateau(plateaus: &Plateaus, cpu: &SignalReadings<'_>, cores: f64) -
     Some((limit, Confidence::Medium, span))
 }
 
-/// A queue before cores that are busy for most of the time; one thread alone where most of the CPU time is its own.
+/// A queue for cores that are busy most of the time, or for one thread's core if that thread uses most of the CPU time.
 fn queue(responses: &[LoadResponse], cpu: &SignalReadings<'_>, thread: Option<&SignalReadings<'_>>, cores: f64) -> Option<FoundLimit> {
     let of_thread = thread.and_then(|thread| {
         let span = core_queue::find(responses, thread, 1.0)?;
-        let is_its_own = thread.mean(span.0, span.1)? >= MOST_OF_THEM * cpu.mean(span.0, span.1)?;
+        let is_its_own = thread.mean(span.0, span.1)? >= MOST_CORES_PART_MIN * cpu.mean(span.0, span.1)?;
         is_its_own.then_some((1.0, span))
     });
     let (cores, span) = of_thread.or_else(|| Some((cores, core_queue::find(responses, cpu, cores)?)))?;
     Some((CpuLimit::Queue { cores }, Confidence::Medium, span))
 }
 
-/// The cores of a machine that others use, too: what the process used and what its threads waited for come to all of them.
+/// The cores of a machine that other processes use, too: the cores that the process used and those that its threads waited for add up to all of them.
 fn left_cores(cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>, cores: f64) -> Option<FoundLimit> {
     let wanted = SignalReadings::sum(&[cpu.clone(), delay.clone()])?;
-    let (from, to) = longest_run(wanted.points(), READINGS_MIN, LENGTH_MIN_S, |wanted| wanted >= WANTED_EACH * cores)?;
+    let (from, to) = longest_run(wanted.points(), READINGS_MIN, LENGTH_MIN_S, |wanted| wanted >= WANTED_PART_MIN * cores)?;
     let (used, waited) = (cpu.mean(from, to)?, delay.mean(from, to)?);
-    let least = if waited >= STARVED * used { HALF_OF_THEM } else { MOST_OF_THEM };
+    let least = if waited >= STARVED_WAIT_FACTOR_MIN * used { STARVED_CORES_PART_MIN } else { MOST_CORES_PART_MIN };
     let is_full = cores >= 2.0 && used + waited >= cores && used >= least * cores;
     is_full.then_some((CpuLimit::Left(cores), Confidence::Medium, (from, to)))
 }
 
-/// Cores that others have: threads wait for one, many times as long as they have one, and that is a good part of what is in the system (Little's law).
+/// Cores that other processes use: threads wait for one several times as long as they have one, and (Little's law) they are a considerable part of the requests
+/// in the system.
 fn starved(search: &Search<'_, '_>, cpu: &SignalReadings<'_>, delay: &SignalReadings<'_>) -> Option<FoundLimit> {
     let used_at = |at: f64| cpu.mean(at - 0.01, at + 0.01).unwrap_or(f64::INFINITY);
-    let is_starved = |at: f64, waited: f64| waited >= WAIT_MIN && waited >= STARVED * used_at(at);
+    let is_starved = |at: f64, waited: f64| waited >= WAITING_THREADS_MIN && waited >= STARVED_WAIT_FACTOR_MIN * used_at(at);
     let span = delay.longest_where(READINGS_MIN, LENGTH_MIN_S - 1.0, is_starved)?;
     let (from, to) = search.strain.held_part_of(delay, span)?;
-    let is_theirs = delay.mean(from, to)? >= OF_SYSTEM_MIN * search.strain.in_system(from, to)?;
+    let is_theirs = delay.mean(from, to)? >= SYSTEM_PART_MIN * search.strain.in_system(from, to)?;
     is_theirs.then_some((CpuLimit::Starved, Confidence::Medium, (from, to)))
 }
 
-/// A whole number of cores below those there are at which a process stood: by a mask, or by a setting of its runtime. That it stands there may be chance;
-/// it is not where its threads wait for more, or where CPU time is what its requests take under low load.
+/// A constant whole number of cores, fewer than the process may use: set by an affinity mask or by its runtime. It may be chance, unless its threads wait for
+/// more, or its requests under low load mainly take CPU time.
 fn whole_cores(
     search: &Search<'_, '_>,
     responses: &[LoadResponse],
@@ -236,16 +248,16 @@ fn whole_cores(
     if limit < 1.0 || limit >= cores {
         return None;
     }
-    let span = longest_run(cpu.points(), READINGS_MIN, LENGTH_MIN_S, |used| (used - limit).abs() <= WHOLE * limit)?;
-    if !stands_at(limit, cpu, span, flat_beside(search, span)) {
+    let span = longest_run(cpu.points(), READINGS_MIN, LENGTH_MIN_S, |used| (used - limit).abs() <= WHOLE_CORES_WITHIN * limit)?;
+    if !is_constant_at(limit, cpu, span, flat_for_load(search, span)) {
         return None;
     }
-    let wants_more = delay.and_then(|delay| delay.mean(span.0, span.1)).is_some_and(|waited| waited >= WANTED_MORE * limit);
+    let wants_more = delay.and_then(|delay| delay.mean(span.0, span.1)).is_some_and(|waited| waited >= WAITING_PER_CORE_MIN * limit);
     let part = search.strain.held_part(span, limit)?;
     let is_cpu_bound = demand::cpu_share_of_service(responses, cpu.mean(part.0, part.1)?, part);
     let confidence = match (wants_more, is_cpu_bound) {
         (true, _) => Confidence::Medium,
-        (false, Some(share)) if share >= CPU_BOUND => Confidence::Medium,
+        (false, Some(share)) if share >= CPU_BOUND_SHARE_MIN => Confidence::Medium,
         (false, Some(_)) => return None,
         (false, None) => Confidence::Low,
     };

@@ -1,8 +1,8 @@
-//! CPU time of each request by function, as a runtime's profiler saw it: over all of the load, and while work was held up beside when it was not.
+//! CPU time of each request by function, from a runtime's profiler: over the whole load, and while work was held up compared with while it was not.
 //!
-//! A function's cores in use over the requests that end per second is what one request takes of it (utilisation law, D = U / X). Comparing that function by
-//! function between two stretches is what a differential flame graph shows (Gregg, *Differential Flame Graphs*, 2014), here per request and not per second,
-//! so that more load alone is no difference.
+//! A function's cores in use over the requests that end per second are its CPU time per request (utilisation law, D = U / X). Comparing two stretches function
+//! by function is what a differential flame graph shows (Gregg, *Differential Flame Graphs*, 2014). Here the comparison is per request and not per second, so
+//! that more load alone makes no difference.
 
 use std::collections::BTreeSet;
 
@@ -13,26 +13,26 @@ use super::search::READINGS_MIN;
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::{Spans, Strain};
 
-/// Requests on either side of a comparison.
+/// Requests in either stretch of a comparison.
 const REQUESTS_MIN: f64 = 30.0;
 
-/// Samples of a second of CPU time where a run does not say how many its observer took.
-const SAMPLES_PER_SECOND: f64 = 99.0;
+/// Samples per second of CPU time in runs that do not record it.
+const SAMPLES_PER_SECOND_DEFAULT: f64 = 99.0;
 
-/// Samples that stand for a second of CPU time of a runtime.
+/// Samples per second of CPU time of a runtime.
 pub(super) fn samples_per_second(signals: &ObservedSignals<'_>, part: ObservedPart<'_>) -> f64 {
-    signals.mean(part, Role::FunctionSamples, 0.0, f64::INFINITY).unwrap_or(SAMPLES_PER_SECOND)
+    signals.mean(part, Role::FunctionSamples, 0.0, f64::INFINITY).unwrap_or(SAMPLES_PER_SECOND_DEFAULT)
 }
 
 /// One runtime.
 pub(crate) struct FunctionProfile<'a> {
     pub(crate) observer: &'a str,
-    /// That ended while load was made.
+    /// Requests that ended during the load.
     pub(crate) requests: f64,
-    /// Samples that stand for a second of CPU time.
+    /// Samples per second of CPU time.
     pub(crate) samples_per_second: f64,
     pub(crate) functions: Vec<FunctionTime<'a>>,
-    /// `None`: work was never held up, or one of the two stretches is too short.
+    /// `None`: work was never held up, or one of the stretches is too short.
     pub(crate) compared: Option<ComparedStretches>,
 }
 
@@ -40,20 +40,22 @@ pub(crate) struct FunctionProfile<'a> {
 pub(crate) struct FunctionTime<'a> {
     pub(crate) cpu: SignalReadings<'a>,
     pub(crate) function: &'a str,
-    /// The system's own functions that called it, innermost first, between ` ← `; may be empty.
+    /// The system's own functions that called it, innermost first, separated by ` ← `. It may be empty.
     pub(crate) under: &'a str,
+    /// Over the whole load.
     pub(crate) whole: f64,
-    /// While nothing was held up, and while work was.
+    /// While no work was held up, and while work was.
     pub(crate) each: (f64, f64),
 }
 
-/// The seconds in which nothing was held up, and those in which work was.
+/// The seconds in which no work was held up, and those in which work was.
 pub(crate) struct ComparedStretches {
     pub(crate) held: Spans,
-    /// Readings of either.
+    /// Readings in either.
     pub(crate) readings: (usize, usize),
-    /// Requests that ended in either, and per second.
+    /// Requests that ended in either.
     pub(crate) requests: (f64, f64),
+    /// The same per second.
     pub(crate) rates: (f64, f64),
 }
 
@@ -92,7 +94,7 @@ fn profile<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, strain: &S
         rates: (requests(strain, &free) / length(&free), requests(strain, &held) / length(&held)),
         held: held.clone(),
     });
-    // A function that was not reported yet was not seen: nothing of it.
+    // A function without a reading used no CPU time.
     let of = |cpu: &SignalReadings<'_>, spans: &Spans, (count, rate): (usize, f64)| inside(cpu, spans).sum::<f64>() / count as f64 / rate;
     let functions = series.iter().map(|cpu| FunctionTime {
         cpu: cpu.clone(),
@@ -121,7 +123,7 @@ fn inside<'r>(readings: &'r SignalReadings<'_>, spans: &'r Spans) -> impl Iterat
     readings.points().iter().filter(|(at, _)| lies_in(*at, spans)).map(|(_, value)| *value)
 }
 
-/// How often functions were reported.
+/// At how many instants functions were reported.
 fn readings(functions: &[SignalReadings<'_>], spans: &Spans) -> usize {
     let all = functions.iter().flat_map(SignalReadings::points).map(|(at, _)| *at);
     all.filter(|at| lies_in(*at, spans)).map(f64::to_bits).collect::<BTreeSet<_>>().len()

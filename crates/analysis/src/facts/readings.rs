@@ -3,7 +3,7 @@
 use loadstone_metrics::{Signal, SignalKind};
 use loadstone_run_directory::SignalSeries;
 
-/// Readings of one signal; of a counter its growth per second. `(seconds since the run began, value)`, in order.
+/// Readings of one signal, or of a counter its growth per second, as `(seconds since the run began, value)` in order.
 #[derive(Debug, Clone)]
 pub(crate) struct SignalReadings<'a> {
     pub(crate) signal: &'a Signal,
@@ -22,7 +22,7 @@ impl<'a> SignalReadings<'a> {
         Self { signal: &series.signal, points }
     }
 
-    /// Those of several gauges that were read together, added up; they go by the signal that has most of it. `None` of none.
+    /// The sum of several gauges that were read at the same instants. Its signal is the one with the largest part. `None` without any.
     pub(crate) fn sum(each: &[SignalReadings<'a>]) -> Option<Self> {
         let whole = |readings: &SignalReadings<'_>| readings.points.iter().map(|(_, value)| value).sum::<f64>();
         let most = each.iter().max_by(|a, b| whole(a).total_cmp(&whole(b)))?;
@@ -32,29 +32,29 @@ impl<'a> SignalReadings<'a> {
         Some(Self { signal: most.signal, points: together.collect() })
     }
 
-    /// What is in use of so many places of which these are free.
+    /// Places in use, of so many places of which these are free.
     pub(crate) fn used_of(&self, places: f64) -> Self {
         let points = self.points.iter().map(|(at, free)| (*at, (places - free).max(0.0)));
         Self { signal: self.signal, points: points.collect() }
     }
 
-    /// How many are more than these places.
+    /// How many exceed so many places.
     pub(crate) fn beyond(&self, places: f64) -> Self {
         let points = self.points.iter().map(|(at, count)| (*at, (count - places).max(0.0)));
         Self { signal: self.signal, points: points.collect() }
     }
 
-    /// Each reading with what another signal gave at the same instant added to it.
+    /// Each reading plus the reading of another signal at the same instant.
     pub(crate) fn plus(&self, other: &SignalReadings<'_>) -> Self {
         let mut others = other.points.iter().peekable();
         let points = self.points.iter().map(|(at, value)| {
             while others.next_if(|(earlier, _)| earlier < at).is_some() {}
-            (*at, value + others.peek().filter(|(same, _)| same == at).map_or(0.0, |(_, beside)| *beside))
+            (*at, value + others.peek().filter(|(same, _)| same == at).map_or(0.0, |(_, added)| *added))
         });
         Self { signal: self.signal, points: points.collect() }
     }
 
-    /// What evidence calls it.
+    /// The name of its signal, as evidence lists it.
     pub(crate) fn name(&self) -> String {
         self.signal.name.clone()
     }
@@ -71,12 +71,12 @@ impl<'a> SignalReadings<'a> {
         self.between(from, to).count()
     }
 
-    /// Its values and those of another signal that were read at the same instants.
-    pub(crate) fn beside(&self, other: &SignalReadings<'_>, from: f64, to: f64) -> Vec<(f64, f64)> {
+    /// Pairs of its values and those of another signal at the same instants.
+    pub(crate) fn paired_with(&self, other: &SignalReadings<'_>, from: f64, to: f64) -> Vec<(f64, f64)> {
         let mut others = other.between(from, to).peekable();
         let together = self.between(from, to).filter_map(|(at, value)| {
             while others.next_if(|(earlier, _)| *earlier < at).is_some() {}
-            others.next_if(|(same, _)| *same <= at).map(|(_, beside)| (value, beside))
+            others.next_if(|(same, _)| *same <= at).map(|(_, paired)| (value, paired))
         });
         together.collect()
     }
@@ -87,7 +87,7 @@ impl<'a> SignalReadings<'a> {
         (count > 0).then(|| self.between(from, to).map(|(_, value)| value).sum::<f64>() / count as f64)
     }
 
-    /// Values in stretches of time, of which the ends count to the next.
+    /// Values in stretches of time. The end of a stretch does not belong to it.
     pub(crate) fn inside(&self, spans: &[(f64, f64)]) -> Vec<f64> {
         let is_inside = |at: f64| spans.iter().any(|(from, to)| at >= *from && at < *to);
         self.points.iter().filter(|(at, _)| is_inside(*at)).map(|(_, value)| *value).collect()
@@ -110,7 +110,7 @@ impl<'a> SignalReadings<'a> {
         longest_run(&flags, readings_min, length_min, |held| held > 0.5)
     }
 
-    /// The one value that all readings of the stretch have.
+    /// The value that all readings of the stretch have.
     pub(crate) fn steady(&self, from: f64, to: f64) -> Option<f64> {
         let (_, first) = self.between(from, to).next()?;
         (self.share(from, to, |value| (value - first).abs() < 1e-9) == Some(1.0)).then_some(first)
@@ -123,16 +123,16 @@ impl<'a> SignalReadings<'a> {
     }
 }
 
-/// Readings that may differ within a run of equal ones, one after the other.
-const DIPS_MAX: usize = 2;
-/// Share of the readings of such a run that may.
+/// Consecutive readings that may miss the condition within a stretch for which it holds.
+const CONSECUTIVE_DIPS_MAX: usize = 2;
+/// Share of the readings of such a stretch that may miss it.
 const DIP_SHARE_MAX: f64 = 0.2;
 
-/// The longest stretch of `(at, value)` in which a condition holds, short dips allowed; `None` where it holds for fewer readings or seconds than asked. A
-/// reading stands for the time since the one before it.
+/// The longest stretch of `(at, value)` in which a condition holds, with short dips allowed. `None` where it holds for fewer readings or seconds than required.
+/// A reading represents the time since the one before it.
 pub(crate) fn longest_run(points: &[(f64, f64)], readings_min: usize, length_min: f64, holds: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
     let mut best: Option<(f64, f64)> = None;
-    // First and last of the open run, how many hold, and how many there are.
+    // First and last reading of the current stretch, and how many meet the condition.
     let mut open: Option<(usize, usize, usize)> = None;
     for (index, (at, value)) in points.iter().enumerate() {
         if !holds(*value) {
@@ -140,7 +140,7 @@ pub(crate) fn longest_run(points: &[(f64, f64)], readings_min: usize, length_min
         }
         open = match open {
             Some((first, last, held))
-                if index - last <= DIPS_MAX + 1 && (held + 1) as f64 >= (1.0 - DIP_SHARE_MAX) * (index - first + 1) as f64 =>
+                if index - last <= CONSECUTIVE_DIPS_MAX + 1 && (held + 1) as f64 >= (1.0 - DIP_SHARE_MAX) * (index - first + 1) as f64 =>
             {
                 Some((first, index, held + 1))
             }
@@ -156,7 +156,7 @@ pub(crate) fn longest_run(points: &[(f64, f64)], readings_min: usize, length_min
     best
 }
 
-/// The value that occurs most often; 0 without any.
+/// The most frequent value; 0 without any.
 pub(crate) fn most_frequent(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -168,11 +168,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reading_stands_for_the_time_since_the_one_before() {
-        // Five readings of a full core, a second apart as far as readings are.
+    fn a_reading_represents_the_time_since_the_one_before() {
+        // Five readings of a full core, about one second apart.
         let points: Vec<(f64, f64)> = [(1.0, 0.2), (2.1, 1.0), (3.0, 1.0), (4.1, 1.0), (5.0, 1.0), (6.0, 1.0), (7.0, 0.3)].to_vec();
         assert_eq!(longest_run(&points, 5, 5.0, |used| used >= 0.95), Some((2.1, 6.0)));
         assert_eq!(longest_run(&points, 6, 5.0, |used| used >= 0.95), None);
-        assert_eq!(longest_run(&points[1..], 5, 5.0, |used| used >= 0.95), None, "nobody knows since when");
+        assert_eq!(longest_run(&points[1..], 5, 5.0, |used| used >= 0.95), None, "its begin is not known");
     }
 }

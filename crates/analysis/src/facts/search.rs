@@ -1,4 +1,4 @@
-//! Where facts look for resources at their limit, and from when on they count as such.
+//! What the searches for resources at their limit have in common: their input, and from when on a resource is at its limit.
 
 use loadstone_run_directory::Run;
 
@@ -7,13 +7,16 @@ use super::signals::ObservedSignals;
 use super::strain::Strain;
 use crate::RunTally;
 
-/// Share of the places from which they are used up.
-pub(crate) const FULL: f64 = 0.93;
-/// Readings and seconds at the limit.
+/// Part of the places in use from which a resource is used up.
+pub(crate) const FULL_PART_MIN: f64 = 0.93;
+/// Readings at the limit.
 pub(crate) const READINGS_MIN: usize = 5;
+/// And seconds.
 pub(crate) const LENGTH_MIN_S: f64 = 5.0;
+/// Part of the requests in the system that must wait in one place for that place to be what they wait for.
+pub(super) const SYSTEM_PART_MIN: f64 = 0.3;
 
-/// What a search is given.
+/// The input of a search.
 pub(super) struct Search<'f, 'a> {
     pub(super) run: &'f Run,
     pub(super) tally: &'f RunTally,
@@ -22,7 +25,7 @@ pub(super) struct Search<'f, 'a> {
     pub(super) strain: &'f Strain,
 }
 
-/// Something at its limit: when, what, its places where requests queue for them, and the signals that show it.
+/// A resource at its limit: when, which, its places if requests queue for them, and the signals that show it.
 pub(super) struct AtLimit<T> {
     pub(super) span: (f64, f64),
     pub(super) resource: T,

@@ -1,4 +1,6 @@
-//! What most of a database's active sessions did while work was held up: wait for one thing, or compute.
+//! What most of a database's active sessions did while work was held up: they waited for one thing, or computed.
+
+use std::ops::RangeInclusive;
 
 use loadstone_metrics::Role;
 
@@ -7,13 +9,13 @@ use super::calls_at_once::CallCeiling;
 use super::commits::{self, Commits};
 use super::pools::PoolShortage;
 use super::readings::SignalReadings;
-use super::search::{FULL, LENGTH_MIN_S, READINGS_MIN, Search};
+use super::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN, Search};
 use super::sessions::{self, BlockedStatement};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::waiting::WaitingStretch;
 use crate::ResourceKind;
 
-/// Waits that are the database's own: not for the client, for a timer, for work.
+/// Waits inside the database: not for the client, a timer, or work.
 const WAITS: [Role; 5] = [
     Role::SessionsWaitingForLock,
     Role::SessionsWaitingForCommit,
@@ -21,22 +23,27 @@ const WAITS: [Role; 5] = [
     Role::SessionsWaitingForOther,
     Role::SessionsOnCpu,
 ];
-/// Sessions that must wait for one thing, and their share of the active ones, for it to be what holds work up.
+/// Sessions that must wait for one thing for it to hold up work.
 const WAITING_MIN: f64 = 1.0;
+/// And their share of the active sessions.
 const WAITING_SHARE_MIN: f64 = 0.4;
-/// Part of the requests that became more which the sessions that became more must be, and how many times as many they may be; and readings that show it.
-pub(crate) const EXPLAINS: (f64, f64) = (0.6, 1.7);
+/// Added sessions in a wait for each added request, within which the wait explains the added requests.
+pub(crate) const SESSIONS_PER_ADDED_REQUEST: RangeInclusive<f64> = 0.6..=1.7;
+/// Readings at the top of the load that show it.
 const TOP_READINGS_MIN: usize = 2;
-/// Sessions that compute are a limit where they are most of the active ones, and: as many as there are cores, most of a pool that is used up, or
-/// half of all that is in the system.
+/// Share of the active sessions that must compute for computing to be a limit.
 const COMPUTING_SHARE_MIN: f64 = 0.6;
-const OF_POOL_MIN: f64 = 0.7;
-const OF_SYSTEM_MIN: f64 = 0.5;
-/// Commits of each iteration from which they are many.
-const COMMITS_MANY: f64 = 3.0;
-/// Share of the sessions at commit from which one event is named.
+/// Active sessions for each member of a used-up pool, from which they use up the pool.
+const SESSIONS_PER_MEMBER_MIN: f64 = 0.7;
+/// Sessions for each request in the system, from which they are most of the system's work.
+const SESSIONS_PER_REQUEST_MIN: f64 = 0.5;
+/// And at most: beyond it, some of the sessions belong to other clients.
+const SESSIONS_PER_REQUEST_MAX: f64 = 1.0 / 0.7;
+/// Commits of an iteration from which they are many.
+const MANY_COMMITS_MIN: f64 = 3.0;
+/// Share of the sessions at commit from which an event is named.
 const EVENT_SHARE_MIN: f64 = 0.05;
-/// Share of the active sessions from which one statement is what they run.
+/// Share of the active sessions from which a statement is named.
 const STATEMENT_SHARE_MIN: f64 = 0.5;
 
 /// One wait of one database.
@@ -44,30 +51,33 @@ pub(crate) struct SessionWait<'a> {
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Work that waited for long meanwhile, if any did.
+    /// The stretch of waiting work that overlaps most, if any.
     pub(crate) waiting: Option<WaitingStretch>,
-    /// Whether work was held up; otherwise most of its time goes there, whatever the load.
+    /// Whether the wait held up work. Otherwise requests spend most of their time in it under any load.
     pub(crate) holds_up: bool,
-    /// What is waited for, and what the database calls it.
+    /// The kind of wait.
     pub(crate) role: Role,
+    /// The database's name for it.
     pub(crate) event: &'a str,
-    /// Sessions that waited for it, sessions that were active, and sessions that computed, on average.
+    /// Sessions in this wait, mean.
     pub(crate) sessions: f64,
+    /// Active sessions, mean.
     pub(crate) active: f64,
+    /// Sessions that computed, mean.
     pub(crate) computing: Option<f64>,
-    /// Those that waited for data from disk.
+    /// Sessions that waited for data from disk, mean.
     pub(crate) reading: f64,
-    /// Where the wait is for a commit: the events that it consists of, with the sessions in each; the most first.
+    /// If the wait is for a commit: its events with the sessions in each, the largest first.
     pub(crate) events: Vec<(&'a str, f64, String)>,
     pub(crate) readings: SignalReadings<'a>,
     pub(crate) blocked: Option<BlockedStatement<'a>>,
-    /// The statement that most of the active sessions ran, how many did, and its readings.
+    /// The statement that most of the active sessions executed, how many did, and its readings.
     pub(crate) statement: Option<(&'a str, f64, SignalReadings<'a>)>,
-    /// While load was made.
+    /// Commits during the stretch.
     pub(crate) commits: Option<Commits>,
 }
 
-/// Not looked for where the calls to an endpoint take nearly all of the callers' time.
+/// `None` where the calls to an endpoint take nearly all of the callers' time, among others.
 pub(super) fn find<'a>(
     search: &Search<'_, 'a>,
     waiting: &[WaitingStretch],
@@ -98,12 +108,13 @@ pub(super) fn find<'a>(
     Some(SessionWait { waiting: stretch.cloned(), ..found })
 }
 
-/// A commit waits for one thing after the other, the redo log, the binary log, its turn: together they are one wait.
+/// A commit waits for several things in turn, such as the redo log, the binary log and its place in the order. Together they are one wait.
 fn waits_of<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, role: Role) -> Vec<SignalReadings<'a>> {
     let each = signals.read_each(part, role);
     if role == Role::SessionsWaitingForCommit { SignalReadings::sum(&each).into_iter().collect() } else { each }
 }
 
+/// A wait of most active sessions while work was held up.
 fn held_up_by<'a>(
     search: &Search<'_, 'a>,
     pools: &[PoolShortage<'a>],
@@ -125,8 +136,8 @@ fn held_up_by<'a>(
     Some(described(search, (part, role, readings), (sessions, active), (from, to), true))
 }
 
-/// A wait that holds what requests take longer at the top of the load, though too few readings show it for a stretch of its own: as many more sessions are in
-/// it as there are requests more in the system, beyond those that go with more throughput.
+/// A wait that explains why requests take longer at high load, even if too few readings show it for a separate stretch. The added sessions in it are about as
+/// many as the added requests in the system. Sessions that follow from more throughput do not count.
 fn grown_with_load<'a>(
     search: &Search<'_, 'a>,
     added: &[AddedRequests],
@@ -140,14 +151,14 @@ fn grown_with_load<'a>(
         let span = (added.from, added.to);
         let (sessions, active) = (readings.mean(span.0, span.1)?, search.signals.mean(part, Role::SessionsActive, span.0, span.1)?);
         let more = sessions - below * search.strain.throughput(span.0, span.1) / low_rate;
-        let explains = more >= EXPLAINS.0 * added.count && more <= EXPLAINS.1 * added.count;
+        let explains = SESSIONS_PER_ADDED_REQUEST.contains(&(more / added.count));
         let is_seen = readings.count(span.0, span.1) >= TOP_READINGS_MIN && more >= WAITING_MIN && sessions >= least * active;
         (explains && is_seen).then(|| described(search, (part, role, readings.clone()), (sessions, active), span, true))
     };
     added.iter().find_map(of_span)
 }
 
-/// A wait that most of the time of requests goes to at high load, though they take no longer than before.
+/// A wait in which requests spend most of their time at high load, though they take no longer than before.
 fn takes_the_time<'a>(
     search: &Search<'_, 'a>,
     part: ObservedPart<'a>,
@@ -157,9 +168,9 @@ fn takes_the_time<'a>(
     let (from, to) = search.strain.top_span();
     let (sessions, active) = (readings.mean(from, to)?, search.signals.mean(part, Role::SessionsActive, from, to)?);
     let in_system = search.strain.in_system(from, to)?;
-    let is_most = sessions >= WAITING_MIN && sessions >= COMPUTING_SHARE_MIN * active && sessions >= OF_SYSTEM_MIN * in_system;
-    // More sessions than requests are somebody else's.
-    let is_most = is_most && in_system >= OF_POOL_MIN * sessions;
+    let is_most = sessions >= WAITING_MIN && sessions >= COMPUTING_SHARE_MIN * active && sessions >= SESSIONS_PER_REQUEST_MIN * in_system;
+    // With more sessions than requests, some sessions belong to other clients.
+    let is_most = is_most && sessions <= SESSIONS_PER_REQUEST_MAX * in_system;
     (role != Role::SessionsOnCpu && is_most).then(|| described(search, (part, role, readings), (sessions, active), (from, to), false))
 }
 
@@ -195,15 +206,17 @@ fn described<'a>(
     }
 }
 
-/// Whether sessions that compute are at a limit: the cores (average active sessions against CPUs), a pool's size, or most of what is in the system.
+/// Whether computing sessions are at a limit: they use all cores (average active sessions compared with CPUs), fill a used-up pool, or are most of the requests
+/// in the system.
 fn computes_too_much(search: &Search<'_, '_>, pools: &[PoolShortage<'_>], (computing, active): (f64, f64), (from, to): (f64, f64)) -> bool {
     let machine = search.path.of_kind(ResourceKind::Machine).next();
-    let fills_cores = machine.and_then(|machine| machine.places(from, to)).is_some_and(|cores| computing >= FULL * cores);
-    let fills_pool = pools.iter().any(|pool| !pool.is_threads && pool.is_during(from, to) && active >= OF_POOL_MIN * pool.size);
-    let is_most = search.strain.in_system(from, to).is_some_and(|count| active >= OF_SYSTEM_MIN * count);
+    let fills_cores = machine.and_then(|machine| machine.places(from, to)).is_some_and(|cores| computing >= FULL_PART_MIN * cores);
+    let fills_pool = pools.iter().any(|pool| !pool.is_threads && pool.is_during(from, to) && active >= SESSIONS_PER_MEMBER_MIN * pool.size);
+    let is_most = search.strain.in_system(from, to).is_some_and(|count| active >= SESSIONS_PER_REQUEST_MIN * count);
     fills_cores || fills_pool || is_most
 }
 
+/// The events of a wait, with the sessions in each and their signals; the largest first.
 fn events<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, role: Role, (from, to): (f64, f64)) -> Vec<(&'a str, f64, String)> {
     let each = signals.read_each(part, role).into_iter();
     let means = each.filter_map(|readings| Some((readings.label("wait")?, readings.mean(from, to)?, readings.name())));
@@ -214,7 +227,7 @@ fn events<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, role: Role,
     found
 }
 
-/// The statement that most of the active sessions ran in a stretch, how many did, and its readings.
+/// The statement that most of the active sessions executed in a stretch, how many did, and its readings.
 pub(crate) fn most_run<'a>(
     signals: &ObservedSignals<'a>,
     part: ObservedPart<'a>,
@@ -229,13 +242,13 @@ pub(crate) fn most_run<'a>(
 }
 
 impl SessionWait<'_> {
-    /// Commits of the load where sessions wait for them and each iteration makes many.
+    /// The commits of the load, if sessions wait for commits and each iteration makes many.
     pub(crate) fn many_commits(&self) -> Option<&Commits> {
-        let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= COMMITS_MANY);
+        let commits = self.commits.as_ref().filter(|commits| commits.per_iteration >= MANY_COMMITS_MIN);
         commits.filter(|_| self.role == Role::SessionsWaitingForCommit)
     }
 
-    /// What sessions wait for says more than what computes meanwhile.
+    /// A wait is stronger evidence than sessions that compute meanwhile.
     fn weight(&self) -> f64 {
         if self.role == Role::SessionsOnCpu { self.sessions / 2.0 } else { self.sessions }
     }

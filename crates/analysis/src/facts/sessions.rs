@@ -1,33 +1,33 @@
-//! A database's sessions over a stretch of time: who holds a transaction, who waits for a lock, and behind whom.
+//! A database's sessions over a stretch of time: open transactions, waits for locks, and the sessions that hold the locks.
 
 use loadstone_metrics::Role;
 
 use super::readings::{SignalReadings, most_frequent};
 use super::signals::{ObservedPart, ObservedSignals};
 
-/// What the sessions of one database did.
+/// The sessions of one database.
 pub(crate) struct DatabaseSessions<'a> {
-    /// Transactions open without a statement running, on average.
+    /// Open transactions without a running statement, mean.
     pub(crate) in_transaction: f64,
-    /// The number of them that most readings gave.
+    /// Their most frequent number.
     pub(crate) in_transaction_mostly: f64,
     pub(crate) transactions: SignalReadings<'a>,
-    /// Sessions that waited for a lock, on average.
+    /// Sessions that waited for a lock, mean.
     pub(crate) waiting_for_locks: f64,
-    /// Share of the readings in which any did.
+    /// Share of the readings in which any session did.
     pub(crate) locked_share: f64,
     pub(crate) locks: Vec<SignalReadings<'a>>,
     pub(crate) blocked: Option<BlockedStatement<'a>>,
 }
 
-/// The statement that waits most for a lock, and the last one of the session that holds it, which need not be the one that took it.
+/// The statement that waits most for a lock, and the last statement of the session that holds it, which need not be the one that acquired it.
 pub(crate) struct BlockedStatement<'a> {
     waits: &'a str,
     by: Option<&'a str>,
     pub(crate) readings: SignalReadings<'a>,
 }
 
-/// Of the database with the most open transactions and waiting sessions; `None` where none was observed.
+/// For the database with the most open transactions and waiting sessions; `None` where none was observed.
 pub(super) fn between<'a>(signals: &ObservedSignals<'a>, from: f64, to: f64) -> Option<DatabaseSessions<'a>> {
     let found = signals.parts_with(Role::SessionsIdleInTransaction).filter_map(|part| of_database(signals, part, from, to));
     let size = |sessions: &DatabaseSessions<'_>| sessions.in_transaction + sessions.waiting_for_locks;
@@ -39,7 +39,7 @@ fn of_database<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: 
     let locks = signals.read_each(part, Role::SessionsWaitingForLock);
     let at: Vec<f64> = transactions.between(from, to).map(|(at, _)| at).collect();
     let waiting = |from: f64, to: f64| locks.iter().filter_map(|readings| readings.mean(from, to)).fold(0.0, |sum, mean| sum + mean);
-    // A reading stands between its neighbours' halves.
+    // A reading represents half a second on either side.
     let locked = at.iter().filter(|at| waiting(*at - 0.5, *at + 0.5) >= 0.5).count();
     let counts: Vec<f64> = transactions.between(from, to).map(|(_, count)| count.round()).collect();
     Some(DatabaseSessions {
@@ -53,6 +53,7 @@ fn of_database<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: 
     })
 }
 
+/// The statement with the most sessions that wait for a lock.
 pub(super) fn most_blocked<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>, from: f64, to: f64) -> Option<BlockedStatement<'a>> {
     let pairs = signals.read_each(part, Role::SessionsBlockedBy).into_iter();
     let means = pairs.filter_map(|readings| Some((readings.mean(from, to)?, readings))).filter(|(mean, _)| *mean > 0.0);

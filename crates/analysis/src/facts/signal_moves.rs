@@ -6,29 +6,32 @@ use loadstone_run_directory::SignalSeries;
 use super::readings::SignalReadings;
 use crate::statistics::{interquartile_range, median};
 
-/// Seconds that are looked at on either side, and left out around the instant.
-const AROUND_S: f64 = 30.0;
-const EDGE_S: f64 = 1.0;
+/// Seconds that are examined on either side of the instant.
+const EXAMINED_S: f64 = 30.0;
+/// Seconds on either side that are left out.
+const LEFT_OUT_S: f64 = 1.0;
+/// Readings on either side.
 const READINGS_MIN: usize = 3;
-/// From which score on a signal moved, and by what part of the larger level it must have.
+/// Score from which a signal moved.
 const SCORE_MIN: f64 = 4.0;
-const MOVED_MIN: f64 = 0.25;
-/// Cores, or part of the time, below which nothing moved: any machine's own housekeeping is as much.
-const CORES_MIN: f64 = 0.05;
-/// Below this part of its level a signal that was never seen to waver is taken to waver.
-const WAVERS: f64 = 0.02;
+/// Part of the larger level by which a signal must move.
+pub(super) const MOVED_PART_MIN: f64 = 0.25;
+/// Cores, or part of the time, by which a signal must move. The machine's own background work varies by less.
+const CORES_MOVED_MIN: f64 = 0.05;
+/// Part of its level by which every signal is assumed to vary, even if its readings did not.
+pub(super) const VARIATION_PART_MIN: f64 = 0.02;
 
 /// A signal around an instant.
 #[derive(Debug, Clone)]
 pub(crate) struct SignalMove<'a> {
     pub(crate) signal: &'a Signal,
-    /// Medians of its readings, as shown.
+    /// Medians of its readings before and after.
     pub(crate) before: f64,
     pub(crate) after: f64,
-    /// How many times its own wavering it moved: |median after − median before| / interquartile range before, after BARO's
-    /// score (Pham, Ha & Zhang 2024), which takes the maximum after.
+    /// How far it moved, in multiples of its own variation: |median after − median before| / interquartile range before. BARO's score (Pham, Ha and Zhang,
+    /// "BARO: Robust root cause analysis for microservices via multivariate Bayesian online change point detection", 2024) takes the maximum after instead.
     pub(crate) score: f64,
-    /// Before and after.
+    /// Readings before and after.
     pub(crate) readings: (u64, u64),
 }
 
@@ -36,8 +39,8 @@ impl SignalMove<'_> {
     pub(crate) fn has_moved(&self) -> bool {
         let larger = self.before.abs().max(self.after.abs());
         self.score >= SCORE_MIN
-            && is_worth_telling(self.signal, self.before, self.after)
-            && (self.after - self.before).abs() >= MOVED_MIN * larger
+            && is_large_enough(self.signal, self.before, self.after)
+            && (self.after - self.before).abs() >= MOVED_PART_MIN * larger
     }
 
     /// `process:8080/cpu from 0.2 to 0.99`.
@@ -47,13 +50,13 @@ impl SignalMove<'_> {
     }
 }
 
-/// Whether two levels differ by more than a trifle, where it is known how much that is.
-pub(crate) fn is_worth_telling(signal: &Signal, before: f64, after: f64) -> bool {
-    !matches!(signal.unit_shown(), "cores" | "share" | "s/s") || (after - before).abs() >= CORES_MIN
+/// Whether two levels differ by more than background work, for units in which that is known.
+pub(crate) fn is_large_enough(signal: &Signal, before: f64, after: f64) -> bool {
+    !matches!(signal.unit_shown(), "cores" | "share" | "s/s") || (after - before).abs() >= CORES_MOVED_MIN
 }
 
-/// All that were read on both sides of an instant: those that moved before those that did not, those with a meaning before others, then by how far.
-/// `from` and `to` bound what is looked at.
+/// All signals that were read on both sides of an instant. Those that moved rank first, then those with a role, then by score. Only readings from `from` to
+/// `to` count.
 pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> Vec<SignalMove<'_>> {
     let mut moves: Vec<SignalMove<'_>> = signals.iter().filter_map(|series| of_signal(series, at, from, to)).collect();
     let place = |found: &SignalMove<'_>| (!found.has_moved(), found.signal.role.is_none());
@@ -61,7 +64,7 @@ pub(crate) fn around(signals: &[SignalSeries], at: f64, from: f64, to: f64) -> V
     moves
 }
 
-/// Signals that tell of a resource: worth saying that they did not move.
+/// Whether a signal describes a resource, so that it is evidence if it did not move.
 pub(crate) fn is_of_resource(signal: &Signal) -> bool {
     let roles = [
         Role::ProcessCpu,
@@ -82,15 +85,15 @@ fn of_signal(series: &SignalSeries, at: f64, from: f64, to: f64) -> Option<Signa
     let between = |low: f64, high: f64| -> Vec<f64> {
         readings.between(low.max(from), high.min(to)).map(|(_, value)| value).filter(|value| value.is_finite()).collect()
     };
-    let (before, after) = (between(at - AROUND_S, at - EDGE_S), between(at + EDGE_S, at + AROUND_S));
+    let (before, after) = (between(at - EXAMINED_S, at - LEFT_OUT_S), between(at + LEFT_OUT_S, at + EXAMINED_S));
     if before.len() < READINGS_MIN || after.len() < READINGS_MIN {
         return None;
     }
     let (low, high) = (median(&before), median(&after));
-    // What kept moving before did not move there: the shift between the halves of the time before counts as wavering.
+    // A signal that was moving already did not move at that instant: the shift between the halves of the time before counts as its variation.
     let (early, late) = before.split_at(before.len() / 2);
     let drift = (median(late) - median(early)).abs();
-    let wavering = interquartile_range(&before).max(drift).max(WAVERS * low.abs().max(high.abs()));
-    let score = if wavering > 0.0 { (high - low).abs() / wavering } else { 0.0 };
+    let variation = interquartile_range(&before).max(drift).max(VARIATION_PART_MIN * low.abs().max(high.abs()));
+    let score = if variation > 0.0 { (high - low).abs() / variation } else { 0.0 };
     Some(SignalMove { signal: &series.signal, before: low, after: high, score, readings: (before.len() as u64, after.len() as u64) })
 }

@@ -1,5 +1,5 @@
-//! The system's own signals by what they mean. Facts and rules find evidence by [`Role`] and never by name: whoever observes a database or a
-//! runtime makes them speak by giving its signals roles.
+//! The system's own signals, by their roles. Facts and rules find evidence by [`Role`] and never by name. An observer of another database or runtime only has
+//! to assign roles to its signals.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use loadstone_run_directory::SignalSeries;
 
 use super::readings::SignalReadings;
 
-/// What signals are about: an observer and, where they tell of only a part of what it observes, that part: a pool, a device.
+/// The subject of signals: an observer, and the part of what it observes, if they describe only one: a pool, a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObservedPart<'a> {
     pub(crate) observer: &'a str,
-    /// Empty: all of it.
+    /// Empty: everything that it observes.
     pub(crate) part: &'a str,
 }
 
 impl<'a> ObservedPart<'a> {
-    /// The part where there is one: a pool, a device, a queue.
+    /// The part, such as a pool, a device or a queue; the observer if there is none.
     pub(crate) fn name(self) -> &'a str {
         if self.part.is_empty() { self.observer } else { self.part }
     }
@@ -26,7 +26,7 @@ impl<'a> ObservedPart<'a> {
 /// All signals of a run.
 pub(crate) struct ObservedSignals<'a> {
     all: &'a [SignalSeries],
-    /// Those of one role and part by name.
+    /// The signals of one role and part, sorted by name.
     by_role: BTreeMap<(Role, ObservedPart<'a>), Vec<&'a SignalSeries>>,
 }
 
@@ -43,33 +43,33 @@ impl<'a> ObservedSignals<'a> {
         Self { all, by_role }
     }
 
-    /// Whoever has a signal of this role, in alphabetical order: `CallsInFlight` finds the stubs, `DiskBusy` the disks.
+    /// The subjects with a signal of this role, in alphabetical order: `CallsInFlight` finds the stubs, `DiskBusy` the disks.
     pub(crate) fn parts_with(&self, role: Role) -> impl Iterator<Item = ObservedPart<'a>> + '_ {
         self.by_role.keys().filter(move |(found, _)| *found == role).map(|(_, part)| *part)
     }
 
-    /// The readings of one role, the first by name where several signals have it; `None` where none does.
+    /// The readings of one role. The first by name where several signals have it; `None` where none does.
     pub(crate) fn read(&self, part: ObservedPart<'a>, role: Role) -> Option<SignalReadings<'a>> {
         self.by_role.get(&(role, part))?.first().map(|series| SignalReadings::of(series))
     }
 
-    /// The readings of all signals that have one role and differ by their labels.
+    /// The readings of all signals of one role, which differ by their labels.
     pub(crate) fn read_each(&self, part: ObservedPart<'a>, role: Role) -> Vec<SignalReadings<'a>> {
         self.by_role.get(&(role, part)).into_iter().flatten().map(|series| SignalReadings::of(series)).collect()
     }
 
-    /// `None`: no such signal, or never read in that stretch.
+    /// `None`: no such signal, or no reading in that stretch.
     pub(crate) fn mean(&self, part: ObservedPart<'a>, role: Role, from: f64, to: f64) -> Option<f64> {
         self.read(part, role)?.mean(from, to)
     }
 
-    /// Gauges, whatever they mean, that stood at one number throughout a stretch; by name.
+    /// Gauges of any role that had one value throughout a stretch, sorted by name.
     pub(crate) fn steady_at(&self, value: f64, from: f64, to: f64) -> Vec<SignalReadings<'a>> {
         let gauges = self.all.iter().filter(|series| series.signal.kind == SignalKind::Gauge).map(SignalReadings::of);
-        let stood = |readings: &SignalReadings<'_>| {
+        let is_constant = |readings: &SignalReadings<'_>| {
             readings.count(from, to) >= 3 && readings.share(from, to, |read| (read - value).abs() < 1e-9) == Some(1.0)
         };
-        let mut found: Vec<SignalReadings<'_>> = gauges.filter(stood).collect();
+        let mut found: Vec<SignalReadings<'_>> = gauges.filter(is_constant).collect();
         found.sort_by(|a, b| a.signal.name.cmp(&b.signal.name));
         found
     }

@@ -1,7 +1,7 @@
-//! A part of the requests that takes longer by the same time whatever is asked for: what serves that part is slow, not what is asked.
+//! A share of the requests, of every name, that takes longer by the same time: what serves that share is slow, not a kind of request.
 //!
-//! Where one of several instances is slow, each request meets it now and then, and takes longer there by the same time. A kind of request, a cache or a lock
-//! would show in some of them and not in the others.
+//! If one of several instances is slow, requests of each name reach it now and then, and take longer there by the same time. A slow kind of request, a cache or
+//! a lock would affect some names and not the others.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,32 @@ use super::humps::{between, hump};
 use crate::RunTally;
 use crate::statistics::median;
 
-/// Samples of a request that tell its share, and the part of all requests that such names must make up.
+/// Samples that a request name needs to show its slow share.
 const SAMPLES_MIN: u64 = 40;
-const COVERED_MIN: f64 = 0.8;
+/// Share of all requests that such names must cover.
+const COVERED_SHARE_MIN: f64 = 0.8;
+/// Names with a slow share.
 const NAMES_MIN: usize = 3;
-/// Largest share that is a part: with more, the others would be the exception.
-const SHARE_MAX: f64 = 0.8;
-/// How many times the share of all together a share may be, or be a part of it: who takes turns may send one request to the slow one more often than another.
-const SHARES_APART: f64 = 3.0;
-/// How far the added times may differ, as a part of their median.
-const TIMES_APART: f64 = 0.25;
-/// Part of the seconds that chance would give a slow one, in which there must be one.
-const SPREAD_MIN: f64 = 0.7;
+/// The largest slow share. With more, the fast requests would be the exception.
+const SLOW_SHARE_MAX: f64 = 0.8;
+/// Factor by which the slow share of a name may differ from that of all together: round robin may send one request to the slow instance more often than
+/// another.
+const SHARE_FACTOR_MAX: f64 = 3.0;
+/// Part of their median by which the added times of the names may differ.
+const ADDED_TIME_WITHIN: f64 = 0.25;
+/// Seconds with a slow request, as a part of those that chance would give.
+const SPREAD_PART_MIN: f64 = 0.7;
 
 /// Times in seconds.
 pub(crate) struct SlowPart {
     pub(crate) slow: u64,
     pub(crate) all: u64,
-    /// Median over the requests of what the slow ones take longer.
+    /// How much longer slow requests take, the median over the names.
     pub(crate) longer_s: f64,
     pub(crate) each: Vec<SlowPartOf>,
 }
 
-/// What it is of one request.
+/// The slow share of one request name.
 pub(crate) struct SlowPartOf {
     pub(crate) name: String,
     pub(crate) share: f64,
@@ -60,7 +63,7 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
     times.retain(|_, times| times.count() >= SAMPLES_MIN);
     let each: Vec<SlowPartOf> = times.iter().map(|(name, times)| of_one(name, times)).collect::<Option<_>>()?;
     let (slow, all) = each.iter().fold((0, 0), |(slow, all), one| (slow + one.slow, all + one.count));
-    if each.len() < NAMES_MIN || (all as f64) < COVERED_MIN * requests as f64 {
+    if each.len() < NAMES_MIN || (all as f64) < COVERED_SHARE_MIN * requests as f64 {
         return None;
     }
     let longer: Vec<f64> = each.iter().map(|one| one.slow_s - one.others_s).collect();
@@ -68,14 +71,14 @@ pub(super) fn find(run: &Run, tally: &RunTally) -> Option<SlowPart> {
     let share = part.share();
     let is_same = |one: &SlowPartOf| {
         let longer = one.slow_s - one.others_s;
-        let is_about_as_often = one.share * SHARES_APART >= share && one.share <= SHARES_APART * share;
-        is_about_as_often && (longer - part.longer_s).abs() <= TIMES_APART * part.longer_s
+        let is_about_as_often = one.share * SHARE_FACTOR_MAX >= share && one.share <= SHARE_FACTOR_MAX * share;
+        is_about_as_often && (longer - part.longer_s).abs() <= ADDED_TIME_WITHIN * part.longer_s
     };
     (part.each.iter().all(is_same) && is_spread(run, &part)).then_some(part)
 }
 
 fn of_one(name: &str, times: &Histogram) -> Option<SlowPartOf> {
-    let hump = hump(times, SHARE_MAX)?;
+    let hump = hump(times, SLOW_SHARE_MAX)?;
     let count = times.count();
     Some(SlowPartOf {
         name: name.to_owned(),
@@ -88,7 +91,7 @@ fn of_one(name: &str, times: &Histogram) -> Option<SlowPartOf> {
     })
 }
 
-/// Whether slow ones, and others, come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.
+/// Whether slow requests, and the others, occur throughout the run: a second with n requests has a slow one with probability 1 − (1 − share)ⁿ.
 fn is_spread(run: &Run, part: &SlowPart) -> bool {
     let share = part.share();
     let (mut expected, mut found) = ((0.0, 0.0), (0.0, 0.0));
@@ -102,5 +105,5 @@ fn is_spread(run: &Run, part: &SlowPart) -> bool {
         expected = (expected.0 + some(share), expected.1 + some(1.0 - share));
         found = (found.0 + f64::from(u8::from(slow > 0)), found.1 + f64::from(u8::from(count > slow)));
     }
-    expected.0 >= 5.0 && found.0 >= SPREAD_MIN * expected.0 && found.1 >= SPREAD_MIN * expected.1
+    expected.0 >= 5.0 && found.0 >= SPREAD_PART_MIN * expected.0 && found.1 >= SPREAD_PART_MIN * expected.1
 }

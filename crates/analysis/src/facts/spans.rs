@@ -1,50 +1,50 @@
-//! Where, in the systems that a request passes, its time goes, as the spans of its traces tell: the mean time of a request as a sum of parts.
+//! Where a request spends its time, by the spans of its traces: the mean time of a request as a sum of parts.
 //!
-//! The parts are taken from the critical path (CRISP: Zhang et al., USENIX ATC 2022), so that they add up: what no span covers, what a span does itself, and
-//! what lies right before a call. Comparing two stretches part by part says which of them a growth is in.
+//! The parts come from the critical path (Zhang et al., "CRISP: Critical path analysis of large-scale microservice architectures", USENIX ATC 2022), so that
+//! they add up: the time outside of all spans, the own time of each span, and the time right before each call. Comparing two stretches part by part shows which
+//! part grew.
 
 use loadstone_metrics::SeriesKind;
 use loadstone_metrics::span::{SpanKind, SpanPath, SpanSlice, TraceSlice};
 use loadstone_run_directory::{Run, RunTraces};
 
-use super::changes::{Change, Changes};
-use super::load_response::{GROWN, LoadResponse};
+use super::changes::{CHANGE_MIN_S, Change, Changes};
+use super::load_response::{LoadResponse, SLOWER_FACTOR_MIN};
 use super::timeline::TimelineOf;
 
 /// Traces that a stretch must have.
 const TRACES_MIN: u64 = 30;
-/// Part of the growth that is worth naming, and the part of the seconds that must show it.
-const CARRIES: f64 = 0.5;
-const SECONDS_SHARE: f64 = 0.75;
-/// By what part of a request's time the spans of a stretch may take longer than its requests.
-const MISMATCH_MAX: f64 = 0.05;
-/// Times that grew by less are nobody's concern. Seconds.
-const BY_MIN_S: f64 = 1e-3;
+/// Part of the growth from which a span is named.
+const GROWTH_PART_MIN: f64 = 0.5;
+/// Share of the seconds that must show it.
+const SECONDS_SHARE_MIN: f64 = 0.75;
+/// Part of a request's time by which the spans of a stretch may take longer than its requests.
+const MISMATCH_PART_MAX: f64 = 0.05;
 
 /// A part of a request's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimePart {
-    /// Before and after all spans: on the way, or waiting to be taken up.
+    /// Before and after all spans: in the network, or waiting to be accepted.
     Outside,
-    /// What the span of this path does itself, or waits for after its last call.
+    /// What the span of this path does itself, or waits for, after its last call too.
     Own(u32),
-    /// What its caller does, or waits for, right before the span of this path begins.
+    /// What its caller does or waits for right before the span of this path begins.
     Before(u32),
 }
 
-/// A request whose time grew, and the part that carries it.
+/// A request whose time grew, and the part that accounts for the growth.
 #[derive(Debug, Clone)]
 pub(crate) struct SpanGrowth<'a> {
     pub(crate) request: &'a str,
     pub(crate) why: GrowthWhy,
-    /// The later one of the stretches that are compared. Seconds since the run began.
+    /// The later of the compared stretches. Seconds since the run began.
     pub(crate) after_span: (f64, f64),
     pub(crate) part: TimePart,
-    /// The span of the part; of what lies outside, the first span of the request.
+    /// The span of the part. For time outside of all spans, the first span of the request.
     pub(crate) span: &'a SpanPath,
-    /// The span that it stands below, if that is one.
+    /// Its parent span, if it has one.
     pub(crate) parent: Option<&'a SpanPath>,
-    /// Whether another service answers the span.
+    /// The span of another service that answers it, if there is one.
     pub(crate) is_answered_elsewhere: Option<&'a SpanPath>,
     pub(crate) before: PartTimes,
     pub(crate) after: PartTimes,
@@ -54,7 +54,7 @@ pub(crate) struct SpanGrowth<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum GrowthWhy {
     Load,
-    /// Something changed at an instant. Seconds since the run began.
+    /// Times changed at an instant. Seconds since the run began.
     Change(f64),
 }
 
@@ -64,8 +64,9 @@ pub(crate) struct PartTimes {
     pub(crate) whole: f64,
     pub(crate) part: f64,
     pub(crate) traces: u64,
-    /// Of the part's span: how often a request makes it, and how long each takes.
+    /// How often a request makes the part's span.
     pub(crate) calls: f64,
+    /// How long each of those takes.
     pub(crate) each: f64,
 }
 
@@ -75,13 +76,14 @@ pub(crate) struct RepeatedCall<'a> {
     pub(crate) request: &'a str,
     pub(crate) span: &'a SpanPath,
     pub(crate) parent: Option<&'a SpanPath>,
-    /// Per request, on average.
+    /// Calls per request, mean.
     pub(crate) calls: f64,
     pub(crate) traces: u64,
-    /// Seconds per request that these calls hold it up, with what lies between them; and its share of the request's time within the system.
+    /// How long these calls hold up a request, with the time between them. Seconds.
     pub(crate) time: f64,
+    /// The same as a share of the request's time within the system.
     pub(crate) share: f64,
-    /// Part of their time for which they hold it up: all of it, where they are made one after another.
+    /// Part of their time during which they hold up the request: all of it, if they run one after another.
     pub(crate) one_by_one: f64,
     /// Seconds since the run began.
     pub(crate) from: f64,
@@ -94,12 +96,13 @@ pub(crate) struct StretchOfSpans {
 }
 
 impl SpanGrowth<'_> {
+    /// The part's share of the growth.
     pub(crate) fn share(&self) -> f64 {
         ((self.after.part - self.before.part) / (self.after.whole - self.before.whole)).min(1.0)
     }
 }
 
-/// Requests that grew with the load, or at an instant while it stayed the same: those that grew most first.
+/// Requests whose times grew with the load, or at an instant under constant load, the largest growth first.
 pub(super) fn growths<'a>(run: &'a Run, responses: &[LoadResponse], changes: &Changes) -> Vec<SpanGrowth<'a>> {
     let traces = &run.traces;
     if traces.is_empty() {
@@ -116,20 +119,20 @@ pub(super) fn growths<'a>(run: &'a Run, responses: &[LoadResponse], changes: &Ch
         is_request.then(|| growth(run, &key.name, GrowthWhy::Change(change.at), (change.from, change.at), (change.at, end)))?
     });
     let mut found: Vec<SpanGrowth<'a>> = by_change.collect();
-    // What changed at an instant is told as that.
+    // A request that changed at an instant is reported as that alone.
     found.extend(by_load.collect::<Vec<_>>().into_iter().filter(|growth| growth.is_new(&found)).collect::<Vec<_>>());
     found.sort_by(|a, b| (b.after.whole - b.before.whole).total_cmp(&(a.after.whole - a.before.whole)));
     found
 }
 
-/// The loads at which a request took clearly longer than at low load. Seconds since the run began.
+/// The stretch in which a request took clearly longer than under low load. Seconds since the run began.
 fn grown_part(response: &LoadResponse) -> Option<(f64, f64)> {
     const BLOCKS_MIN: usize = 4;
-    let grown = response.grown_blocks(GROWN);
+    let grown = response.grown_blocks(SLOWER_FACTOR_MIN);
     let to = grown.last()?.to;
-    // A single slow second on the way up is not where it begins.
+    // A single slow second while the load rises is not its begin.
     let enough = grown.windows(BLOCKS_MIN).map(|blocks| blocks[0].from);
-    enough.into_iter().find(|from| response.has_grown(GROWN, *from, to)).map(|from| (from, to))
+    enough.into_iter().find(|from| response.has_grown(SLOWER_FACTOR_MIN, *from, to)).map(|from| (from, to))
 }
 
 impl SpanGrowth<'_> {
@@ -148,37 +151,37 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
     }
     let service = (service_mean(run, name, before)?, service_mean(run, name, after)?);
     let grown = service.1 - service.0;
-    if grown < BY_MIN_S {
+    if grown < CHANGE_MIN_S {
         return None;
     }
     let paths = below(traces, request);
     let time = |part: TimePart, in_stretch: &StretchOfSpans, service: f64| in_stretch.time(traces, request, part, service);
-    // Times count when a request ends, spans when it begins. Where these are not the same requests, as when many reach their time limit, the difference
-    // between them says nothing.
-    let is_of_same = |in_stretch, service: f64| time(TimePart::Outside, in_stretch, service) >= -MISMATCH_MAX * service;
+    // Times are counted when a request ends, spans when it begins. If these are not the same requests, as when many reach their time limit, their difference is
+    // meaningless.
+    let is_of_same = |in_stretch, service: f64| time(TimePart::Outside, in_stretch, service) >= -MISMATCH_PART_MAX * service;
     let outside = (is_of_same(&low, service.0) && is_of_same(&high, service.1)).then_some(TimePart::Outside);
     let parts = outside.into_iter().chain(paths.iter().flat_map(|path| [TimePart::Own(*path), TimePart::Before(*path)]));
     let part = parts
         .map(|part| (part, time(part, &high, service.1) - time(part, &low, service.0)))
         .max_by(|a, b| a.1.total_cmp(&b.1))
-        .filter(|(_, by)| *by >= CARRIES * grown)?
+        .filter(|(_, by)| *by >= GROWTH_PART_MIN * grown)?
         .0;
     if !is_seen_all_along(run, name, request, part, (&low, service.0), after) {
         return None;
     }
-    let told = match part {
+    let path_of_part = match part {
         TimePart::Own(path) | TimePart::Before(path) => path,
         TimePart::Outside => *paths.iter().find(|path| traces.paths[**path as usize].parent == Some(request))?,
     };
-    let span = &traces.paths[told as usize];
+    let span = &traces.paths[path_of_part as usize];
     let parent = span.parent.map(|parent| &traces.paths[parent as usize]).filter(|parent| parent.kind != SpanKind::Request);
-    let answered = |path: &&SpanPath| path.parent == Some(told) && path.kind == SpanKind::Server && path.service != span.service;
+    let answered = |path: &&SpanPath| path.parent == Some(path_of_part) && path.kind == SpanKind::Server && path.service != span.service;
     let at = |in_stretch: &StretchOfSpans, service: f64| PartTimes {
         whole: service,
         part: time(part, in_stretch, service),
         traces: in_stretch.traces(request),
-        calls: in_stretch.of(told).map_or(0.0, |span| span.calls as f64) / in_stretch.traces(request) as f64,
-        each: in_stretch.of(told).and_then(|span| span.total.mean()).unwrap_or(0.0) / 1e9,
+        calls: in_stretch.of(path_of_part).map_or(0.0, |span| span.calls as f64) / in_stretch.traces(request) as f64,
+        each: in_stretch.of(path_of_part).and_then(|span| span.total.mean()).unwrap_or(0.0) / 1e9,
     };
     Some(SpanGrowth {
         request: &traces.paths[request as usize].name,
@@ -193,7 +196,7 @@ fn growth<'a>(run: &'a Run, name: &str, why: GrowthWhy, before: (f64, f64), afte
     })
 }
 
-/// Whether most of the seconds show that the part carries what they have more than before: a mean alone may be moved by a few.
+/// Whether most of the seconds show that the part accounts for their growth: a few seconds may move a mean.
 fn is_seen_all_along(
     run: &Run,
     name: &str,
@@ -211,16 +214,16 @@ fn is_seen_all_along(
         let Some(service) = service_mean(run, name, length).filter(|_| second.traces(request) > 0) else { continue };
         all += 1;
         let grown = service - service_low;
-        seen += usize::from(grown > 0.0 && second.time(traces, request, part, service) - before >= 0.5 * CARRIES * grown);
+        seen += usize::from(grown > 0.0 && second.time(traces, request, part, service) - before >= 0.5 * GROWTH_PART_MIN * grown);
     }
-    all > 0 && seen as f64 >= SECONDS_SHARE * f64::from(all)
+    all > 0 && seen as f64 >= SECONDS_SHARE_MIN * f64::from(all)
 }
 
-/// Calls that each request makes at least ten times, one after another, and that take a good part of its time; the longest first.
+/// Calls that each request makes at least ten times, one after another, and that take a considerable part of its time; the longest first.
 pub(super) fn repeated(run: &Run) -> Vec<RepeatedCall<'_>> {
     const CALLS_MIN: f64 = 10.0;
     const SHARE_MIN: f64 = 0.3;
-    /// Part of their time that calls must hold the request up: calls at once hold it up for one of them.
+    /// Part of their time during which calls must hold up the request. Concurrent calls hold it up only for the longest of them.
     const ONE_BY_ONE: f64 = 0.5;
     let traces = &run.traces;
     let (Some(first), Some(last)) = (traces.slices.first(), traces.slices.last()) else { return Vec::new() };
@@ -263,7 +266,7 @@ pub(crate) fn request_path(traces: &RunTraces, name: &str) -> Option<u32> {
     u32::try_from(place).ok()
 }
 
-/// All paths that stand below one.
+/// All paths below one.
 pub(crate) fn below(traces: &RunTraces, path: u32) -> Vec<u32> {
     let mut found = vec![path];
     // Paths are numbered after their parents.
@@ -276,7 +279,7 @@ pub(crate) fn below(traces: &RunTraces, path: u32) -> Vec<u32> {
     found
 }
 
-/// What became known of the requests that began in a stretch.
+/// The spans of the requests that began in a stretch.
 pub(crate) fn between(traces: &RunTraces, span: (f64, f64)) -> StretchOfSpans {
     let mut all = TraceSlice::default();
     traces.slices.iter().filter(|slice| lies_in(slice, span)).for_each(|slice| all.merge(slice));
@@ -306,7 +309,7 @@ impl StretchOfSpans {
         self.of(request).map_or(0, |request| request.calls)
     }
 
-    /// A part's time for each request. Seconds.
+    /// A part's time per request. Seconds.
     fn time(&self, traces: &RunTraces, request: u32, part: TimePart, service: f64) -> f64 {
         let each = |ns: u64| ns as f64 / self.traces(request).max(1) as f64 / 1e9;
         match part {

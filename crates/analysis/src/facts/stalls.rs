@@ -1,76 +1,81 @@
-//! Pauses that come back: seconds in which requests take much longer than in others, at even distances.
+//! Recurring pauses: seconds in which requests take much longer than in others.
 
 use std::collections::{BTreeSet, HashSet};
 
 use loadstone_metrics::{SeriesKey, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
 
-use super::load_stretches;
+use super::load_stretches::{self, HIGHER_LOAD_FACTOR_MIN};
 use super::preparation::Preparation;
 use super::readings::SignalReadings;
-use super::signal_moves::is_worth_telling;
+use super::signal_moves::{MOVED_PART_MIN, VARIATION_PART_MIN, is_large_enough};
 use crate::statistics::{interquartile_range, mean, median, slow_threshold};
 
-/// How many times the usual longest time of a second the longest must be, and by how much longer.
-const LONGER: f64 = 4.0;
-const LONGER_BY_S: f64 = 0.02;
-/// Pauses that are needed, and the part of the seconds that they may take: where they come evenly, as long as the usual second, the median of all, has none.
+/// Factor over the usual longest time of a second from which a second is slow.
+const SLOW_FACTOR_MIN: f64 = 4.0;
+/// And the least difference. Seconds.
+const SLOWER_BY_MIN_S: f64 = 0.02;
+/// Pauses that are needed.
 const PAUSES_MIN: usize = 3;
-const SECONDS_SHARE_MAX: f64 = 0.4;
+/// Share of the seconds that uneven pauses may take.
+const UNEVEN_SHARE_MAX: f64 = 0.4;
+/// Share that even pauses may take: as long as the median second, the usual one, has no pause.
 const EVEN_SHARE_MAX: f64 = 0.5;
+/// The shortest period. Seconds.
 const PERIOD_MIN_S: f64 = 3.0;
-/// How far a distance may be off: a second, since seconds are what is kept, or a tenth.
-const OFF_S: f64 = 1.0;
-const OFF_SHARE: f64 = 0.1;
-/// Chance that pauses at random would come as evenly: three within a second of ten seconds each are one in thirteen, four one in two hundred.
-const CHANCE_MAX: f64 = 0.1;
-/// Part of the seconds that are slow from which random ones come close to each other.
-const DENSE: f64 = 0.25;
-/// Chance that as many slow requests, each slow by itself, would fall into so few seconds.
-const TOGETHER_MAX: f64 = 1e-4;
-/// Chance of even distances from which they alone are enough.
-const EVEN_BY_ITSELF: f64 = 1e-2;
-/// Seconds that a pause may last to be one, where pauses come unevenly.
-const UNEVEN_MAX: usize = 2;
-/// Load in the slow seconds over that in the others, from which it explains them.
-const MORE_LOAD: f64 = 1.2;
-/// Standard deviations of the number of random arrivals by which it must be more.
-const BEYOND_CHANCE: f64 = 3.0;
-/// A signal goes along when it is this many of its own spreads away in the slow seconds, and this part of the larger level.
-const SIGNAL_SCORE: f64 = 3.0;
-const SIGNAL_MOVED: f64 = 0.25;
+/// By how much a distance may miss the period: the resolution of slices, one second.
+const PERIOD_ERROR_S: f64 = 1.0;
+/// Or this part of the period, if that is more.
+const PERIOD_ERROR_PART: f64 = 0.1;
+/// Probability that random pauses are as even. For three pauses ten seconds apart, each within a second, it is one in thirteen; for four, one in two hundred.
+const PERIOD_P_VALUE_MAX: f64 = 0.1;
+/// Share of slow seconds from which random ones come close to each other.
+const DENSE_SHARE_MIN: f64 = 0.25;
+/// Probability that as many slow requests, each slow independently, fall into so few seconds.
+const TOGETHER_P_VALUE_MAX: f64 = 1e-4;
+/// Probability of even distances from which they are evidence enough.
+const CLEAR_PERIOD_P_VALUE_MAX: f64 = 1e-2;
+/// Seconds that an uneven pause may last.
+const UNEVEN_PAUSE_SECONDS_MAX: usize = 2;
+/// Standard deviations of random arrivals by which the load in the slow seconds must be higher to explain them.
+const ARRIVALS_DEVIATIONS_MIN: f64 = 3.0;
+/// Interquartile ranges by which a signal must differ in the slow seconds.
+const SIGNAL_SCORE_MIN: f64 = 3.0;
 
-/// Seconds by which a reading may come late and still tell of a second.
-const LATE_S: f64 = 0.3;
+/// Seconds after a slice within which a reading still belongs to it.
+const READING_DELAY_S: f64 = 0.3;
 
 /// Pauses, at even distances or not.
 pub(crate) struct Stalls {
-    /// `None`: at uneven distances, or at some that random ones would keep as well.
+    /// `None`: at uneven distances, or at distances that random pauses may have as well.
     pub(crate) period: Option<Period>,
-    /// The distance that they kept even so.
+    /// The distance between pauses, even if it may be random.
     pub(crate) apart_s: Option<f64>,
-    /// Begin of each pause. Seconds since the run began.
+    /// The begin of each pause. Seconds since the run began.
     pub(crate) at: Vec<f64>,
-    /// The longest request of a pause: the median of all pauses, and of the seconds without one.
+    /// The longest request of a pause, the median of all pauses. Seconds.
     pub(crate) longest_s: f64,
+    /// The longest request of a second, the median of all seconds. Seconds.
     pub(crate) usual_longest_s: f64,
-    /// Requests that took longer than any usual one, in the slow seconds.
+    /// Requests in the slow seconds that took longer than the usual longest.
     pub(crate) slow: u64,
+    /// All requests in the slow seconds.
     pub(crate) requests: u64,
-    /// Names of the requests that were held up in most pauses, and of those that were not.
+    /// Names of the requests that were slow in most pauses.
     pub(crate) held_up: Vec<String>,
-    pub(crate) spared: Vec<String>,
-    /// Chance that slow requests would fall into so few seconds by themselves.
+    /// Names of the other requests.
+    pub(crate) unaffected: Vec<String>,
+    /// Probability that independent slow requests fall into so few seconds.
     pub(crate) together: f64,
-    /// Signals that go along: name, level in the slow seconds, level in the others, both as shown.
-    pub(crate) along: Vec<(String, String, String)>,
+    /// Signals that differ in the slow seconds: name, level in the slow seconds, level in the others, both formatted.
+    pub(crate) correlated: Vec<(String, String, String)>,
 }
 
-/// The distance of pauses, and the chance that random ones would come as evenly.
+/// The distance between pauses, and the probability that random pauses are as even.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Period {
     pub(crate) seconds: f64,
-    pub(crate) chance: f64,
+    pub(crate) p_value: f64,
 }
 
 struct Second<'a> {
@@ -78,7 +83,7 @@ struct Second<'a> {
     longest_s: f64,
 }
 
-/// Seconds whose longest request took far longer than in the usual second, evenly spaced or not.
+/// Seconds whose longest request took far longer than usual, whether evenly spaced or not.
 pub(crate) struct SlowSeconds {
     pub(crate) count: usize,
     pub(crate) longest_s: f64,
@@ -86,7 +91,7 @@ pub(crate) struct SlowSeconds {
 }
 
 impl SlowSeconds {
-    /// Apart from those that only what prepared the load made slow. `None`: there are none.
+    /// Without seconds in which only requests that prepared the load were slow. `None`: there are none.
     pub(super) fn of(run: &Run, preparation: &Preparation) -> Option<Self> {
         let mut seconds = seconds(run, &|_| true);
         seconds.iter_mut().for_each(|second| second.longest_s = longest(second.slice, |key| !preparation.has(key)).unwrap_or(0.0));
@@ -96,7 +101,7 @@ impl SlowSeconds {
     }
 }
 
-/// Those in which any of the requests that count ended.
+/// The seconds in which any of the counted requests ended.
 fn seconds<'a>(run: &'a Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<'a>> {
     run.slices
         .iter()
@@ -105,40 +110,41 @@ fn seconds<'a>(run: &'a Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Vec<Second<
         .collect()
 }
 
-/// The usual longest time, the time from which a second is slow, and the places of those that are.
+/// The usual longest time, the time from which a second is slow, and the indices of the slow seconds.
 fn slow(seconds: &[Second<'_>]) -> (f64, f64, Vec<usize>) {
     let all: Vec<f64> = seconds.iter().map(|second| second.longest_s).collect();
-    let (usual, limit) = slow_threshold(&all, LONGER, LONGER_BY_S);
+    let (usual, limit) = slow_threshold(&all, SLOW_FACTOR_MIN, SLOWER_BY_MIN_S);
     (usual, limit, (0..seconds.len()).filter(|index| seconds[*index].longest_s >= limit).collect())
 }
 
-/// Of all requests together; failing that of one that is slow by its own measure, where others always take as long.
+/// Pauses of all requests together. Failing that, pauses of one request by its own usual time, which others may always exceed.
 pub(super) fn find(run: &Run) -> Option<Stalls> {
     let of_one = || {
         let series = run.slices.iter().flat_map(|slice| &slice.series).filter(|series| series.key.kind == SeriesKind::Request);
         let keys: BTreeSet<&SeriesKey> = series.map(|series| &series.key).collect();
-        // Each of them had its chance.
+        // The probability accounts for the number of requests that were tested.
         let is_sure = |stalls: &Stalls| {
-            stalls.together * keys.len() as f64 <= TOGETHER_MAX && stalls.period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF)
+            stalls.together * keys.len() as f64 <= TOGETHER_P_VALUE_MAX
+                && stalls.period.is_some_and(|period| period.p_value <= CLEAR_PERIOD_P_VALUE_MAX)
         };
         let each = keys.iter().filter_map(|key| {
-            let (held_up, spared) = (vec![key.name.to_string()], spared(run, &keys, key));
-            Some(Stalls { held_up, spared, ..of(run, &|other| other == *key)? })
+            let (held_up, unaffected) = (vec![key.name.to_string()], unaffected_by(run, &keys, key));
+            Some(Stalls { held_up, unaffected, ..of(run, &|other| other == *key)? })
         });
         each.filter(is_sure).min_by(|a, b| a.together.total_cmp(&b.together))
     };
     of(run, &|_| true).or_else(of_one)
 }
 
-/// Names of the other requests that were not slow by their own measure in most of the seconds in which this one was.
-fn spared(run: &Run, keys: &BTreeSet<&SeriesKey>, key: &SeriesKey) -> Vec<String> {
+/// Names of the other requests that were not slow, by their own usual time, in most of the seconds in which this one was.
+fn unaffected_by(run: &Run, keys: &BTreeSet<&SeriesKey>, key: &SeriesKey) -> Vec<String> {
     let slow_seconds = |key: &SeriesKey| -> BTreeSet<u32> {
         let seconds = seconds(run, &|other| other == key);
         slow(&seconds).2.into_iter().map(|index| seconds[index].slice.slice).collect()
     };
     let own = slow_seconds(key);
-    let is_spared = |other: &&&SeriesKey| **other != key && 2 * slow_seconds(other).intersection(&own).count() <= own.len();
-    keys.iter().filter(is_spared).map(|other| other.name.to_string()).collect()
+    let is_unaffected = |other: &&&SeriesKey| **other != key && 2 * slow_seconds(other).intersection(&own).count() <= own.len();
+    keys.iter().filter(is_unaffected).map(|other| other.name.to_string()).collect()
 }
 
 fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
@@ -156,13 +162,13 @@ fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
         let requests = second.slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && counts(&series.key));
         requests.map(|series| series.service.count() - series.service.count_at_or_below((seconds * 1e9) as u64)).sum()
     };
-    let together = chance_together(seconds.len(), slow.len(), slow.iter().map(|index| above(&seconds[*index], limit)).sum());
-    let kept = even(&at, slow.len() as f64 / seconds.len() as f64);
-    let period = kept.filter(|period| period.chance <= CHANCE_MAX);
-    let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_MAX);
-    let is_known = period.is_some_and(|period| period.chance <= EVEN_BY_ITSELF);
-    let is_rare = slow.len() as f64 <= SECONDS_SHARE_MAX * seconds.len() as f64;
-    if !is_known && (together > TOGETHER_MAX || !is_short || !is_rare) {
+    let together = p_value_of_few_seconds(seconds.len(), slow.len(), slow.iter().map(|index| above(&seconds[*index], limit)).sum());
+    let observed = period(&at, slow.len() as f64 / seconds.len() as f64);
+    let period = observed.filter(|period| period.p_value <= PERIOD_P_VALUE_MAX);
+    let is_short = pauses.iter().all(|pause| pause.len() <= UNEVEN_PAUSE_SECONDS_MAX);
+    let is_known = period.is_some_and(|period| period.p_value <= CLEAR_PERIOD_P_VALUE_MAX);
+    let is_rare = slow.len() as f64 <= UNEVEN_SHARE_MAX * seconds.len() as f64;
+    if !is_known && (together > TOGETHER_P_VALUE_MAX || !is_short || !is_rare) {
         return None;
     }
     let slow_seconds: Vec<&Second<'_>> = slow.iter().map(|index| &seconds[*index]).collect();
@@ -171,23 +177,23 @@ fn of(run: &Run, counts: &dyn Fn(&SeriesKey) -> bool) -> Option<Stalls> {
     }
     let of_pause = |pause: &&[usize]| pause.iter().map(|index| seconds[*index].longest_s).fold(0.0, f64::max);
     let longest: Vec<f64> = pauses.iter().map(of_pause).collect();
-    let (held_up, spared) = requests(&seconds, &pauses, limit);
+    let (held_up, unaffected) = requests(&seconds, &pauses, limit);
     Some(Stalls {
         period,
-        apart_s: kept.map(|period| period.seconds),
+        apart_s: observed.map(|period| period.seconds),
         longest_s: median(&longest),
         usual_longest_s: usual,
         slow: slow_seconds.iter().map(|second| above(second, usual)).sum(),
         requests: slow_seconds.iter().map(|second| count(second.slice, counts)).sum(),
         held_up,
-        spared,
+        unaffected,
         together,
-        along: along(run, &slow_seconds),
+        correlated: correlated(run, &slow_seconds),
         at,
     })
 }
 
-/// Of the requests that count. Seconds.
+/// The longest of the counted requests. Seconds.
 fn longest(slice: &Snapshot, counts: impl Fn(&SeriesKey) -> bool) -> Option<f64> {
     let requests = slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && !series.service.is_empty());
     requests.filter(|series| counts(&series.key)).map(|series| series.service.max() as f64 / 1e9).reduce(f64::max)
@@ -197,33 +203,33 @@ fn count(slice: &Snapshot, counts: &dyn Fn(&SeriesKey) -> bool) -> u64 {
     slice.series.iter().filter(|series| series.key.kind == SeriesKind::Request && counts(&series.key)).map(|series| series.count).sum()
 }
 
-/// The chance that requests which are slow one by one fall into no more than these seconds: C(S, K) (K / S)^n for n of them in K of S seconds.
-fn chance_together(seconds: usize, slow: usize, requests: u64) -> f64 {
+/// The probability that n independent slow requests fall into K of S seconds or fewer: C(S, K) (K / S)^n.
+fn p_value_of_few_seconds(seconds: usize, slow: usize, requests: u64) -> f64 {
     let (all, some) = (seconds as f64, slow as f64);
     let choices: f64 = (0..slow).map(|place| ((all - place as f64) / (some - place as f64)).ln()).sum();
     (choices + requests as f64 * (some / all).ln()).exp().min(1.0)
 }
 
-/// The period, and the chance that pauses which come at random would keep it as well: a distance of a Poisson process lies within `off` of its mean
-/// with probability 2 · off / mean / e. One distance is spent on fitting the period; one that was missed makes a distance of two.
-fn even(at: &[f64], slow_share: f64) -> Option<Period> {
+/// The period, and the probability that random pauses have it as well. A distance in a Poisson process lies within `off` of its mean with probability 2 · off /
+/// mean / e. One distance is used to fit the period. A missed pause makes a distance of two periods.
+fn period(at: &[f64], slow_share: f64) -> Option<Period> {
     let distances: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let period = median(&distances);
-    let off = f64::max(OFF_S, OFF_SHARE * period);
+    let off = f64::max(PERIOD_ERROR_S, PERIOD_ERROR_PART * period);
     let keeps = |distance: &&f64| (**distance - period).abs() <= off;
     let missed = |distance: &&f64| (**distance - 2.0 * period).abs() <= off;
-    let (kept, twice) = (distances.iter().filter(keeps).count(), distances.iter().filter(missed).count());
+    let (once, twice) = (distances.iter().filter(keeps).count(), distances.iter().filter(missed).count());
     let apart = distances.iter().filter(keeps).map(|distance| (distance - period).abs()).fold(0.0, f64::max);
-    let one = (2.0 * off / period / std::f64::consts::E).max(within(slow_share, (period - apart, period + apart))).min(1.0);
-    let chance = one.powi(kept as i32 - 1);
-    let is_even = kept + twice == distances.len() && kept * 4 >= distances.len() * 3;
-    (is_even && period >= PERIOD_MIN_S).then(|| Period { seconds: exactly(at, period), chance })
+    let one = (2.0 * off / period / std::f64::consts::E).max(p_value_of_distance(slow_share, (period - apart, period + apart))).min(1.0);
+    let p_value = one.powi(once as i32 - 1);
+    let is_even = once + twice == distances.len() && once * 4 >= distances.len() * 3;
+    (is_even && period >= PERIOD_MIN_S).then(|| Period { seconds: refined(at, period), p_value })
 }
 
-/// The chance that a distance lies within these where slow seconds are no longer rare, but each is slow with the same probability q: distances then are
-/// short of themselves. One of d seconds is a pause of r and d − r others, Σ q^(r−1) (1−q)^(d−r−1) · q (1−q).
-fn within(slow_share: f64, (from, to): (f64, f64)) -> f64 {
-    if slow_share < DENSE {
+/// The probability that a distance lies in this range where slow seconds are not rare, and each is slow with the same probability q. Distances are then short
+/// by themselves. A distance of d seconds is a pause of r seconds and d − r others: Σ q^(r−1) (1−q)^(d−r−1) · q (1−q).
+fn p_value_of_distance(slow_share: f64, (from, to): (f64, f64)) -> f64 {
+    if slow_share < DENSE_SHARE_MIN {
         return 0.0;
     }
     let (slow, other) = (slow_share, 1.0 - slow_share);
@@ -231,13 +237,14 @@ fn within(slow_share: f64, (from, to): (f64, f64)) -> f64 {
     (from.ceil() as i32..=to.floor() as i32).map(of).sum()
 }
 
-/// More exactly than to a second: the median slope between all pairs (Theil 1950, Sen 1968), which one that is seen a second late does not move.
-fn exactly(at: &[f64], period: f64) -> f64 {
+/// The period to a part of a second: the median over all pairs of pauses of their distance per period, as in Theil's line. A pause that is seen one second late
+/// does not move it.
+fn refined(at: &[f64], period: f64) -> f64 {
     let pairs = (0..at.len()).flat_map(|i| (i + 1..at.len()).map(move |j| at[j] - at[i]));
     median(&pairs.map(|distance| distance / (distance / period).round().max(1.0)).collect::<Vec<f64>>())
 }
 
-/// Bursts of load make slow seconds that are no fault of the target's.
+/// Whether bursts of load explain the slow seconds.
 fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
     let asked = load_stretches::asked_in_all(run);
     let numbers: HashSet<u32> = slow.iter().map(|second| second.slice.slice).collect();
@@ -248,23 +255,23 @@ fn is_of_load(run: &Run, slow: &[&Second<'_>]) -> bool {
     };
     let (during, others) = (values(true), values(false));
     let more = (mean(&during) - mean(&others)) * during.len() as f64;
-    // Arrivals at random come in more of these seconds and in fewer of those by themselves: counts of a Poisson process have the variance of their mean.
+    // Random arrivals vary between seconds by chance: counts of a Poisson process have a variance equal to their mean.
     let is_random = run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open());
     let by_chance = (during.len() as f64 * mean(&others) * (1.0 + during.len() as f64 / others.len().max(1) as f64)).sqrt();
-    mean(&during) >= MORE_LOAD * mean(&others) && (!is_random || more >= BEYOND_CHANCE * by_chance)
+    mean(&during) >= HIGHER_LOAD_FACTOR_MIN * mean(&others) && (!is_random || more >= ARRIVALS_DEVIATIONS_MIN * by_chance)
 }
 
-/// Whether the generator itself stood still for as long.
+/// Whether the generator itself paused for as long.
 fn is_of_generator(slow: &[&Second<'_>]) -> bool {
-    let stood = |second: &&&Second<'_>| {
+    let paused = |second: &&&Second<'_>| {
         let workers = second.slice.generator.iter();
         let stall = workers.map(|worker| worker.stalls.max().max(worker.read_lag.max())).max().unwrap_or(0);
         stall as f64 / 1e9 >= second.longest_s / 2.0
     };
-    slow.iter().filter(stood).count() * 2 >= slow.len()
+    slow.iter().filter(paused).count() * 2 >= slow.len()
 }
 
-/// Names of the requests with a slow one in most pauses, and of the others.
+/// Names of the requests that were slow in most pauses, and of the others.
 fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<String>, Vec<String>) {
     let series = seconds.iter().flat_map(|second| &second.slice.series).filter(|series| series.key.kind == SeriesKind::Request);
     let names: BTreeSet<&str> = series.map(|series| &*series.key.name).collect();
@@ -275,16 +282,16 @@ fn requests(seconds: &[Second<'_>], pauses: &[&[usize]], limit: f64) -> (Vec<Str
         };
         pauses.iter().filter(|pause| pause.iter().any(slow)).count() * 2 > pauses.len()
     };
-    let (held_up, spared): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_held_up);
-    (held_up.into_iter().map(str::to_owned).collect(), spared.into_iter().map(str::to_owned).collect())
+    let (held_up, unaffected): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_held_up);
+    (held_up.into_iter().map(str::to_owned).collect(), unaffected.into_iter().map(str::to_owned).collect())
 }
 
-/// Signals that are elsewhere in the slow seconds than in the others.
-fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
-    // A reading tells of the time before it.
+/// Signals whose level differs in the slow seconds.
+fn correlated(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
+    // A reading describes the time before it.
     let is_slow = |at: f64| {
-        let before = slow.partition_point(|second| second.slice.start as f64 / 1e9 + LATE_S <= at);
-        before > 0 && at < slow[before - 1].slice.end as f64 / 1e9 + LATE_S
+        let before = slow.partition_point(|second| second.slice.start as f64 / 1e9 + READING_DELAY_S <= at);
+        before > 0 && at < slow[before - 1].slice.end as f64 / 1e9 + READING_DELAY_S
     };
     let mut found: Vec<(f64, (String, String, String))> = Vec::new();
     for series in &run.signals {
@@ -299,8 +306,8 @@ fn along(run: &Run, slow: &[&Second<'_>]) -> Vec<(String, String, String)> {
         }
         let (high, low) = (median(&during), median(&others));
         let larger = high.abs().max(low.abs());
-        let score = (high - low).abs() / interquartile_range(&others).max(0.02 * larger).max(1e-12);
-        if score >= SIGNAL_SCORE && (high - low).abs() >= SIGNAL_MOVED * larger && is_worth_telling(&series.signal, low, high) {
+        let score = (high - low).abs() / interquartile_range(&others).max(VARIATION_PART_MIN * larger).max(1e-12);
+        if score >= SIGNAL_SCORE_MIN && (high - low).abs() >= MOVED_PART_MIN * larger && is_large_enough(&series.signal, low, high) {
             let shown = |value: f64| loadstone_units::in_unit(value, series.signal.unit_shown());
             found.push((score, (series.signal.name.clone(), shown(high), shown(low))));
         }

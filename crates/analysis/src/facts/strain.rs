@@ -1,8 +1,8 @@
-//! Whether work was held up during some stretch of a run, however short, and whatever the shape of the load.
+//! Whether work was held up during any stretch of a run, however short, for any shape of the load.
 //!
-//! A resource that is busy is no limit as long as work passes it in the usual time. What counts as held up follows from Little's law: what is in
-//! the system over what ends per second is the time in it, whatever the load. [`super::waiting`] finds the long stretches and describes them; this fact
-//! answers for any stretch that a resource was busy in.
+//! A busy resource is no limit while work passes it in the usual time. By Little's law, the number of requests in the system over the number that ends per
+//! second is the time in the system under any load. [`super::waiting`] finds and describes the long stretches. This fact answers for any stretch in which a
+//! resource was busy.
 
 use loadstone_metrics::{Outcome, SeriesKind, Snapshot};
 use loadstone_run_directory::Run;
@@ -12,34 +12,39 @@ use super::readings::SignalReadings;
 use super::waiting::WaitingStretch;
 use crate::statistics::best_tenth;
 
-/// Times longer than in the best tenth of the load, and by how much, from which a second counts as held up.
-const GROWN: f64 = 1.5;
-const GROWN_BY_S: f64 = 0.005;
-/// Share of the seconds of a stretch that must be held up, or of a long wait that a resource must have been busy in.
-const SHARE_MIN: f64 = 0.5;
+/// Factor over the time in the best tenth of the load from which a second counts as held up.
+const HELD_UP_FACTOR_MIN: f64 = 1.5;
+/// And the least difference. Seconds.
+const HELD_UP_BY_MIN_S: f64 = 0.005;
+/// Share of the seconds of a stretch that must be held up, or of a long wait during which a resource must be busy.
+const HELD_UP_SHARE_MIN: f64 = 0.5;
+/// And seconds of such a wait.
 const OVERLAP_MIN_S: f64 = 5.0;
-/// A resource that was busy for so long before, while less than this part was done, is not kept busy by the load.
-pub(super) const BEFORE_MIN_S: f64 = 10.0;
-const LESS: f64 = 0.67;
-/// Share of the requests whose time-outs say the same.
-const TIMEOUTS_MIN: f64 = 0.1;
-/// Share of the requests that fail where a resource that is full turns them away, and how many times the share of the other seconds that is.
-const FAILING_MIN: f64 = 0.1;
-const FAILING_TIMES: f64 = 3.0;
-/// How many times its places must be in the system, under closed load, for a resource that is always busy to be what they wait for.
-const CROWDED: f64 = 2.0;
-/// Seconds of low load that show something, and how many times more must be asked for at high load.
+/// Seconds that a resource must have been busy before work was held up, with a lower throughput, for something other than the load to keep it busy.
+pub(super) const BUSY_BEFORE_MIN_S: f64 = 10.0;
+/// The throughput before, as a part of that while work was held up.
+const LOWER_THROUGHPUT_PART_MAX: f64 = 0.67;
+/// Share of requests with a time-out from which work is held up.
+const TIMEOUT_SHARE_MIN: f64 = 0.1;
+/// Share of failed requests from which a full resource refuses them.
+const FAILED_SHARE_MIN: f64 = 0.1;
+/// And as a multiple of the share in the other seconds.
+const FAILED_FACTOR_MIN: f64 = 3.0;
+/// Requests in the system for each place, under closed load, from which requests wait for a resource that is always busy.
+const REQUESTS_PER_PLACE_MIN: f64 = 2.0;
+/// Seconds of low load that a comparison with high load needs.
 const LOAD_SECONDS_MIN: usize = 3;
-const VARIED: f64 = 1.5;
-/// Seconds before and behind over which rates are taken.
-const AROUND: usize = 2;
+/// Planned high load over planned low load from which the load has varied.
+const ASKED_VARIED_FACTOR_MIN: f64 = 1.5;
+/// Seconds on either side over which rates are averaged.
+const RATE_SECONDS_AROUND: usize = 2;
 
 /// Stretches of time as `(from, to)`. Seconds since the run began.
 pub(crate) type Spans = Vec<(f64, f64)>;
 
 pub(crate) struct Strain {
     seconds: Vec<StrainSecond>,
-    /// Waiting stretches and plateaus, `(from, to)`.
+    /// Waiting stretches and plateaus, as `(from, to)`.
     known: Vec<(f64, f64)>,
     /// Time in the system in the best tenth of the load. Seconds.
     base_s: f64,
@@ -48,9 +53,9 @@ pub(crate) struct Strain {
 struct StrainSecond {
     from: f64,
     to: f64,
-    /// Requests in flight, and arrivals that waited for a user.
+    /// Requests in flight, and arrivals that wait for a user.
     in_system: f64,
-    /// Arrivals that came due, or users that were asked for.
+    /// Arrivals that were due, or users that were wanted.
     asked: f64,
     ended: f64,
     timed_out: f64,
@@ -65,9 +70,9 @@ impl Strain {
         seconds.retain(|second| second.in_system > 0.0 || second.ended > 0.0);
         let rates: Vec<f64> = (0..seconds.len())
             .map(|index| {
-                let around = &seconds[index.saturating_sub(AROUND)..(index + AROUND + 1).min(seconds.len())];
+                let around = &seconds[index.saturating_sub(RATE_SECONDS_AROUND)..(index + RATE_SECONDS_AROUND + 1).min(seconds.len())];
                 let length: f64 = around.iter().map(|second| second.to - second.from).sum();
-                // Where nothing ends at all, one might have ended just now.
+                // Without any request that ended, one may have ended just now.
                 around.iter().map(|second| second.ended).sum::<f64>().max(1.0) / length.max(1e-9)
             })
             .collect();
@@ -79,21 +84,22 @@ impl Strain {
         Self { seconds, known: waited.chain(flat).collect(), base_s }
     }
 
-    /// The part of a stretch, in which something with so many places was busy, during which work was held up; `None` where it was not, or where the
-    /// resource was as busy before, while clearly less was done: then the load is not what keeps it busy.
+    /// The part of a stretch, in which a resource with so many places was busy, during which work was held up. `None` where it was not, and where the resource
+    /// was as busy before at a clearly lower throughput: then something other than the load keeps it busy.
     pub(crate) fn held_part(&self, span: (f64, f64), places: f64) -> Option<(f64, f64)> {
         self.part_held_up(span, places).filter(|part| !self.is_background((span.0, part.0), *part))
     }
 
-    /// The same of something that has no most, such as those who wait: it was as busy before only where as many did.
+    /// The same for a signal without an upper limit, such as a number of waiting requests: the resource was as busy before only if as many waited.
     pub(crate) fn held_part_of(&self, waiting: &SignalReadings<'_>, span: (f64, f64)) -> Option<(f64, f64)> {
         let part = self.part_held_up(span, waiting.mean(span.0, span.1)?)?;
         let before = (span.0, part.0);
-        let were_as_many = || waiting.mean(before.0, before.1) >= waiting.mean(part.0, part.1).map(|count| LESS * count);
+        let were_as_many =
+            || waiting.mean(before.0, before.1) >= waiting.mean(part.0, part.1).map(|count| LOWER_THROUGHPUT_PART_MAX * count);
         (!(self.is_background(before, part) && were_as_many())).then_some(part)
     }
 
-    /// The share of requests that failed in a stretch, where it was far larger than in the other seconds.
+    /// The share of requests that failed in a stretch, if it was far larger than in the other seconds.
     pub(crate) fn failed_more(&self, (from, to): (f64, f64)) -> Option<f64> {
         let is_inside = |second: &&StrainSecond| second.to > from && second.from < to;
         let (inside, outside): (Vec<&StrainSecond>, Vec<&StrainSecond>) = self.seconds.iter().partition(is_inside);
@@ -102,23 +108,23 @@ impl Strain {
             seconds.iter().map(|second| second.failed).sum::<f64>() / ended.max(1.0)
         };
         let failed = share(&inside);
-        (failed >= FAILING_MIN && failed >= FAILING_TIMES * share(&outside)).then_some(failed)
+        (failed >= FAILED_SHARE_MIN && failed >= FAILED_FACTOR_MIN * share(&outside)).then_some(failed)
     }
 
     fn part_held_up(&self, (from, to): (f64, f64), places: f64) -> Option<(f64, f64)> {
         let overlaps = self.known.iter().map(|(a, b)| (a.max(from), b.min(to), b - a));
-        let shared = overlaps.filter(|(a, b, length)| b - a >= f64::max(OVERLAP_MIN_S, SHARE_MIN * length));
+        let shared = overlaps.filter(|(a, b, length)| b - a >= f64::max(OVERLAP_MIN_S, HELD_UP_SHARE_MIN * length));
         match shared.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0))) {
             Some((a, b, _)) => Some((a, b)),
             None => self.is_mostly_held_up((from, to), places).then_some((from, to)),
         }
     }
 
-    /// Whether clearly less was done for long before.
+    /// Whether the throughput was clearly lower for long before.
     fn is_background(&self, before: (f64, f64), part: (f64, f64)) -> bool {
-        before.1 - before.0 >= BEFORE_MIN_S
+        before.1 - before.0 >= BUSY_BEFORE_MIN_S
             && self.in_system(before.0, before.1).is_some()
-            && self.throughput(before.0, before.1) < LESS * self.throughput(part.0, part.1)
+            && self.throughput(before.0, before.1) < LOWER_THROUGHPUT_PART_MAX * self.throughput(part.0, part.1)
     }
 
     fn is_mostly_held_up(&self, (from, to): (f64, f64), places: f64) -> bool {
@@ -131,44 +137,44 @@ impl Strain {
         let ended: f64 = inside.iter().map(|second| second.ended).sum();
         let timed_out: f64 = inside.iter().map(|second| second.timed_out).sum();
         let in_system = inside.iter().map(|second| second.in_system).sum::<f64>() / count;
-        let is_crowded = inside.iter().all(|second| second.is_closed) && in_system >= CROWDED * places;
-        held >= SHARE_MIN * count || timed_out >= TIMEOUTS_MIN * ended.max(1.0) || is_crowded
+        let is_crowded = inside.iter().all(|second| second.is_closed) && in_system >= REQUESTS_PER_PLACE_MIN * places;
+        held >= HELD_UP_SHARE_MIN * count || timed_out >= TIMEOUT_SHARE_MIN * ended.max(1.0) || is_crowded
     }
 
-    /// Mean number in the system; `None` without a second of load in the stretch.
+    /// Mean number of requests in the system; `None` without a second of load in the stretch.
     pub(crate) fn in_system(&self, from: f64, to: f64) -> Option<f64> {
         let (count, sum) = self.between(from, to).fold((0.0, 0.0), |(count, sum), second| (count + 1.0, sum + second.in_system));
         (count > 0.0).then(|| sum / count)
     }
 
-    /// Requests ended per second.
+    /// Requests that ended per second.
     pub(crate) fn throughput(&self, from: f64, to: f64) -> f64 {
         let (length, ended) =
             self.between(from, to).fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));
         if length > 0.0 { ended / length } else { 0.0 }
     }
 
-    /// The same in several stretches; `None` where nothing ended in them.
+    /// The same over several stretches; `None` where no request ended in them.
     pub(crate) fn throughput_inside(&self, spans: &[(f64, f64)]) -> Option<f64> {
         let inside = spans.iter().flat_map(|(from, to)| self.between(*from, *to));
         let (length, ended) = inside.fold((0.0, 0.0), |(length, ended), second| (length + second.to - second.from, ended + second.ended));
         (ended > 0.0).then(|| ended / length)
     }
 
-    /// Arrivals that came due per second, or users that were asked for, on average; 0 without a second of load in the stretch.
+    /// Mean number of arrivals due per second, or of users wanted; 0 without a second of load in the stretch.
     pub(crate) fn asked(&self, from: f64, to: f64) -> f64 {
         let (count, sum) = self.between(from, to).fold((0.0, 0.0), |(count, sum), second| (count + 1.0, sum + second.asked));
         sum / f64::max(count, 1.0)
     }
 
-    /// When load was made: from the first second of it to the last.
+    /// From the first second of load to the last.
     pub(crate) fn loaded(&self) -> Option<(f64, f64)> {
         Some((self.seconds.first()?.from, self.seconds.last()?.to))
     }
 
-    /// Low load and high load, each as `(from, to)` of its seconds: the thirds of the seconds in which the least and the most was asked of the system,
-    /// arrivals and users together with what was still in it. Without low load where they hardly differ. Seconds that work off what more load left behind,
-    /// such as those after its end, are neither.
+    /// The seconds of low load and of high load, each as `(from, to)`: the thirds with the lowest and the highest planned load. At equal load, the number of
+    /// requests in the system decides. The low part is empty where the load hardly varied. Seconds that work off the backlog of a higher load belong to
+    /// neither.
     pub(crate) fn low_and_high(&self) -> (Spans, Spans) {
         let inner = 1..self.seconds.len().saturating_sub(1);
         let rising = self.seconds.iter().zip(self.works_off()).map(|(second, works_off)| (!works_off).then_some(second));
@@ -178,33 +184,33 @@ impl Strain {
         let spans = |list: &[&StrainSecond]| list.iter().map(|second| (second.from, second.to)).collect::<Vec<_>>();
         let asked = |list: &[&StrainSecond]| list.iter().map(|second| second.asked).sum::<f64>();
         let (low, high) = (&by_load[..third], &by_load[by_load.len() - third..]);
-        if third >= LOAD_SECONDS_MIN && asked(high) >= VARIED * asked(low) {
+        if third >= LOAD_SECONDS_MIN && asked(high) >= ASKED_VARIED_FACTOR_MIN * asked(low) {
             (spans(low), spans(high))
         } else {
             (Vec::new(), spans(&by_load))
         }
     }
 
-    /// For each second, whether work was held up ever since far more was asked than in it.
+    /// For each second, whether work has been held up ever since a far higher load.
     fn works_off(&self) -> Vec<bool> {
         let mut most = 0.0_f64;
         let works_off = |second: &StrainSecond| {
             most = if self.is_held_up(second) { most.max(second.asked) } else { 0.0 };
-            most > 0.0 && most >= VARIED * second.asked
+            most > 0.0 && most >= ASKED_VARIED_FACTOR_MIN * second.asked
         };
         self.seconds.iter().map(works_off).collect()
     }
 
-    /// The seconds in which work was not held up, and those in which it was; those between, which may be either, in neither.
+    /// The seconds in which work was not held up, and those in which it was. Uncertain ones are in neither.
     pub(crate) fn free_and_held(&self) -> (Spans, Spans) {
         let spans = |wanted: &dyn Fn(&StrainSecond) -> bool| {
             self.seconds.iter().filter(|second| wanted(second)).map(|second| (second.from, second.to)).collect::<Spans>()
         };
-        let is_free = |second: &StrainSecond| second.ended > 0.0 && second.time_s < GROWN * self.base_s;
+        let is_free = |second: &StrainSecond| second.ended > 0.0 && second.time_s < HELD_UP_FACTOR_MIN * self.base_s;
         (spans(&is_free), spans(&|second| self.is_held_up(second) && !is_free(second)))
     }
 
-    /// From the first of the seconds of high load to the last.
+    /// From the first second of high load to the last.
     pub(crate) fn top_span(&self) -> (f64, f64) {
         let (_, high) = self.low_and_high();
         let from = high.iter().map(|(from, _)| *from).fold(f64::INFINITY, f64::min);
@@ -216,7 +222,7 @@ impl Strain {
     }
 
     fn is_held_up(&self, second: &StrainSecond) -> bool {
-        second.in_system >= 2.0 && second.time_s >= GROWN * self.base_s + GROWN_BY_S
+        second.in_system >= 2.0 && second.time_s >= HELD_UP_FACTOR_MIN * self.base_s + HELD_UP_BY_MIN_S
     }
 }
 

@@ -1,18 +1,19 @@
-//! What a runtime's threads wait for, and where, while work waits: their stacks say it by name.
+//! What a runtime's threads wait for while work is held up, and where in the code, by their stacks.
 //!
-//! Threads are sampled like a database's sessions (active session history; Wood 2001 for Oracle): the mean number in a place over the rate of requests is the
-//! time that each spends there (Little's law). What most of them wait in, and did not under low load, is what holds work up.
+//! Threads are sampled like a database's sessions (active session history; Wood 2001 for Oracle). The mean number of threads in a place over the rate of
+//! requests is the time that each request spends there (Little's law). A place where most threads wait, but not under low load, holds up work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadstone_metrics::Role;
 
 use super::readings::SignalReadings;
-use super::search::{LENGTH_MIN_S, READINGS_MIN};
+use super::search::{LENGTH_MIN_S, READINGS_MIN, SYSTEM_PART_MIN};
 use super::signals::{ObservedPart, ObservedSignals};
 use super::strain::Strain;
+use crate::statistics::mean;
 
-/// What threads at work do.
+/// The states of threads at work.
 const ALL: [Role; 6] = [
     Role::ThreadsOnCpu,
     Role::ThreadsWaitingForLock,
@@ -21,21 +22,22 @@ const ALL: [Role; 6] = [
     Role::ThreadsWaitingForTimer,
     Role::ThreadsWaitingForOther,
 ];
-/// Of these, what is held by others. What waits for the network says less: whoever is called is to be looked at.
+/// The states in which a thread waits for others of its process. A thread that waits for the network is weaker evidence: the called side has to be examined.
 const WAITS: [Role; 3] = [Role::ThreadsWaitingForMember, Role::ThreadsWaitingForLock, Role::ThreadsWaitingForOther];
-/// Threads that must wait in one place, their share of those at work, and of what is in the system, for it to be what holds work up.
-const WAITING_MIN: f64 = 1.5;
-const SHARE_MIN: f64 = 0.4;
-const OF_SYSTEM_MIN: f64 = 0.3;
-/// Part of the most that ever waited there: on a ramp some wait long before work is held up.
-const HEAVY: f64 = 0.2;
-/// From which it is sure, where they are held by a lock or a pool.
-const SHARE_SURE: f64 = 0.6;
-/// More than are in the system belong to something else.
-const OF_SYSTEM_MAX: f64 = 1.5;
-/// Part of it that may be there under low load, where there was one.
-const LOW_MAX: f64 = 0.5;
-/// Threads in one place.
+/// Threads that must wait in one place for it to hold up work.
+const WAITING_THREADS_MIN: f64 = 1.5;
+/// And their share of the threads at work.
+const WAITING_SHARE_MIN: f64 = 0.4;
+/// And as a part of the most that ever waited there: on a ramp, some threads wait long before work is held up.
+const PEAK_PART_MIN: f64 = 0.2;
+/// Share of the threads at work from which the place is certain, if it is a lock or a pool.
+const CERTAIN_SHARE_MIN: f64 = 0.6;
+/// Waiting threads for each request in the system. More threads than that belong to other work.
+const THREADS_PER_REQUEST_MAX: f64 = 1.5;
+/// Part of the waiting threads that may wait there under low load already.
+const LOW_LOAD_PART_MAX: f64 = 0.5;
+
+/// Threads in one place of the code.
 pub(crate) struct ThreadPlace<'a> {
     pub(crate) role: Role,
     pub(crate) at: &'a str,
@@ -46,11 +48,13 @@ pub(crate) struct ThreadPlace<'a> {
 /// Where most threads of a runtime waited while work was held up.
 pub(crate) struct ThreadWait<'a> {
     pub(crate) observer: &'a str,
-    /// All that threads were seen in, and which of them it is.
+    /// All places in which threads were sampled.
     places: Vec<ThreadPlace<'a>>,
+    /// The index of the one that holds up work.
     place: usize,
-    /// Threads there and at work, means.
+    /// Threads that wait there, mean.
     pub(crate) waiting: f64,
+    /// Threads at work, mean.
     pub(crate) total: f64,
     /// Seconds since the run began.
     pub(crate) from: f64,
@@ -62,16 +66,17 @@ impl<'a> ThreadWait<'a> {
         &self.places[self.place]
     }
 
+    /// The other places.
     pub(crate) fn others(&self) -> impl Iterator<Item = &ThreadPlace<'a>> {
         self.places.iter().enumerate().filter(|(index, _)| *index != self.place).map(|(_, place)| place)
     }
 
-    /// Whether it is a lock or a pool, in which nearly all of them waited.
+    /// Whether it is a lock or a pool for which most of the threads at work waited.
     pub(crate) fn is_sure(&self) -> bool {
-        self.waiting >= SHARE_SURE * self.total && self.place().role != Role::ThreadsWaitingForOther
+        self.waiting >= CERTAIN_SHARE_MIN * self.total && self.place().role != Role::ThreadsWaitingForOther
     }
 
-    /// A lock lets one through, whatever the requests do beside it.
+    /// Whether it certainly is a lock, which passes one thread at a time.
     pub(crate) fn is_lock(&self) -> bool {
         self.is_sure() && self.place().role == Role::ThreadsWaitingForLock
     }
@@ -107,17 +112,17 @@ fn places<'a>(signals: &ObservedSignals<'a>, part: ObservedPart<'a>) -> Vec<Thre
     places.into_iter().filter_map(|((role, at), each)| Some(ThreadPlace { role, at, sum: SignalReadings::sum(&each)?, each })).collect()
 }
 
-/// When most of the threads waited there, while work was held up, unless they do so under low load, too.
+/// The stretch in which most of the threads waited there while work was held up, unless they do so under low load, too.
 fn stretch(strain: &Strain, place: &ThreadPlace<'_>, at_work: &SignalReadings<'_>) -> Option<(f64, f64)> {
     let all_at = |at: f64| at_work.mean(at - 0.01, at + 0.01).unwrap_or(0.0);
-    let heavy = HEAVY * place.sum.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
-    let is_most = |at: f64, count: f64| count >= heavy.max(WAITING_MIN) && count >= SHARE_MIN * all_at(at);
+    let many = PEAK_PART_MIN * place.sum.points().iter().map(|(_, count)| *count).fold(0.0, f64::max);
+    let is_most = |at: f64, count: f64| count >= many.max(WAITING_THREADS_MIN) && count >= WAITING_SHARE_MIN * all_at(at);
     let span = place.sum.longest_where(READINGS_MIN, LENGTH_MIN_S - 1.0, is_most)?;
     let (from, to) = strain.held_part_of(&place.sum, span)?;
     let (waiting, in_system) = (place.sum.mean(from, to)?, strain.in_system(from, to)?);
     let (low, _) = strain.low_and_high();
     let before: Vec<f64> = low.iter().filter_map(|(from, to)| place.sum.mean(*from, *to)).collect();
-    let usual = before.iter().sum::<f64>() / before.len().max(1) as f64;
-    let is_theirs = waiting >= OF_SYSTEM_MIN * in_system && waiting <= OF_SYSTEM_MAX * in_system.max(1.0);
-    (is_theirs && usual <= LOW_MAX * waiting).then_some((from, to))
+    let usual = mean(&before);
+    let is_theirs = waiting >= SYSTEM_PART_MIN * in_system && waiting <= THREADS_PER_REQUEST_MAX * in_system.max(1.0);
+    (is_theirs && usual <= LOW_LOAD_PART_MAX * waiting).then_some((from, to))
 }

@@ -1,4 +1,4 @@
-//! Each request, group, scenario and flow over time, in few points however long the run was.
+//! Each request, group, scenario and flow over time, in a bounded number of points.
 
 use std::collections::HashMap;
 
@@ -7,32 +7,33 @@ use loadstone_run_directory::Run;
 
 use crate::RunTally;
 
-/// Points into which a run is cut at most.
+/// Points of a timeline at most.
 const POINTS_MAX: usize = 300;
-/// Samples that a point should have, so that its median says something, and the points that a series keeps nevertheless.
-const SAMPLES_MIN: f64 = 5.0;
+/// Samples that a point has on average, so that its median is meaningful.
+const POINT_SAMPLES_MIN: f64 = 5.0;
+/// Points of a timeline at least, even if their medians rest on fewer samples.
 const POINTS_MIN: usize = 24;
 
-/// What a timeline is of.
+/// The subject of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TimelineOf {
     Series(SeriesKey),
     Flow(String),
 }
 
-/// One of them over time.
+/// One subject over time.
 pub(crate) struct SeriesTimeline {
     pub(crate) of: TimelineOf,
-    /// Slices that a point stands for.
+    /// Slices in a point.
     pub(crate) stride: usize,
-    /// Only those in which something ended.
+    /// Only points in which a request or journey ended.
     pub(crate) points: Vec<TimelinePoint>,
 }
 
-/// What ended in some seconds. Times are service times, or those of journeys, in seconds.
+/// The requests or journeys that ended in some slices. Times are service times, or those of journeys. Seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimelinePoint {
-    /// Its slices: from, and up to, not including.
+    /// Its slices: from `from` up to, but not including, `to`.
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) median: f64,
@@ -74,7 +75,7 @@ impl TimelineOf {
     }
 }
 
-/// The series of a key in a second. `place` is where it stood in the second before: mostly it still stands there.
+/// The series of a key in a slice. `place` is its index in the slice before, which is usually the same.
 pub(super) fn series_of<'a>(slice: &'a Snapshot, key: &SeriesKey, place: &mut usize) -> Option<&'a SeriesSlice> {
     if slice.series.get(*place).is_none_or(|series| series.key != *key) {
         *place = slice.series.iter().position(|series| series.key == *key)?;
@@ -82,7 +83,7 @@ pub(super) fn series_of<'a>(slice: &'a Snapshot, key: &SeriesKey, place: &mut us
     slice.series.get(*place)
 }
 
-/// All of a run: requests, groups and scenarios in the order of the tally, then flows.
+/// All timelines of a run: requests, groups and scenarios in the order of the tally, then flows.
 pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<SeriesTimeline> {
     let slices = run.slices.len();
     let timed = tally.series().iter().filter(|series| series.merged.key.kind != SeriesKind::Check);
@@ -111,7 +112,7 @@ pub(super) fn of(run: &Run, tally: &RunTally) -> Vec<SeriesTimeline> {
     found.into_iter().map(Growing::done).collect()
 }
 
-/// A timeline and the point that is not complete yet.
+/// A timeline and its last point, which is not complete yet.
 struct Growing {
     timeline: SeriesTimeline,
     place: usize,
@@ -120,7 +121,7 @@ struct Growing {
 
 impl Growing {
     fn new(of: TimelineOf, samples: u64, slices: usize) -> Self {
-        let for_samples = (SAMPLES_MIN * slices as f64 / samples.max(1) as f64).ceil() as usize;
+        let for_samples = (POINT_SAMPLES_MIN * slices as f64 / samples.max(1) as f64).ceil() as usize;
         let stride = for_samples.min(slices / POINTS_MIN).max(slices.div_ceil(POINTS_MAX)).max(1);
         Self { timeline: SeriesTimeline { of, stride, points: Vec::new() }, place: 0, times: Histogram::new() }
     }

@@ -1,27 +1,29 @@
-//! Requests that got no answer at all, though others of their kind take a fraction of that time.
+//! Requests that received no response at all, though others of their name take a fraction of that time.
 
 use loadstone_metrics::SeriesKind;
 
 use crate::{RunTally, SeriesTally};
 
-/// How many there must be, and how long they must have been open: so many times as long as any that ended, and this long. Seconds.
+/// Unanswered requests that there must be.
 const COUNT_MIN: u64 = 3;
-const LONGER: f64 = 3.0;
+/// How long they must have been open, as a multiple of the longest that ended.
+const OPEN_FACTOR_MIN: f64 = 3.0;
+/// And in seconds.
 const OPEN_MIN_S: f64 = 1.5;
 
 /// Requests of one name that were still open at the end of the run.
 pub(crate) struct Unanswered {
     pub(crate) name: String,
     pub(crate) count: u64,
-    /// How long the first and the last of them had been open. Seconds.
+    /// How long the oldest and the newest of them had been open. Seconds.
     pub(crate) open_s: (f64, f64),
-    /// The longest that ended took so long, time-outs left out. Seconds.
+    /// The longest request that ended, without time-outs. Seconds.
     pub(crate) longest_s: f64,
-    /// When the first of them was made, at the earliest. Seconds since the run began.
+    /// The earliest time at which the first of them was sent. Seconds since the run began.
     pub(crate) from: f64,
 }
 
-/// The one with the most of them first.
+/// The request with the most of them first.
 pub(super) fn find(tally: &RunTally) -> Vec<Unanswered> {
     let end = tally.duration_seconds();
     let mut found: Vec<Unanswered> = tally.of_kind(SeriesKind::Request).filter_map(|series| of(series, end)).collect();
@@ -31,12 +33,12 @@ pub(super) fn find(tally: &RunTally) -> Vec<Unanswered> {
 
 fn of(series: &SeriesTally, end: f64) -> Option<Unanswered> {
     let merged = &series.merged;
-    // What timed out stands in both, at the same times.
+    // Requests that timed out are in both histograms, at the same times.
     let timed_out = |value: u64| merged.service_timed_out.bars().filter(|(low, ..)| *low == value).map(|(.., count)| count).sum::<u64>();
     let interrupted: Vec<(u64, u64)> =
         merged.service_censored.bars().map(|(low, _, count)| (low, count.saturating_sub(timed_out(low)))).filter(|bar| bar.1 > 0).collect();
     let ended = merged.service.bars().filter(|(low, _, count)| *count > timed_out(*low)).map(|(low, ..)| low).max().unwrap_or(0);
-    let least = f64::max(LONGER * ended as f64 / 1e9, OPEN_MIN_S);
+    let least = f64::max(OPEN_FACTOR_MIN * ended as f64 / 1e9, OPEN_MIN_S);
     let open: Vec<(u64, u64)> = interrupted.into_iter().filter(|(low, _)| *low as f64 / 1e9 >= least).collect();
     let count: u64 = open.iter().map(|(_, count)| count).sum();
     let (last, first) = (open.first()?.0 as f64 / 1e9, open.last()?.0 as f64 / 1e9);

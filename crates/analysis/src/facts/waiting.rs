@@ -1,26 +1,28 @@
-//! When work waited: the stretches of a run that the facts about causes look at. Where nothing waits, nothing is held up, and no cause is named.
+//! When work waited: the stretches of a run for which other facts search a cause. Where no work waits, nothing is held up, and no cause is named.
 
 use loadstone_metrics::SeriesKind;
 
 use crate::RunTally;
 use crate::statistics::{best_tenth, mean_of_batches};
 
-/// Seconds over which rates are taken, so that a few messages per second give a steady one.
-const SMOOTHED: usize = 10;
-/// Journeys that must be open before they can be called a queue.
+/// Seconds over which rates are averaged, so that a few messages per second give a steady rate.
+const RATE_SECONDS: usize = 10;
+/// Open requests or journeys that are a queue.
 const BACKLOG_MIN: f64 = 10.0;
-/// Work waits once the time in the system has grown to twice what it is in the best tenth of the load and some more: by a second for journeys,
-/// which come in lumps, and by less for requests.
-const GROWN: f64 = 2.0;
-const GROWN_BY_S: f64 = 1.0;
-const REQUESTS_GROWN_BY_S: f64 = 0.02;
-/// Least length of a stretch, and the longest pause that does not end it.
+/// Factor over the time in the system in the best tenth of the load from which work waits.
+const WAITING_FACTOR_MIN: f64 = 2.0;
+/// And the least difference for journeys, which arrive in bursts. Seconds.
+const JOURNEYS_WAIT_MIN_S: f64 = 1.0;
+/// And for requests. Seconds.
+const REQUESTS_WAIT_MIN_S: f64 = 0.02;
+/// The shortest stretch. Seconds.
 const STRETCH_MIN_S: usize = 15;
+/// The longest pause that does not end a stretch. Seconds.
 const DIP_MAX_S: usize = 3;
-/// How many times the generator's p99 of schedule lag a wait must be to rule the generator out.
-const DWARFED: f64 = 20.0;
-/// Part of the arrivals by which a queue must grow to be called unstable.
-const DEFICIT_MIN: f64 = 0.04;
+/// Wait over the generator's p99 schedule lag from which the generator cannot have caused the wait.
+const SCHEDULE_LAG_FACTOR_MIN: f64 = 20.0;
+/// Part of the arrivals by which a queue must grow to be unstable.
+const BACKLOG_GROWTH_PART_MIN: f64 = 0.04;
 
 /// Work that waited.
 #[derive(Debug, Clone)]
@@ -30,51 +32,53 @@ pub(crate) struct WaitingStretch {
     /// Seconds since the run began.
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// Up to where load was made within the stretch.
+    /// The end of the load within the stretch.
     pub(crate) load_to: f64,
-    /// Started and finished per second while load was made.
+    /// Started per second during the load.
     pub(crate) started: f64,
+    /// Finished per second during the load.
     pub(crate) finished: f64,
-    /// Growth of the backlog per second while load was made, and half of its 95 % interval.
+    /// Growth of the backlog per second during the load, and half of its 95 % interval.
     pub(crate) growth: (f64, f64),
-    /// Open at the end of the load.
+    /// Open requests or journeys at the end of the load.
     pub(crate) backlog: f64,
-    /// Finished per second while anything waited, the time after the load included.
+    /// Finished per second while any waited, including the time after the load.
     pub(crate) throughput: f64,
-    /// Journeys or requests times the seconds that they were open.
+    /// Open journeys or requests times seconds.
     pub(crate) waited: f64,
     /// Under closed load.
     pub(crate) closed: Option<ClosedLoad>,
 }
 
-/// Where closed load began to wait. It asks for no more than it gets, so only its users and their times show it.
+/// A wait of closed load. Closed load asks for no more than is completed, so only its users and their times show the wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClosedLoad {
-    /// Active as the stretch began.
+    /// Active users at the begin of the stretch.
     pub(crate) users: u64,
-    /// Time in the system in the best tenth of the load, and on average while work waited. Seconds.
+    /// Time in the system in the best tenth of the load. Seconds.
     pub(crate) before_s: f64,
+    /// Mean time in the system while work waited. Seconds.
     pub(crate) during_s: f64,
 }
 
 impl WaitingStretch {
     /// Whether more arrived than left until the end of the load, beyond chance.
     pub(crate) fn is_unstable(&self) -> bool {
-        self.growth.0 - self.growth.1 > 0.0 && self.growth.0 >= DEFICIT_MIN * self.started
+        self.growth.0 - self.growth.1 > 0.0 && self.growth.0 >= BACKLOG_GROWTH_PART_MIN * self.started
     }
 
-    /// How long the last arrival has to wait. Seconds.
+    /// How long the last arrival waits. Seconds.
     pub(crate) fn wait(&self) -> f64 {
         self.backlog / self.throughput.max(1e-9)
     }
 
-    /// Whether the wait is too long to have been made by a generator this late.
+    /// Whether the wait is too long for this generator's lateness to have caused it.
     pub(crate) fn dwarfs_generator(&self, tally: &RunTally) -> bool {
         let lag = tally.together(SeriesKind::Request).and_then(|all| all.lag.quantile(0.99));
-        self.flow.is_some() && self.is_unstable() && self.wait() >= DWARFED * lag.unwrap_or(0) as f64 / 1e9
+        self.flow.is_some() && self.is_unstable() && self.wait() >= SCHEDULE_LAG_FACTOR_MIN * lag.unwrap_or(0) as f64 / 1e9
     }
 
-    /// Names of the columns that show it.
+    /// The names of the columns that show it.
     pub(crate) fn columns(&self) -> Vec<String> {
         match &self.flow {
             Some(flow) => vec![format!("flow/{flow}/backlog/all"), format!("flow/{flow}/rate/finished")],
@@ -88,7 +92,7 @@ impl WaitingStretch {
     }
 }
 
-/// What arrived, left and was open in one second.
+/// Arrivals, departures and open work in one second.
 #[derive(Debug, Clone, Copy, Default)]
 struct WorkInSecond {
     from: f64,
@@ -100,7 +104,8 @@ struct WorkInSecond {
     users: u64,
 }
 
-/// Of each flow, and of the requests, the stretches in which work waited, where most waited first; the flows first, since they see what users see.
+/// The stretches in which work of a flow, or requests, waited; those with the most waiting first. Flows rank before requests, since they measure what users
+/// experience.
 pub(super) fn find(run: &loadstone_run_directory::Run, tally: &RunTally) -> Vec<WaitingStretch> {
     let load_end = tally.load_end().map_or(f64::INFINITY, |ns| ns as f64 / 1e9);
     let names: Vec<String> = tally.flows().iter().map(|flow| flow.merged.name.to_string()).collect();
@@ -129,7 +134,7 @@ fn of_flow(run: &loadstone_run_directory::Run, name: &str) -> Vec<WorkInSecond> 
     run.slices.iter().map(second).filter(|second| second.to > second.from).collect()
 }
 
-/// Requests in flight of all workers together, while load was made: arrivals came due or, in a run that has none, users were asked for.
+/// Requests in flight of all workers together, during the load: while arrivals were due or, in a run without arrivals, users were wanted.
 fn of_requests(run: &loadstone_run_directory::Run) -> Vec<WorkInSecond> {
     let is_open = run.slices.iter().flat_map(|slice| &slice.leaves).any(|leaf| leaf.arrivals_due > 0);
     let second = |slice: &loadstone_metrics::Snapshot| {
@@ -153,18 +158,18 @@ fn of_requests(run: &loadstone_run_directory::Run) -> Vec<WorkInSecond> {
     run.slices.iter().map(second).filter(|second| second.to > second.from && second.started > 0.0).collect()
 }
 
-/// By Little's law, what is open over what finishes per second is the time in the system, whatever the load: it grows only where work waits.
+/// By Little's law, open work over work that finishes per second is the time in the system under any load. It grows only where work waits.
 fn stretches(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64) -> Vec<WaitingStretch> {
     let rate = |index: usize| {
-        let around = &seconds[index.saturating_sub(SMOOTHED / 2)..(index + SMOOTHED / 2).min(seconds.len())];
+        let around = &seconds[index.saturating_sub(RATE_SECONDS / 2)..(index + RATE_SECONDS / 2).min(seconds.len())];
         around.iter().map(|second| second.finished).sum::<f64>() / around.len().max(1) as f64
     };
     let times: Vec<f64> = (0..seconds.len()).map(|index| seconds[index].open / rate(index).max(0.1)).collect();
     let during_load = seconds.iter().zip(&times).filter(|(second, _)| second.to <= load_end + 1.0 && second.finished > 0.0);
     let during_load: Vec<f64> = during_load.map(|(_, time)| *time).collect();
     let Some(base) = best_tenth(&during_load) else { return Vec::new() };
-    let grown_by = if flow.is_some() { GROWN_BY_S } else { REQUESTS_GROWN_BY_S };
-    let waits = |index: &usize| seconds[*index].open >= BACKLOG_MIN && times[*index] >= GROWN * base + grown_by;
+    let grown_by = if flow.is_some() { JOURNEYS_WAIT_MIN_S } else { REQUESTS_WAIT_MIN_S };
+    let waits = |index: &usize| seconds[*index].open >= BACKLOG_MIN && times[*index] >= WAITING_FACTOR_MIN * base + grown_by;
     let long = runs((0..seconds.len()).filter(waits)).into_iter().filter(|(first, last)| last + 1 - first >= STRETCH_MIN_S);
     long.map(|(first, last)| of_stretch(flow, seconds, load_end, base, (first, last))).collect()
 }
@@ -178,7 +183,7 @@ fn of_stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64, ba
     let throughput = mean(|second| second.finished, &whole);
     let during_s = mean(|second| second.open, &whole) / throughput.max(1e-9);
     let users = seconds[first].users;
-    // A queue that has drained by itself while load went on is not growing, however it grew before.
+    // A queue that drained by itself during the load is not growing, however it grew before.
     let is_over = loaded.last().zip(seconds.iter().rfind(|second| second.to <= load_end + 0.5)).is_some_and(|(a, b)| a.to + 5.0 < b.to);
     WaitingStretch {
         flow: flow.cloned(),
@@ -195,7 +200,7 @@ fn of_stretch(flow: Option<&String>, seconds: &[WorkInSecond], load_end: f64, ba
     }
 }
 
-/// First and last of each run of indices, short pauses allowed.
+/// The first and the last of each run of indices, with short pauses allowed.
 fn runs(indices: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for index in indices {

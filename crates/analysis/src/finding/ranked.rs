@@ -71,8 +71,10 @@ impl RankedFinding {
     pub(crate) fn beyond_the_generator(self, facts: &Facts<'_>, (from, to): (f64, f64)) -> Self {
         let growth = facts.responses.iter().filter_map(|response| response.growth(from, to)).fold(0.0, f64::max);
         let is_invalid = facts.generator.grade() == Grade::Invalid;
-        let is_beyond =
-            is_invalid && growth > 0.0 && facts.generator.made_the_load() && growth >= BEYOND * facts.generator.lateness((from, to)).read;
+        let is_beyond = is_invalid
+            && growth > 0.0
+            && facts.generator.generated_the_load()
+            && growth >= BEYOND * facts.generator.lateness((from, to)).read;
         let doubt = if is_beyond { GeneratorDoubt::None } else { self.doubt };
         Self { doubt, ..self }
     }

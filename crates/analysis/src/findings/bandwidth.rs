@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    let way = facts.full_way.as_ref()?;
+    let way = facts.saturated_link.as_ref()?;
     let span = (way.from, way.to);
     let names: Vec<&str> = way.names.iter().map(String::as_str).collect();
     let (low, high) = (way.body, way.first_byte);

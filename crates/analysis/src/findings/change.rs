@@ -9,8 +9,8 @@ use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
-use crate::facts::changes::{Change, LoadBeside, Shape};
-use crate::facts::load_response::GROWN;
+use crate::facts::changes::{Change, LoadMeanwhile, Shape};
+use crate::facts::load_response::SLOWER_FACTOR_MIN;
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
 use crate::instant::{clock, named};
@@ -184,13 +184,13 @@ fn what(change: &Change) -> String {
 /// When a drift had the times that are told of it. Under equal load these are the medians of its first quarter and its last, which a steady growth has in
 /// their middle.
 fn drift_instants(change: &Change) -> (f64, f64) {
-    let eighth = if matches!(change.load, LoadBeside::Same) { (change.to - change.from) / 8.0 } else { 0.0 };
+    let eighth = if matches!(change.load, LoadMeanwhile::Same) { (change.to - change.from) / 8.0 } else { 0.0 };
     (change.from + eighth, change.to - eighth)
 }
 
 fn numbers(change: &Change) -> String {
     let (before, after) = (change.before, change.after);
-    let when = if matches!(change.load, LoadBeside::Compared { .. }) {
+    let when = if matches!(change.load, LoadMeanwhile::Compared { .. }) {
         "at loads as high and as low, and meanwhile".to_owned()
     } else if change.shape == Shape::Drift {
         "in the first quarter and the last".to_owned()
@@ -226,23 +226,23 @@ fn span(change: &Change) -> (f64, f64) {
 fn under_load(facts: &Facts<'_>, change: &Change, ends_in_comma: bool) -> String {
     let comma = if ends_in_comma || matches!(change.shape, Shape::Part { .. }) { "" } else { "," };
     match change.load {
-        LoadBeside::Same => format!(" while the load stayed the same ({})", load(facts, change)),
-        LoadBeside::Compared { from, to } if change.shape == Shape::Drift => {
+        LoadMeanwhile::Same => format!(" while the load stayed the same ({})", load(facts, change)),
+        LoadMeanwhile::Compared { from, to } if change.shape == Shape::Drift => {
             format!("{comma} at equal loads ({})", loads(facts, from, to))
         }
-        LoadBeside::Compared { from, to } => format!("{comma} more than the load explains ({})", loads(facts, from, to)),
-        LoadBeside::Reached { load } => format!("{comma} all at once, while the load rose past {}", loads(facts, load, load)),
+        LoadMeanwhile::Compared { from, to } => format!("{comma} more than the load explains ({})", loads(facts, from, to)),
+        LoadMeanwhile::Reached { load } => format!("{comma} all at once, while the load rose past {}", loads(facts, load, load)),
     }
 }
 
 /// The load, as another cause.
 fn by_load(facts: &Facts<'_>, change: &Change) -> Alternative {
     match change.load {
-        LoadBeside::Same => Alternative::ruled_out("The load", format!("it stayed at {}", load(facts, change))),
-        LoadBeside::Compared { .. } => {
+        LoadMeanwhile::Same => Alternative::ruled_out("The load", format!("it stayed at {}", load(facts, change))),
+        LoadMeanwhile::Compared { .. } => {
             Alternative::ruled_out("The load", "it was as high and as low at other times, when requests took less")
         }
-        LoadBeside::Reached { load } => Alternative::not_ruled_out(
+        LoadMeanwhile::Reached { load } => Alternative::not_ruled_out(
             format!("Something that begins at {}, such as a limit that delays", loads(facts, load, load)),
             "the load had not been as high before. It is no queue: that would go on growing",
         ),
@@ -252,10 +252,10 @@ fn by_load(facts: &Facts<'_>, change: &Change) -> Alternative {
 /// A queue, as another cause, where the load changed meanwhile and high load makes requests wait as long: near its limit, one grows and shrinks by itself.
 fn by_queue(facts: &Facts<'_>, change: &Change) -> Option<Alternative> {
     let TimelineOf::Series(key) = &change.of else { return None };
-    let is_beside = matches!(change.load, LoadBeside::Compared { .. }) && change.shape == Shape::Step && change.is_slower();
+    let is_beside = matches!(change.load, LoadMeanwhile::Compared { .. }) && change.shape == Shape::Step && change.is_slower();
     let response = facts.responses.iter().find(|response| *response.name == *key.name).filter(|_| is_beside)?;
     let (low, high) = response.low_and_high_outside(span(change))?;
-    let may_queue = high >= GROWN * low && change.after.mean <= WANDERS * high;
+    let may_queue = high >= SLOWER_FACTOR_MIN * low && change.after.mean <= WANDERS * high;
     may_queue.then(|| {
         let since = format!(
             "its times grow with the load, from {} to {} on average",
@@ -330,7 +330,10 @@ fn passed_of_more(facts: &Facts<'_>, change: &Change) -> Option<f64> {
     let TimelineOf::Series(key) = &change.of else { return None };
     let (from, to) = (change.from, change.to);
     let halves = [(from, from.midpoint(to)), (from.midpoint(to), to)];
-    if change.load != LoadBeside::Same || key.kind != SeriesKind::Request || !halves.into_iter().all(|half| piles_up(facts, change, half)) {
+    if change.load != LoadMeanwhile::Same
+        || key.kind != SeriesKind::Request
+        || !halves.into_iter().all(|half| piles_up(facts, change, half))
+    {
         return None;
     }
     let inside = facts.run.slices.iter().filter(|slice| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to);
@@ -413,8 +416,8 @@ fn moves<'a>(facts: &'a Facts<'_>, change: &Change) -> Vec<SignalMove<'a>> {
 
 /// What else changed there, and what did not.
 fn beside_it(facts: &Facts<'_>, change: &Change, mut found: RankedFinding) -> RankedFinding {
-    let kept: Vec<&str> = facts.changes.kept_beside(change).map(|kept| kept.of.name()).collect();
-    if !kept.is_empty() && change.load == LoadBeside::Same {
+    let kept: Vec<&str> = facts.changes.stable_around(change).map(|kept| kept.of.name()).collect();
+    if !kept.is_empty() && change.load == LoadMeanwhile::Same {
         found = found.rests_on(format!("{} kept the same times", named(&kept)), Vec::new(), span(change));
     }
     for slice in &facts.run.slices {

@@ -42,7 +42,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (from, to) = plateaus.span()?;
     let concurrency = plateaus.concurrency();
     let cpu = examined::cpu(facts, from, to);
-    let is_other = facts.full_way.is_some()
+    let is_other = facts.saturated_link.is_some()
         || facts.slow_connects.is_some()
         || facts.used_up().next().is_some()
         || facts.session_wait.as_ref().is_some_and(|wait| wait.holds_up)

@@ -38,7 +38,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    if facts.full_way.is_some() || facts.slow_connects.is_some() {
+    if facts.saturated_link.is_some() || facts.slow_connects.is_some() {
         return None;
     }
     let plateaus = &facts.plateaus;

@@ -13,7 +13,7 @@ use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::busiest_function::BusiestFunction;
 use crate::facts::readings::longest_run;
-use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
+use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::signals::ObservedPart;
 
 /// Share of the loop's time from which one place of the code is named.
@@ -37,7 +37,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 
 fn full(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<RankedFinding> {
     let busy = facts.signals.read(part, Role::EventLoopBusy)?;
-    let span = longest_run(busy.points(), READINGS_MIN, LENGTH_MIN_S - 1.0, |share| share >= FULL)?;
+    let span = longest_run(busy.points(), READINGS_MIN, LENGTH_MIN_S - 1.0, |share| share >= FULL_PART_MIN)?;
     let stretch = facts.strain.held_part(span, 1.0)?;
     let share = busy.mean(stretch.0, stretch.1)?;
     let name = part.observer;

@@ -116,7 +116,7 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
             failing.kinds.iter().take(LISTED_MAX).map(|kind| format!("{} × {}", loadstone_units::count(kind.count), kind.text)).collect();
         found = found.rests_on(kinds.join(", "), columns(failing), span);
     }
-    if let Some(said) = &failing.said {
+    if let Some(said) = &failing.message {
         found = found.rests_on(format!("the first was answered: \"{said}\""), columns(failing), span);
     }
     if let Some(text) = times(failing) {
@@ -266,7 +266,7 @@ fn given_up(failing: &Failing<'_>) -> u64 {
 fn made_at(failing: &Failing<'_>) -> Option<f64> {
     failing.when.onset().filter(|_| given_up(failing) * 2 > failing.failed)?;
     let times = failing.times?;
-    Some((times.first_given_up? - times.median).max(0.0))
+    Some((times.first_timed_out? - times.median).max(0.0))
 }
 
 /// When what made them fail began, as far as they tell. Seconds since the run began.

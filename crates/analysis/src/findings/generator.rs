@@ -19,13 +19,13 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let generator = &facts.generator;
-    let checks = generator.doubtful();
+    let checks = generator.failed_checks();
     let worst = checks.first()?;
     let certain = |confidence, claim: &str| {
         let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
         RankedFinding { doubt: GeneratorDoubt::Itself, ..found }
     };
-    let found = if !generator.made_the_load() {
+    let found = if !generator.generated_the_load() {
         certain(Confidence::High, "The load generator reached its limit: the target was asked for less than the test says")
     } else if worst.grade == Some(Grade::Invalid) {
         certain(Confidence::Medium, "Most of the times that the run rests on may be the load generator's")

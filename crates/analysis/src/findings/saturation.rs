@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::busiest_function::BusiestFunction;
-use crate::facts::exhausted::{COLLECTING_NAMED, Exhausted, ExhaustedResource, MachineCpu};
+use crate::facts::exhausted::{COLLECTING_NAMED_SHARE_MIN, Exhausted, ExhaustedResource, MachineCpu};
 use crate::facts::next_limits::NextLimit;
 use crate::facts::process_cpu::{CpuLimit, ProcessCpu};
 use crate::facts::readings::SignalReadings;
@@ -355,7 +355,7 @@ fn collecting(facts: &Facts<'_>, found: RankedFinding, exhausted: &Exhausted<'_>
     facts.signals.parts_with(Role::GarbageCollection).fold(found, |found, part| {
         let collectors = facts.signals.read_each(part, Role::GarbageCollection);
         let share: f64 = collectors.iter().filter_map(|readings| readings.mean(from, to)).sum();
-        if share < COLLECTING_NAMED {
+        if share < COLLECTING_NAMED_SHARE_MIN {
             return found;
         }
         let told = format!("garbage was collected for {} of the time, as \"{}\" reads", loadstone_units::share(share), part.observer);

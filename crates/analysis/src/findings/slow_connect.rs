@@ -55,7 +55,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let text = format!(
             "{} of {} connections took a second or more, and the machine sent {} again: one that is lost costs 1 s, then 2 s and 4 s more (RFC 6298)",
             loadstone_units::count(connects.slow),
-            loadstone_units::count(connects.made),
+            loadstone_units::count(connects.opened),
             loadstone_units::counted(resent, "SYN")
         );
         found.rests_on(text, vec!["phases/connect".to_owned()], span)

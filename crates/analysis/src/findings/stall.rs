@@ -34,7 +34,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         return None;
     }
     let held_up: Vec<&str> = stalls.held_up.iter().map(String::as_str).collect();
-    let spared: Vec<&str> = stalls.spared.iter().map(String::as_str).collect();
+    let spared: Vec<&str> = stalls.unaffected.iter().map(String::as_str).collect();
     let who = match held_up[..] {
         [one] if !spared.is_empty() => format!("{} takes", named(&[one])),
         [_, _, ..] if !spared.is_empty() => format!("{} take", named(&held_up)),
@@ -49,8 +49,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "what that needs" };
     let claim = format!("{when} {who} up to {longest}: {what} stands still for about that long");
     let confidence = match stalls.period {
-        Some(period) if period.chance <= SURE => Confidence::High,
-        Some(period) if period.chance <= LIKELY => Confidence::Medium,
+        Some(period) if period.p_value <= SURE => Confidence::High,
+        Some(period) if period.p_value <= LIKELY => Confidence::Medium,
         _ => Confidence::Low,
     };
     let rule = if stalls.period.is_some() { "periodic-stall" } else { "stall" };
@@ -70,7 +70,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         vec!["response/max".to_owned()],
         (from, to),
     );
-    let found = stalls.along.iter().take(NAMED_MAX).fold(found, |found, (name, during, others)| {
+    let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, (name, during, others)| {
         let text = format!("{name} goes along: {during} in those seconds, {others} in the others");
         found.rests_on(text, vec![name.clone()], (from, to))
     });
@@ -87,7 +87,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let often = stalls
         .period
         .map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", loadstone_units::seconds(period.seconds)));
-    let next = if stalls.along.is_empty() {
+    let next = if stalls.correlated.is_empty() {
         format!(
             "Look for what the system does {often}: a job, a flush or checkpoint, a full collection, a cache that expires. Observing its \
              process, its database and its runtime shows which of them goes along. A longer run shows whether the pauses keep their distance."
@@ -114,8 +114,9 @@ fn by_chance(stalls: &Stalls) -> Alternative {
     const OTHER: &str = "Chance";
     match stalls.period {
         Some(period) => {
-            let told = format!("pauses that come at random would be as evenly spaced in {} of runs", loadstone_units::share(period.chance));
-            if period.chance <= LIKELY { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+            let told =
+                format!("pauses that come at random would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));
+            if period.p_value <= LIKELY { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
         }
         None => Alternative::ruled_out(
             OTHER,

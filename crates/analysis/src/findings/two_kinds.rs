@@ -15,7 +15,7 @@ use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::failures::Failing;
-use crate::facts::humps::{Hump, VALLEY, between, hump};
+use crate::facts::humps::{Hump, VALLEY_BEGIN_PART, between, hump};
 use crate::instant::clock;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
@@ -80,7 +80,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         Some((groups, _)) => format!("{share} of \"{name}\" take {slow}, the others {others}: those of {groups}"),
         None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
     };
-    let valley = between(&request.times, (hump.from_ns as f64 * VALLEY) as u64, hump.from_ns);
+    let valley = between(&request.times, (hump.from_ns as f64 * VALLEY_BEGIN_PART) as u64, hump.from_ns);
     let seconds = seconds_with(facts, &request, &hump);
     let confidence = if hump.count >= SURE { Confidence::High } else { Confidence::Medium };
     let found = RankedFinding::new(Standing::Fault, "two-kinds", Subject::request(name), confidence, claim)
@@ -174,7 +174,7 @@ fn is_of_timeouts(request: &RequestTimes<'_>, hump: &Hump) -> bool {
 fn is_of_failures(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let is_it = |failing: &&Failing<'_>| *failing.key.name == *request.name;
     facts.failing.iter().filter(is_it).any(|failing| {
-        let are_slow = failing.times.is_some_and(|times| times.low * 1e9 >= VALLEY * hump.from_ns as f64);
+        let are_slow = failing.times.is_some_and(|times| times.low * 1e9 >= VALLEY_BEGIN_PART * hump.from_ns as f64);
         are_slow && failing.failed as f64 >= NAMED_MIN * hump.count as f64
     })
 }

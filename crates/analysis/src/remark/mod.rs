@@ -12,13 +12,13 @@ use crate::evidence::next_limit;
 use crate::evidence::transactions;
 use crate::evidence::users_time;
 use crate::facts::Facts;
-use crate::facts::changes::{BY_MIN_S, Change, Kept};
-use crate::facts::exhausted::COLLECTING_NAMED;
+use crate::facts::changes::{CHANGE_MIN_S, Change, TimeVariation};
+use crate::facts::exhausted::COLLECTING_NAMED_SHARE_MIN;
 use crate::facts::growing_memory;
 use crate::facts::load_blocks::LoadStretch;
-use crate::facts::load_response::{GROWN, LoadResponse, VARIED};
+use crate::facts::load_response::{LOAD_VARIED_FACTOR_MIN, LoadResponse, SLOWER_FACTOR_MIN};
 use crate::facts::readings::{SignalReadings, longest_run};
-use crate::facts::search::{FULL, LENGTH_MIN_S, READINGS_MIN};
+use crate::facts::search::{FULL_PART_MIN, LENGTH_MIN_S, READINGS_MIN};
 use crate::facts::session_waits;
 use crate::facts::signals::ObservedPart;
 use crate::facts::timeline::TimelineOf;
@@ -83,7 +83,7 @@ pub(crate) fn in_addition(facts: &Facts<'_>, found: &[RankedFinding]) -> Remark 
 /// A machine without an idle core, though nobody was seen to wait for one.
 fn full_machine(facts: &Facts<'_>) -> Option<String> {
     let (machine, cores) = (facts.path.of_kind(ResourceKind::Machine).next()?, facts.path.machine_cores);
-    let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL * cores)?;
+    let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL_PART_MIN * cores)?;
     let processes = facts.path.of_kind(ResourceKind::Process);
     let observed: Vec<(&str, f64)> =
         processes.filter_map(|process| Some((process.part.observer, process.used.as_ref()?.mean(from, to)?))).collect();
@@ -271,7 +271,7 @@ fn all_follow(facts: &Facts<'_>) -> bool {
 }
 
 fn has_varied(response: &LoadResponse) -> bool {
-    matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= VARIED * low.load)
+    matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= LOAD_VARIED_FACTOR_MIN * low.load)
 }
 
 /// Whether as much of it ended, in the same time, while the load of another was high as while that was low.
@@ -288,7 +288,7 @@ fn holds_beside(response: &LoadResponse, varied: &LoadResponse) -> bool {
 
 /// What a request may take on average for its times not to have grown, beyond what is not known of them under low load.
 fn service_max(low: &LoadStretch) -> f64 {
-    f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), GROWN * low.service)
+    f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), SLOWER_FACTOR_MIN * low.service)
 }
 
 /// No time changed, no journey was lost or left, no arrival was late for lack of a user.
@@ -310,8 +310,8 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark
     let requests = || facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged);
     // The median of a few moves by itself.
     let is_seldom = |of: &TimelineOf| requests().any(|one| one.count < REQUESTS_MIN && TimelineOf::Series(one.key.clone()) == *of);
-    let tells = |kept: &&Kept| if has_few_requests { kept.of.kind().is_none() } else { kept.is_kept() || !is_seldom(&kept.of) };
-    let kept: Vec<&Kept> = facts.changes.kept.iter().filter(tells).collect();
+    let tells = |kept: &&TimeVariation| if has_few_requests { kept.of.kind().is_none() } else { kept.is_stable() || !is_seldom(&kept.of) };
+    let kept: Vec<&TimeVariation> = facts.changes.variations.iter().filter(tells).collect();
     let first = kept.first()?;
     let loaded = facts.tally.seconds_with_arrivals();
     let is_served = is_all_at_ease(facts) && totals.arrivals_started >= totals.arrivals_due;
@@ -321,7 +321,7 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark
     let was_looked_at = |of: &TimelineOf| kept.iter().any(|kept| kept.of == *of);
     let flows = facts.tally.flows().iter().filter(|flow| flow.merged.started > 0);
     let mut flows = flows.map(|flow| TimelineOf::Flow(flow.merged.name.to_string()));
-    if !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_kept()) {
+    if !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_stable()) {
         return None;
     }
     let seldom = requests().filter(|one| !was_looked_at(&TimelineOf::Series(one.key.clone())) && !facts.preparation.has(&one.key));
@@ -360,9 +360,9 @@ fn is_open(facts: &Facts<'_>) -> bool {
 }
 
 /// How far apart the medians of the thirds lay at most, and at what load. A difference that nobody cares for is told in time, as its share says nothing.
-fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&Kept]) -> String {
-    let most = |kept: &[&Kept]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
-    let larger: Vec<&Kept> = kept.iter().copied().filter(|kept| kept.apart_s() > BY_MIN_S).collect();
+fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&TimeVariation]) -> String {
+    let most = |kept: &[&TimeVariation]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
+    let larger: Vec<&TimeVariation> = kept.iter().copied().filter(|kept| kept.range_s() > CHANGE_MIN_S).collect();
     let share = |within: f64| loadstone_units::share(within.max(0.001));
     let within = match (most(kept), larger.is_empty()) {
         (most, _) if most <= GROWTH_MAX - 1.0 => share(most),
@@ -513,7 +513,7 @@ fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let share = |spans: &[(f64, f64)]| collectors.iter().filter_map(|readings| readings.mean_inside(spans)).sum::<f64>();
     let before = if low.is_empty() { String::new() } else { format!(", and {} at low load", loadstone_units::share(share(&low))) };
     let at_high = share(&high);
-    (at_high >= COLLECTING_NAMED).then(|| {
+    (at_high >= COLLECTING_NAMED_SHARE_MIN).then(|| {
         format!("\"{}\" collected garbage for {} of the time at high load{before}", part.observer, loadstone_units::share(at_high))
     })
 }

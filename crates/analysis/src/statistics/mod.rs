@@ -38,7 +38,7 @@ pub(crate) use interval::{Intervals, batches_of, cumulative, mean_of_batches};
 pub(crate) use isotonic::isotonic_residuals;
 pub(crate) use lines::{LeastSquaresLine, instrumental_line, theil_sen};
 pub(crate) use moments::{mean, population_variance, variance};
-pub(crate) use normal::Z_95;
+pub(crate) use normal::{Z_95, Z_95_ONE_SIDED};
 #[cfg(test)]
 pub(crate) use proportion::share_in_words;
 pub(crate) use proportion::wilson_interval;

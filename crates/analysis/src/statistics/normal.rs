@@ -3,6 +3,9 @@
 /// 95 % of normal values lie within so many standard deviations of the mean.
 pub(crate) const Z_95: f64 = 1.96;
 
+/// 95 % of normal values lie below so many standard deviations above the mean.
+pub(crate) const Z_95_ONE_SIDED: f64 = 1.645;
+
 /// The probability of a value at least this far from zero, on either side (Abramowitz and Stegun, *Handbook of Mathematical Functions*, 26.2.17).
 pub(super) fn two_sided(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z);

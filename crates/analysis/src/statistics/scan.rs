@@ -5,9 +5,9 @@ pub(crate) fn sum_of_counts<'a>(parts: impl IntoIterator<Item = &'a (u64, u64)>)
     parts.into_iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
 }
 
-/// The stretch `from..to` of `(hits, all)` by part that has the likeliest share by itself, beside one share for the rest: the scan statistic for counts
-/// (Kulldorff, "A spatial scan statistic", 1997). With the gain in log likelihood over one share throughout. Only stretches whose share is at least
-/// `times_the_rest` times the share outside of them count. `None` where there is none.
+/// The stretch `from..to` of parts, each `(hits, all)`, for which the counts are likeliest if the stretch has one share and the rest another. This is the scan
+/// statistic for counts (Kulldorff, "A spatial scan statistic", 1997). The first value is the gain in log likelihood over one share throughout. Only stretches
+/// whose share is at least `times_the_rest` times the share outside of them count. `None` where there is none.
 ///
 /// A stretch with an end inside on either side must gain ln n more than one that begins or ends with the series, since there are n times as many of them.
 pub(crate) fn likeliest_stretch(parts: &[(u64, u64)], times_the_rest: f64) -> Option<(f64, (usize, usize))> {

@@ -1,10 +1,10 @@
 //! Where the level of a series changes: from one value on, or for a while.
 //!
 //! Circular binary segmentation (Olshen, Venkatraman, Lucito and Wise, "Circular binary segmentation for the analysis of array-based DNA copy number data",
-//! 2004): of all stretches of the series, the one whose mean differs most from the mean of the rest. Values are clipped first, as in Huber's M-estimators,
-//! so that an outlier has little weight. Permutations give the probability of chance. Beyond them the tail of a maximum is Gumbel's (Knijnenburg et al.,
-//! "Fewer permutations, more accurate P-values", 2009). Neighbours in time resemble each other, so that sums vary more. Scores are reduced by that factor,
-//! as Hamed and Rao (1998) do for trends. Where a shift explains most of the variance, the factor applies only to the noise that is left.
+//! 2004) finds, of all stretches of the series, the one whose mean differs most from the mean of the rest. Values are clipped first, as in Huber's
+//! M-estimators, so that an outlier has little weight. Permutations give the probability of chance. Beyond them the tail of a maximum is Gumbel's (Knijnenburg
+//! et al., "Fewer permutations, more accurate P-values", 2009). Neighbours in time resemble each other, so that sums vary more. Scores are reduced by that
+//! factor, as Hamed and Rao (1998) do for trends. Where a shift explains most of the variance, the factor applies only to the noise that is left.
 //!
 //! Permuted blocks were tried first: with the few that a minute holds they missed a tenth of all doubled medians. Pettitt's test (1979) is the special case
 //! of one change. It misses a level that returns.
@@ -28,7 +28,7 @@ const INDEPENDENT_VALUES_MIN: f64 = 8.0;
 const PLAIN_EXPLAINED_MIN: f64 = 0.75;
 /// By how much a stretch with two ends must exceed the best with one end, in squared standard deviations: there are many more of them.
 const SECOND_END_GAIN_MIN: f64 = 8.0;
-/// Values on either side of a gap, where only the width of the gap says how rare they are.
+/// Values on either side of a gap, where only the width of the gap shows how rare they are.
 const GAP_SIDE_VALUES_MIN: usize = 5;
 /// Standard deviations that chance alone reaches in any series.
 const SCORE_MIN: f64 = 3.0;
@@ -173,9 +173,9 @@ fn permutation_p_value(scores: &[f64], weights: &[f64], score: f64) -> Option<f6
     Some(-(-(-(score - location) / scale).exp()).exp_m1())
 }
 
-/// The probability that a stretch lies wholly above, or wholly below, all the rest: in random order the m largest of n values are adjacent in n − m + 1 of
-/// C(n, m) cases. Permutations of clipped scores do not show how rare that is. Values that depend on each other count for fewer. The factor is 2 for either
-/// side, and 2 for the lengths to choose from. `None`: the stretch overlaps the rest.
+/// The probability that a stretch lies wholly above, or wholly below, all the rest. In random order the m largest of n values are adjacent in n − m + 1 of C(n,
+/// m) cases. Permutations of clipped scores do not show how rare that is. Values that depend on each other count for fewer. The factor is 2 for either side,
+/// and 2 for the lengths to choose from. `None`: the stretch overlaps the rest.
 fn p_value_of_order(values: &[f64], (start, end): (usize, usize), dependence: f64) -> Option<f64> {
     let range = |values: &mut dyn Iterator<Item = &f64>| {
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))

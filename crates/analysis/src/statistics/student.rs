@@ -34,8 +34,8 @@ pub(crate) fn welch_freedom((a_squared, a_freedom): (f64, f64), (b_squared, b_fr
     (a_squared + b_squared).powi(2) / (a_squared.powi(2) / a_freedom + b_squared.powi(2) / b_freedom)
 }
 
-/// Degrees of freedom of a variance that is estimated from so many deviations, by their kurtosis: a variance that rests on few of them is less certain than
-/// one that rests on all (Satterthwaite, "An approximate distribution of estimates of variance components", 1946).
+/// Degrees of freedom of a variance that is estimated from so many deviations, by their kurtosis. A variance that rests on few of them is less certain than one
+/// that rests on all (Satterthwaite, "An approximate distribution of estimates of variance components", 1946).
 pub(crate) fn freedom_by_kurtosis(deviations: &[f64]) -> f64 {
     let (count, most) = (deviations.len() as f64, deviations.len() as f64 - 1.0);
     let power = |exponent| deviations.iter().map(|deviation: &f64| deviation.powi(exponent)).sum::<f64>();

@@ -1,7 +1,7 @@
 //! Were attempts to connect lost in the network?
 
 use super::check::{CheckInfo, CheckInput};
-use crate::facts::slow_connects::{AGAIN_AFTER_NS, beyond};
+use crate::facts::slow_connects::{SYN_RETRY_NS, beyond};
 use crate::{Grade, ValidityCheck};
 use loadstone_metrics::SeriesKind;
 
@@ -17,7 +17,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
         return INFO.nothing("no connection was opened");
     }
     // The kernel counts retransmissions for the whole machine. A lost SYN of this run's own connections delays the connection by a second.
-    let slow: u64 = input.tally.of_kind(SeriesKind::Request).map(|series| beyond(&series.merged.phases.connect, AGAIN_AFTER_NS)).sum();
+    let slow: u64 = input.tally.of_kind(SeriesKind::Request).map(|series| beyond(&series.merged.phases.connect, SYN_RETRY_NS)).sum();
     let grade = if again > 0 && slow * 100 > opened { Grade::Suspect } else { Grade::Valid };
     let evidence = format!(
         "{} connections were opened, {} of them took a second or more; the whole machine retransmitted {} SYNs",

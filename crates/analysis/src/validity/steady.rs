@@ -5,11 +5,11 @@ use super::check::{CheckInfo, CheckInput};
 use crate::statistics::{mean, median, trend};
 use crate::{Grade, SliceTotals, ValidityCheck};
 
-/// Seconds that the second half must have.
+/// Seconds of the second half that the check needs.
 const SECONDS_MIN: usize = 15;
-/// How much the load may vary within the half to count as constant.
+/// Part by which the load may vary within that half to count as constant.
 const LOAD_SPREAD_MAX: f64 = 0.10;
-/// Growth over the half, relative to its median, that is worth a warning.
+/// Growth over that half, relative to its median, from which the check warns.
 const GROWTH_MIN: f64 = 0.25;
 /// Probability of such a trend by chance: that of three standard deviations.
 const P_VALUE_MAX: f64 = 0.0027;
@@ -23,7 +23,7 @@ pub(super) const INFO: CheckInfo = CheckInfo {
 pub(super) fn check(input: &CheckInput<'_>) -> ValidityCheck {
     let seconds: Vec<&SliceTotals> = input.tally.seconds().iter().filter(|second| second.requests > 0).collect();
     let half = &seconds[seconds.len() / 2..];
-    // The last second is often a part of one, and the one in which users go.
+    // The last second is often incomplete, and users stop in it.
     let half = &half[..half.len().saturating_sub(1)];
     if half.len() < SECONDS_MIN {
         return INFO.nothing("too short to see a trend");

@@ -1,16 +1,16 @@
 //! The interval for dependent samples: batch means of tail counts.
 //!
-//! The run is cut into batches of consecutive seconds, twenty of them, and up to fifty of a run longer than two minutes. A value *v* belongs to the interval
-//! of quantile *q* where the share of samples above *v* may be 1 − q, judged by how much that share differs between batches:
-//! |ln(tail(v) / (1 − q))| ≤ t · se(v) / tail(v). Two corrections keep the coverage where tails come in few, large episodes, as in a queue. The degrees of
-//! freedom of *t* follow from the kurtosis of the batches (Satterthwaite's idea: a variance that rests on few batches is itself uncertain). The variance grows
-//! as that of an autoregressive series where a batch resembles the one before it.
+//! The run is cut into batches of consecutive seconds, twenty of them, and up to fifty of a run longer than two minutes. A value *v* belongs to the interval of
+//! quantile *q* where the share of samples above *v* may be 1 − q. How much that share differs between batches decides it: |ln(tail(v) / (1 − q))| ≤ t · se(v)
+//! / tail(v). Two corrections keep the coverage where tails come in few, large episodes, as in a queue. The degrees of freedom of *t* follow from the kurtosis
+//! of the batches (Satterthwaite's idea: a variance that rests on few batches is itself uncertain). The variance grows as that of an autoregressive series
+//! where a batch resembles the one before it.
 //!
 //! The samples may end before the upper end of a high percentile. Above the value that 80 independent samples' worth lie beyond, an exponential tail continues
 //! them, whose rate is the mean excess (`TailModel`). Waiting times have this tail in the limit (Abate, Choudhury and Whitt, "Exponential approximations for
 //! tail probabilities in queues", 1995). The same batches show how certain the share above that value and the rate are.
 //!
-//! A moving-block bootstrap was tried first: on M/M/1 at ρ = 0.8 its nominal 95 % interval of p99 covered the truth in only 78–85 % of runs of one to two
+//! A moving-block bootstrap was tried first. On M/M/1 at ρ = 0.8, its nominal 95 % interval of p99 covered the truth in only 78–85 % of runs of one to two
 //! minutes. `coverage` measures the coverage of this interval.
 
 use loadstone_metrics::Histogram;

@@ -78,7 +78,7 @@ impl Queue {
 /// How many runs have an interval, have one that contains the truth, and have one without an end.
 #[derive(Debug, Clone, Default)]
 struct Coverage {
-    given: u64,
+    with_interval: u64,
     holds: u64,
     open: u64,
     /// The upper end over the lower end, where there are both.
@@ -87,14 +87,14 @@ struct Coverage {
 
 impl Coverage {
     fn share(&self) -> f64 {
-        self.holds as f64 / self.given.max(1) as f64
+        self.holds as f64 / self.with_interval.max(1) as f64
     }
 
     /// The median of the upper end over the lower end; infinite where most intervals lack an end.
     fn width(&self) -> f64 {
         let mut widths = self.widths.clone();
         widths.sort_by(f64::total_cmp);
-        widths.get(self.given as usize / 2).copied().unwrap_or(f64::INFINITY)
+        widths.get(self.with_interval as usize / 2).copied().unwrap_or(f64::INFINITY)
     }
 }
 
@@ -113,7 +113,7 @@ fn coverage(queue: Queue, runs: u64) -> [Coverage; 3] {
                 continue;
             }
             let truth = queue.quantile(q);
-            of.given += 1;
+            of.with_interval += 1;
             of.open += u64::from(low.is_none() || high.is_none());
             of.widths.extend(low.zip(high).map(|(low, high)| high / low));
             of.holds += u64::from(low.is_none_or(|low| low <= truth) && high.is_none_or(|high| truth <= high));
@@ -127,7 +127,12 @@ fn coverage(queue: Queue, runs: u64) -> [Coverage; 3] {
 fn short_runs_near_saturation_hold_the_truth() {
     for (servers, utilisation, seconds) in [(1, 0.5, 30), (4, 0.8, 30), (4, 0.9, 30), (4, 0.9, 120)] {
         for (of, q) in coverage(Queue { servers, utilisation, seconds }, 100).iter().zip(QUANTILES) {
-            assert!(of.holds >= 85 && of.given == 100, "M/M/{servers} at {utilisation}, {seconds} s, {q}: {} of {}", of.holds, of.given);
+            assert!(
+                of.holds >= 85 && of.with_interval == 100,
+                "M/M/{servers} at {utilisation}, {seconds} s, {q}: {} of {}",
+                of.holds,
+                of.with_interval
+            );
             // An interval without an end, or one that spans an order of magnitude, is of little use.
             assert!(
                 of.open <= 35 && of.width() < 10.0,
@@ -174,9 +179,10 @@ fn the_whole_table() {
         for (Queue { servers, utilisation, seconds }, row) in rows {
             let row = row.join().unwrap();
             // Nine in ten contain the truth (docs/metrics.md): fewer than six of ten do so once in six hundred times.
-            assert!(row.iter().all(|of| of.holds * 10 >= of.given * 6), "M/M/{servers} at {utilisation}, {seconds} s: {row:?}");
+            assert!(row.iter().all(|of| of.holds * 10 >= of.with_interval * 6), "M/M/{servers} at {utilisation}, {seconds} s: {row:?}");
             let percent = |count: u64| 100.0 * count as f64 / runs as f64;
-            let cell = |of: &Coverage| format!("{:.1} % ({:.0} %, {:.2})", 100.0 * of.share(), percent(of.given - of.open), of.width());
+            let cell =
+                |of: &Coverage| format!("{:.1} % ({:.0} %, {:.2})", 100.0 * of.share(), percent(of.with_interval - of.open), of.width());
             let cells: Vec<String> = row.iter().map(cell).collect();
             println!("| M/M/{servers} | {seconds} s | {utilisation} | {} |", cells.join(" | "));
         }

@@ -3,7 +3,7 @@
 use crate::statistics::{mean, student_t, variance};
 
 /// The mean and half of its 95 % interval, by batch means (Law and Carson, "A sequential procedure for determining the length of a steady-state simulation",
-/// 1979): stretches of five values depend on each other less than neighbouring values do. Half the interval is infinite with fewer than three stretches.
+/// 1979). Stretches of five values depend on each other less than neighbouring values do. Half the interval is infinite with fewer than three stretches.
 pub(crate) fn mean_of_batches(values: &[f64]) -> (f64, f64) {
     const BATCH: usize = 5;
     let batches: Vec<f64> = values.chunks_exact(BATCH).map(mean).collect();
