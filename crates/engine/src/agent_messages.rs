@@ -19,8 +19,8 @@ pub enum AgentCommand {
     Scale { at: Nanos, factor: f64 },
     /// Start no iteration from this instant on, until another lease extends it.
     Lease { until: Nanos },
-    /// The remaining agents take over the share of a lost agent from an instant on: all of its load, or only the work that is done once, before and
-    /// after the load.
+    /// The remaining agents take over the share of a lost agent from an instant on. `is_of_load`: they take over its load, and not only the work that
+    /// is done once, before and after it.
     HandOver { lost: u32, left: Vec<u32>, from: Nanos, is_of_load: bool },
     /// Send the remaining snapshots, and end.
     Finish,

@@ -36,8 +36,8 @@ impl SnapshotAssembly {
         Self { noun: "agents", ..Self::new(agents, series_max) }
     }
 
-    /// Adds one worker's part of a second. If that second was already forwarded without it, the part is added to the next one that is forwarded: it
-    /// is late, but neither lost nor counted twice.
+    /// Adds one worker's part of a second. If that second was already forwarded without it, the part is added to the next one. It is then late, but
+    /// neither lost nor counted twice.
     pub(crate) fn add(&mut self, worker: usize, mut snapshot: Snapshot) {
         if snapshot.slice < self.next {
             let text = format!("part of second {} arrived late and is counted here", snapshot.slice);

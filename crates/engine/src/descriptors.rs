@@ -10,9 +10,9 @@
 //!   the waker's table. The coordinator therefore creates the runtimes of all workers, and installs the Ctrl-C handler, before any worker begins.
 //!   These numbers then mean the same in every table, also when one worker wakes another (`exchange`). Workers report to other threads through
 //!   channels of the standard library, which need no descriptor.
-//! - **No copy keeps alive what its owner closes.** The peer of a socket or a pipe sees no end while a copy is open, so the worker closes its copies
-//!   of those at once. It keeps the parts of runtimes (eventfds, epolls, timers) and pairs of unnamed Unix sockets, through which tokio passes
-//!   signals on: a signal may interrupt any thread, and any runtime may handle it.
+//! - **No copy keeps alive what its owner closes.** The peer of a socket or a pipe sees no end while a copy is open. The worker therefore closes its
+//!   copies of those at once. It keeps the parts of runtimes (eventfds, epolls, timers) and pairs of unnamed Unix sockets. Through these, tokio
+//!   passes signals on: a signal may interrupt any thread, and any runtime may handle it.
 
 use std::io;
 use std::mem::ManuallyDrop;

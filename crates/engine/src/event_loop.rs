@@ -1,9 +1,9 @@
 //! A worker's event loop: poll the woken work, fire the timers that are due, sleep until the next timer.
 //!
 //! The runtime's own timers have a granularity of one millisecond. The event loop arms a timerfd for the exact nanosecond instead. Arming it and
-//! being woken by it costs more than a request does, so it is armed only when nothing else is left to do, and not for timers that are due at once. If
-//! the users allow late reads of responses and a timer is due soon, the worker sleeps until then, even if responses arrive: one wake-up then serves
-//! both.
+//! being woken by it costs more than a request does. It is therefore armed only when nothing else is left to do, and not for timers that are due at
+//! once. If the users allow late reads of responses and a timer is due soon, the worker sleeps until then, even if responses arrive. One wake-up then
+//! serves both.
 
 use std::cell::RefCell;
 use std::future::Future;

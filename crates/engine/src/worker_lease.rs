@@ -1,5 +1,5 @@
-//! What one worker may and must do, for all its leaves: until when it may start iterations, which shares it has taken over, and whether it records
-//! the events that one worker records for all.
+//! What one worker may and must do, for all its leaves. It has a lease for starting iterations, and the shares that it has taken over. One worker
+//! also records events for all.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};

@@ -1,8 +1,8 @@
 //! Messages between a controller and one agent, each delivered once and in order, over a bus that may lose, duplicate, delay and reorder.
 //!
-//! A message is split into numbered parts. The receiver acknowledges the number up to which it has all parts, and parts without a timely
-//! acknowledgement are sent again (selective repeat, as in Tanenbaum and Wetherall, Computer Networks, 5th ed. 2011, 3.4.3). No I/O and no clock:
-//! [`ReliableLink::due`] returns the parts to send.
+//! A message is split into numbered parts. The receiver acknowledges the number up to which it has all parts. Parts without a timely acknowledgement
+//! are sent again (selective repeat: Tanenbaum and Wetherall, Computer Networks, 5th ed. 2011, 3.4.3). No I/O and no clock: [`ReliableLink::due`]
+//! returns the parts to send.
 
 use std::collections::{BTreeMap, VecDeque};
 

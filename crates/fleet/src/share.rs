@@ -1,8 +1,8 @@
 //! Divides the load among agents by their labels.
 //!
-//! Workers take arrivals and users in turn, so a fraction of the workers generates exactly that fraction of the load: of *w* consecutive arrivals,
-//! each worker generates one. A share is therefore a number of workers, and affects nothing else in a fleet. The numbers of shared iterations go to
-//! agents in turn, and therefore not by share.
+//! Workers take arrivals and users in turn: of *w* consecutive arrivals, each worker generates one. A fraction of the workers therefore generates
+//! exactly that fraction of the load. A share is therefore a number of workers, and affects nothing else in a fleet. The numbers of shared iterations
+//! go to agents in turn, and therefore not by share.
 
 use crate::facts::AgentFacts;
 

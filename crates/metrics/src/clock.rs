@@ -166,8 +166,8 @@ impl Clock {
         self.sleep_until(self.now().saturating_add(ns))
     }
 
-    /// An unarmed timer. Resetting a queued timer to a later deadline costs one store, so a connection can use a single timer for the time limits of
-    /// all its requests.
+    /// An unarmed timer. Resetting a queued timer to a later deadline costs one store. A connection can therefore use a single timer for the time
+    /// limits of all its requests.
     pub fn timer(&self) -> Timer {
         let mut timers = self.inner.timers.borrow_mut();
         let slot = timers.free.pop().unwrap_or_else(|| {

@@ -1,6 +1,6 @@
 //! Histograms for transport: all histograms of a second as three columns of bytes, which compress better than their text.
 //!
-//! The text of a histogram has digits and commas for each used bucket. Here most buckets take two bytes, and similar numbers are stored together:
+//! The text of a histogram has digits and commas for each used bucket. Here most buckets take two bytes. Similar numbers are stored together:
 //! distances between buckets in one column, counts (nearly all of them small) in another. The encoding is lossless.
 
 use crate::histogram::{Histogram, PackedBuckets, bounds_of, push_number, read_number};

@@ -209,7 +209,7 @@ impl Recorder {
 
     /// Counts one more request in flight. This count is independent of the samples, so that the two can be compared.
     ///
-    /// Begins and ends need not come in the order of their instants: in a long turn, a response that was read early may be recorded after a request
+    /// Begins and ends need not come in the order of their instants. In a long turn, a response that was read early may be recorded after a request
     /// that began later.
     pub fn request_began(&mut self, at: Nanos) {
         self.integrate_in_flight(at);

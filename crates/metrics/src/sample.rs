@@ -23,8 +23,8 @@ pub struct Phases {
 pub struct Sample {
     /// When it was due. It differs from `started` only for the first request of an open iteration (and for the iteration itself).
     pub scheduled: Nanos,
-    /// When the script requested it. This is the beginning of its wait for a free connection of its user, of the look-up or connect of a new one, or
-    /// of sending its first byte to the kernel, whichever is earliest.
+    /// When the script requested it: the earliest of three instants. These are the beginning of its wait for a free connection of its user, of the
+    /// look-up or connect of a new one, and of sending its first byte.
     pub started: Nanos,
     /// When its last byte had arrived, or when the user stopped waiting.
     pub ended: Nanos,

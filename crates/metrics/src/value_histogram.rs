@@ -168,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with the sorted list: every percentile is within half a percent of the value of its rank, extremes are exact, and the division
+        /// Compared with the sorted list. Every percentile is within half a percent of the value of its rank, and extremes are exact. The division
         /// into parts does not matter.
         #[test]
         fn percentiles_are_those_of_the_sorted_values(

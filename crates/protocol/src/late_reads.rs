@@ -1,7 +1,7 @@
 //! Responses that may be read late, since the kernel's timestamp records when they arrived.
 //!
 //! Being woken by a response costs the generator more CPU time than sending the request. If only the end of an iteration of open load follows from
-//! the response, it can be read when the next arrival is due, and its time is still exact. This only holds for a small response: one that fills the
+//! the response, it can be read when the next arrival is due. Its time is still exact. This only holds for a small response: one that fills the
 //! socket's buffer blocks the server until it is read.
 
 use std::cell::Cell;

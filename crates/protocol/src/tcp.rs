@@ -92,8 +92,8 @@ impl Tcp {
         self.lag_ns = None;
     }
 
-    /// How long the last byte of the latest stamped read had been in the kernel. Returned once. Nanoseconds. `None` for a packet without a timestamp,
-    /// such as one that arrived just when the option was set, and if the clock was set back in between.
+    /// How long the last byte of the latest stamped read had been in the kernel. Returned once. Nanoseconds. `None` for a packet without a timestamp
+    /// (one may arrive just when the option is set), and if the clock was set back in between.
     pub(crate) fn take_lag_ns(&mut self) -> Option<u64> {
         self.lag_ns.take()
     }

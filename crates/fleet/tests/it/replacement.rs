@@ -1,5 +1,5 @@
-//! Invariants of runs in which the other agents take over a lost agent's load: no arrival starts twice, and only arrivals that were due before the
-//! loss was known are missing.
+//! Invariants of runs in which the other agents take over a lost agent's load. No arrival starts twice. Only arrivals that were due before the loss
+//! was known are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

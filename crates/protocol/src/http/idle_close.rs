@@ -6,7 +6,7 @@
 //!
 //! - No byte was passed to the kernel: the connection had broken before.
 //! - The peer ended its side, and its machine has acknowledged no byte of the request. The segment that ends a side acknowledges everything that
-//!   arrived before it (RFC 9293, section 3.4), so the server had closed before the request reached its machine.
+//!   arrived before it (RFC 9293, section 3.4). The server had therefore closed before the request reached its machine.
 //!
 //! A reset proves nothing: it looks the same if the server had forgotten the connection, and if it read the request and gave up.
 

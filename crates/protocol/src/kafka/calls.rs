@@ -81,8 +81,8 @@ pub struct KafkaWriting {
     pub packing: KafkaPacking,
 }
 
-/// Brokers only accept zstd from clients that declare support for it (KIP-110), with a version whose request is the same and whose response has one
-/// more number.
+/// Brokers only accept zstd from clients that declare support for it (KIP-110). Clients do so with a version whose request is the same and whose
+/// response has one more number.
 fn produce_version(packing: KafkaPacking) -> i16 {
     if packing == KafkaPacking::Zstd { 7 } else { 3 }
 }

@@ -1,7 +1,7 @@
 //! WebSocket (RFC 6455) for a load generator: exact instants, a few hundred bytes per idle connection.
 //!
 //! Read [`WebSocket`] first. [`open`] opens one, and [`HttpSession::open_socket`](crate::http::HttpSession::open_socket) opens one with a session's
-//! cookies. Inside, `frame` encodes frames, `reader` decodes messages from incoming bytes (no sockets), `state` is the connection, and `deflate` is
+//! cookies. Inside, `frame` encodes frames, `reader` decodes messages from incoming bytes (no sockets), and `state` is the connection. `deflate` is
 //! permessage-deflate without context, so that no connection keeps a window. Deliberately absent: queues of messages (the caller reads on demand, and
 //! the kernel buffers), matching.
 
