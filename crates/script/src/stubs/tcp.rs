@@ -56,7 +56,6 @@ impl StubProtocol for TcpSpec {
 struct TcpEndpoint;
 
 impl StubEndpoint for TcpEndpoint {
-    #[expect(clippy::misnamed_getters, reason = "the name that a user sees is the call that declares it")]
     fn name(&self) -> &str {
         CALL
     }
