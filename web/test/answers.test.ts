@@ -59,7 +59,7 @@ it("a ramp shows its measured points and the curve, the ceiling, and where each 
   expect((await box("rect.ceiling")).y).toBeLessThan((await box("circle.stretch")).y);
   expect((await box("polyline")).y).toBeLessThan((await box("rect.ceiling")).y + 30);
   expect(await page.getByTestId("resource").count()).toBe(2);
-  expect(await page.getByTestId("unknown").innerText()).toContain("unknown: it was read in 3 of 40 stretches");
+  expect(await page.getByTestId("unknown").innerText()).toContain("unknown: it was read in 3 of 40 segments");
   await page.close();
 });
 
@@ -78,7 +78,7 @@ it("an experiment shows the proof, the blocks over time, and each ratio with its
   expect(await page.getByTestId("course").first().locator("circle.dot").count()).toBe(8);
   expect(await page.getByTestId("contrast").locator("tbody tr").count()).toBe(4);
   expect(await page.getByTestId("contrast").locator("td.ratio svg").count()).toBe(4);
-  expect(await page.getByText("10 round trips").count()).toBe(1);
+  expect(await page.getByText("10 sequential round trips").count()).toBe(1);
   await page.close();
 });
 
