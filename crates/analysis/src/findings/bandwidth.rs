@@ -1,4 +1,17 @@
 //! Bytes that come no faster however many are asked for: a link, a proxy or a limit on bytes.
+//!
+//! *The bytes of "Catalogue" come at 11.8 MB/s however many are asked for: the way back is full, a link, a proxy or a limit on bytes.*
+//!
+//! Made if throughput stopped as under [`effective-concurrency`](effective-concurrency.md), 60 % of the added time lies between the first byte of a
+//! response and its last, and the bytes per second, counted as they are read, are level (10 %), 100 kB/s or more. A link is named where `observe.host`
+//! knows its speed and it carried 90 % of that for five seconds while work was held up.
+//!
+//! *"List" slows down under load while its bytes come: its 104 kB take 682 ms instead of 52.6 ms, so they wait on the way back, at a link, a proxy or a
+//! limit on bytes.* Users who were held up together pause together, so that the way is empty meanwhile and throughput still follows their number. Then
+//! this is said, with medium confidence, of a request that takes 1.5 times as long under high load on average, with 60 % of the added time after its
+//! first byte, and with more bytes than one round trip carries (14.6 kB, [RFC 6928](https://www.rfc-editor.org/rfc/rfc6928)).
+//!
+//! *Alternatives:* a body that is made slowly, ruled out by a link that is full; a CPU at its limit; the generator's own reading.
 
 use crate::finding::Alternative;
 use crate::evidence::examined;

@@ -1,5 +1,31 @@
 //! Callers that are all busy calling: what limits the number of calls at once. What the database's sessions did meanwhile tells whether it is a lock,
 //! a pool or the number of workers.
+//!
+//! *Calls to "subscriber" go out 5 at a time, though 20 workers have one to make: a pool of 5 connections is smaller than the workers that share it.*
+//!
+//! While work waits, every free worker picks some up. If the calls inside a stub then reach the same number second after second and never exceed it, that
+//! number is a limit of the callers. A bottleneck ahead of the callers leaves calls that come and go, and no such ceiling.
+//!
+//! | what | limit |
+//! |---|---|
+//! | seconds of the stretch that peak at the ceiling | at least 80 % |
+//! | seconds above it | at most 2 % |
+//! | average calls at once | at least half of the ceiling; from 80 % on, the calls alone take up the callers' time |
+//! | seconds | at least 10 |
+//! | requests of the load itself waiting for the stub's response | 1.5 times the ceiling; otherwise the load is the limit |
+//!
+//! The PostgreSQL observer tells what it is:
+//!
+//! - **sessions wait for a lock, and the ceiling is one**: a **lock**
+//! - **a quarter more open, idle transactions than calls, those to other stubs included: workers hold their work and wait for a connection**: a **pool**
+//! - **as many open, idle transactions as calls (within 15 %)**: all **workers** are busy, or all connections of a database pool that they share: only
+//!   the pool's own metrics tell these apart, and without them the confidence is medium. It would take rate × time of each, `calls_max · started /
+//!   throughput`
+//! - **none of this**: the number alone, with the signals that stood at exactly that number (a pool size, a thread count from the system's own metrics)
+//!
+//! *Alternatives:* a busy processor, disk or database, ruled out where calls take 80 % of the callers' time; a slower endpoint, ruled out by its hold
+//! times in both halves. Where they take less, and a resource was used up for half of that time, `workers` and `effective-concurrency` come after it:
+//! more callers would only share it.
 
 use loadstone_metrics::Role;
 

@@ -1,4 +1,49 @@
 //! Times that changed while the load stayed the same, or by more than it explains: a step, a drift, or a part of the requests, from an instant on.
+//!
+//! *"Ingredients" went from 400 µs to 401 ms at 0:20 while the load stayed the same (30/s).*
+//!
+//! Looked at: each request, group, scenario and flow, in every stretch of 15 seconds or more in which every leaf of the load asked for the same, within 3
+//! %; by its median, its p90 and its mean for each second (or longer, where a second has fewer than five samples). What a higher load had left behind,
+//! and is worked off in such a stretch, is no change.
+//!
+//! - **Steps, and stretches that end again:** circular binary segmentation (Olshen, Venkatraman, Lucito & Wise 2004) on clipped values. Chance is what
+//!   permutations give, with the scores taken down by the factor by which neighbouring seconds that resemble each other inflate the variance of sums. Few
+//!   seconds have few orders, however far two levels lie apart: where one stretch lies wholly beyond the rest, both of five seconds or more, chance is at
+//!   most e^−g for each stretch there is, with g the gap over the mean distance of logarithms from their own level (tails that fall exponentially, of a
+//!   power law). The instant of a step to slower is when the first slow request began.
+//! - **Drifts:** Theil–Sen and Mann–Kendall with the variance of Hamed and Rao (1998), where a line fits better than a step. Told are the medians of its
+//!   first quarter and its last, and as instants the middles of these. One of less than half a minute has never high confidence: a level may wander that
+//!   long. Where fewer end than are asked for in both halves, it says how many pass (*11.6/s end, and the rest piles up*): that is a limit; nothing need
+//!   have changed.
+//! - **A part of the requests:** where the median stays and the mean does not, the finding says which share takes how long, before and after.
+//! - The chance of a false discovery in a run is held at 0.3 % over all that was looked at (Benjamini & Hochberg 1995).
+//! - A change below 25 % or below a millisecond is none: machines waver by as much by themselves.
+//!
+//! **While the load changes**, times follow it, and only what it does not explain is told, at a false discovery rate of 0.5 %. Each request's median and
+//! mean are held against its own load response, the monotone line through its times over the load (isotonic regression in least absolute deviations;
+//! Barlow, Bartholomew, Bremner & Brunk 1972); what is left goes to the same tests.
+//!
+//! - **slower for a while, or from an instant on**: the load was as high and as low at other times, when it took a quarter less; as it began, it was not
+//!   slow yet. For ten seconds a higher load may still be felt, and is not held against it; nor is a time in which a tenth of the requests failed, since
+//!   the others met less load than was asked for. Says: *more than the load explains (18/s to 25/s)*; at most medium where, the changed time left out, it
+//!   takes half as much again at high load as at low, and the change is no more than five times that: a queue near its limit grows and shrinks by itself,
+//!   and its wait is distributed exponentially there (Kingman 1962)
+//! - **a drift**: eight instants of the first third have one of equal load (10 %) in the last, and took less. Says: *at equal loads*
+//! - **a step under a load that had never been as high**: at once (70 % of it within five points), level before and after, and in the end it adds no more
+//!   than half as much again as at first; the load itself made no step, and throughput goes on following it, of users too (N users get N / (R + Z) done,
+//!   Little 1961): no queue does that; not of fewer than ten users, of whom one more is a step. Says: *all at once, while the load rose past 20/s*; at
+//!   most medium, as something that begins at that load is not ruled out
+//!
+//! Under a load that only rises, a drift and a load response are one and the same, and nothing is said.
+//!
+//! Where an observed database's sessions in one wait became as many more as the requests in the system (60 to 170 % of rate × added time, Little's law),
+//! the claim says that the time is spent there.
+//!
+//! The finding says what changed with it, which requests kept their times, which phase holds the added time, and which signals moved at that instant (by
+//! the distance of the medians before and after, over the interquartile range before) and which did not.
+//!
+//! Not a finding: a slow beginning of at most a third of the run and a minute. The remark calls it a warm-up, unless five users or more of closed load
+//! began all at once. Journeys that queue are told by the rules about waiting.
 
 use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 

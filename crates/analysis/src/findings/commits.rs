@@ -1,4 +1,11 @@
 //! Many commits for each piece of work, and sessions that wait for them: auto-commit, where one transaction would do.
+//!
+//! Made instead of [`database-waits`](database-waits.md) if what sessions wait for is their commit, until its log is on disk, in the binary log or at a
+//! replica, and there are three commits or more for each iteration of the load, excluding the observer's own. They are counted where nearly all
+//! iterations that had begun had ended; if there is no such stretch, the number is a bound from below ("at least"). Different events of a commit, one
+//! after the other, count as one wait. With it come how long a commit takes, by Little's law (sessions at commit / commits per second), how long an
+//! iteration waits for all of its own, and whether computing, missing indexes or a small pool could be the cause instead. Work in the background that
+//! commits counts as well.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

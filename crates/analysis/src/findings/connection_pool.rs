@@ -1,4 +1,31 @@
 //! A pool that is used up, as a service's own metrics show it. What keeps its members in use comes before its size.
+//!
+//! *All 2 connections of a pool are in use, and 24 operations are waiting for one on average.*
+//!
+//! Made from what `observe.prometheus`, `observe.json` or `observe.statsd` read, if none of the pool's members is idle, no more than a fifth of them is
+//! missing from those in use (connections that were lost are neither), and one of these holds:
+//!
+//! - over ten readings or more, a gauge of waiting operations (`hikaricp_connections_pending`, `db_pool_waiting`) is at 1 or more in 80 % of them, and
+//!   another gauge of the pool stood at one number: its size. Where a client only counts the seconds spent waiting (Go's `database/sql`), seconds per
+//!   second are the number that waits;
+//! - nobody counts who waits, all members are in use (`jetty_threads_busy` = `jetty_threads_config_max`), work is held up, and 1.5 times as many requests
+//!   as members are in the system.
+//!
+//! How many wait for each member in use is, by Little's law, how many times as long operations wait as they use it.
+//!
+//! **Statements that look slow to the service.** Where the pool counts how often and how long a connection was waited for (HikariCP's acquire time) and
+//! the database how long its statements took, the wait is set beside the `select` that was executed most: if half or more of what a service sees of it is
+//! the wait for a connection, the evidence says so. It belongs to this finding, `commits` and `database-waits`.
+//!
+//! **A pool is a place where work waits.** Who holds its members, and for how long, comes before its size. By the utilisation law a request holds a
+//! member for members in use / throughput:
+//!
+//! - **the members in use grew steadily under the same load until 70 % of them were**: some are never given back, a leak (high confidence)
+//! - **the database went away, a CPU or heap is used up, or sessions of the database wait or compute, in the same stretch**: that finding comes first;
+//!   the pool follows from it, with low confidence
+//! - **each member is held at least 3 times as long as before**: whatever they are used for has become slow (low confidence)
+//! - **each member is held at most 1.5 times as long as before**: the size is the limit (high confidence)
+//! - **neither is known**: medium, unless an observed process and database are seen to be idle
 
 use loadstone_metrics::Role;
 

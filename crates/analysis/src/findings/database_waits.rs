@@ -1,4 +1,18 @@
 //! What the database's active sessions do while work is held up: most wait for one thing, or compute.
+//!
+//! Made if for 5 readings or more at least one session, and 40 % of the active ones, waited for the same thing, other than the client or a timer, while
+//! work was held up. For locks, the finding gives the statement that waits, and the last one of the session that holds the lock, which need not be the
+//! one that took it.
+//!
+//! Where only the top of the load shows it, two readings are enough if they account for the wait: requests that take ΔR longer than under low load, at X
+//! per second, are X·ΔR more in the system (Little 1961), and sessions in the same wait must have become 60 to 170 % of that more, beyond what goes with
+//! throughput.
+//!
+//! If nothing was held up, but 60 % of the active sessions and at least half as many as there were requests in the system waited for one thing at high
+//! load, the finding says that most of the time goes there, whatever the load.
+//!
+//! Sessions that compute are named if they are 60 % of the active ones, and fill the machine's cores, or 70 % of a pool that is used up, or half of all
+//! that is in the system; with the statement that half of them run.
 
 use loadstone_metrics::Role;
 

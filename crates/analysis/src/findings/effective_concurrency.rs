@@ -2,6 +2,74 @@
 //!
 //! For a single request, a saturated CPU looks the same, but it slows down all of them: the rule only speaks of a pool alone when other requests kept
 //! their times meanwhile or the processes were seen to be idle. When all grow together otherwise, it says how many at a time, with low confidence.
+//!
+//! *"Check out" is served about 4 at a time: a pool, lock or limit of that size is in its path.*
+//!
+//! Behind a pool of k connections, k workers or a lock (k = 1) with service time S, throughput cannot exceed k / S. Once the load asks for more,
+//! throughput stays there and times grow by the wait for a slot. By Little's law, `k = X_max · S₀`: the plateau's throughput times the service time under
+//! low load.
+//!
+//! Made only if all of this holds:
+//!
+//! - **the request's throughput fell behind the load**: below 90 % of the requested load
+//! - **throughput stayed flat while the load grew**: within 15 %
+//! - **its times grew**: at least 1.5-fold (3-fold for high confidence)
+//! - **it was saturated**: for at least 4 blocks of time
+//! - **somebody is held back**: 0.9 of these requests or more in the system on average (throughput × time, Little's law); with fewer, less was asked for
+//!   by chance
+//! - **failures do not explain it**: at most 20 % of the plateau's requests failed
+//! - **k is a whole number**: the interval holds one, or one is within 10 %; and it does not reach from one number to more than its double
+//! - **nothing else is used up**: no CPU, pool, or wait of the database was found in the same stretch
+//!
+//! S₀ is the mean over the least load, 50 requests or more; where queueing begins sooner, over what came before it, 8 requests or more. The interval of k
+//! comes from the blocks of the plateau and the uncertainty of S₀: how its blocks differ, and no less than the scatter of single times over the square
+//! root of their number, since two blocks may happen to be alike. Some waiting happens even under low load; it is subtracted using Sakasegawa's
+//! approximation (1977), but no more than the scatter of the times allows, with its whole span as error. If two or more users of closed load got 75 % of
+//! the plateau's throughput from the start, the very lowest load stands in, 8 requests or more: where it got less, or where times stayed within 10 %
+//! while users grew by a half, since N users who wait take N / X seconds for each turn (Little 1961). If it shows neither, how long a request takes alone
+//! was not seen: then only a bound is given, with low confidence. Throughput times the mean time under the very fewest users (the upper end of its
+//! interval) is as many as there can be, as some may have waited even then; where that comes near the number of users, and those were more than a quarter
+//! of the plateau's, it says nothing, since it holds of any system (Little 1961), and no finding is made. Beside the bound stands a number ("about 2 at a
+//! time, at most 4") where throughput times the fastest request is whole within an eighth, and the first two or more, under the fewest users, took at
+//! most a tenth longer than the fastest: then each holds its place for the same time, as far as was seen.
+//!
+//! **What the number carries.** X · S₀ is how many of these requests are at work at a time, which need not be the number of places:
+//!
+//! - k places that are held for a share *s* of the time let k/s through at a time (utilisation law), as a lock does, or a connection that is held for one
+//!   statement. A whole number speaks against that only where one would lie as near by chance in at most a tenth of cases; otherwise the sentence says
+//!   "or fewer places that are held for part of the time". Below two, there is one place, whatever part of the time it is held.
+//! - Not all places need be busy on average. By Sakasegawa's formula more wait at a higher utilisation, so as many as wait bound how many places there
+//!   can be, and the sentence names the range.
+//! - Other requests of the same scenario may hold places. In one queue all wait equally long: one that was seen to wait for less than half of that time
+//!   (one-sided, at 5 %) holds none. Of any other, X · S₀ is added to what there can be at most.
+//! - A rate limit that delays is named as well where it is not ruled out.
+//!
+//! **Sessions of an observed database** tell more than times do. If during the plateau as many are in use (with a statement or an open transaction) in 80
+//! % of the readings and never more, with at most three quarters of that under low load, 1.5 times as many requests in the system, and X · S₀ between
+//! that number and its double, then each of the places holds a session: *served about 3 at a time, each with one of the 3 sessions of "postgres" that are
+//! in use*. That is a pool of connections, or as many workers or places that each hold one; no rate keeps sessions at a number.
+//!
+//! Requests that were limited together share the same slots, so their parts add up. Each of them alone may be too rare to show where its throughput
+//! stops: those of one scenario that take longer at the top of its load by a quarter of the longest growth or more, beyond three standard errors, wait in
+//! one queue and are looked at as one, with the time of each under low load replaced by the mean of all. A request whose growth is less than a twentieth
+//! of the largest does not wait there, and one that began to wait more than four blocks after the first, and waited for less until then, was drawn in
+//! later; it rules out a saturated CPU until then. Where one of them takes up 60 % of the places, it is named: the others wait for it.
+//!
+//! Where k is no whole number, nothing is held one at a time for the whole request: that is a limiter that delays, or, unless k is below 1, a lock or
+//! pool that is held for a part of the request ([`rate-limit`](rate-limit.md)).
+//!
+//! Where requests whose service times differ at least twofold are limited together, and yet leave at an even pace (a variance of at most a tenth of the
+//! mean, over 6 seconds or more), a rate limit that delays is as likely as a pool: what leaves a pool depends on what is served. Then both are said, with
+//! medium confidence.
+//!
+//! *Alternatives:* a saturated CPU slows every request down, so other requests that kept their times (within 1.25-fold) rule it out, and so does an
+//! observed process that used less than 0.8 of a core in either half of the stretch and whose threads did not wait for one. If all of them grow together
+//! and no process was observed, it says how many at a time, with low confidence: workers, a pool, a lock, or that many cores. If the process had nearly
+//! as many cores in use (85 % of k), they are the places, and [`cpu`](cpu.md) says so; so they are where k may be the number of its cores, and 85 % of
+//! the k that are served on average compute. One that computes for 60 % of them is not ruled out. A rate limit that delays is ruled out where the
+//! requests leave less evenly, beyond chance in one of 100 cases (chi-squared), than they would after one (their own times scatter what it lets through),
+//! or where the interval of k is so narrow that a rate would hold a whole number in it in at most a quarter of cases; otherwise the confidence is medium
+//! at most. A generator that could not keep up shows in the validity checks, and the `generator` rule speaks first.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

@@ -2,6 +2,28 @@
 //!
 //! One loop does one thing at a time: as a single server its utilisation is the share of the time in which it has work, and work waits without bound as that
 //! nears one (utilisation law). The profiler's samples say where that time goes.
+//!
+//! Made from [runtimes](../observers.md#runtimes).
+//!
+//! `event-loop`: for 5 readings or more the loop had work for 93 % of the time, while work was held up. As a single server it has no time left
+//! (utilisation law). The function with most of the loop's time is named if it has a quarter of it. If the process got less CPU time than 85 % of that,
+//! the loop may have waited for a core, and confidence is medium.
+//!
+//! `runtime-work`: 1.5 times as much of one type of work was under way as the runtime has threads for (Node looks up two names at a time), and a third of
+//! what was in the system; with high confidence from a half on, or where as many requests are served at a time as there are threads
+//! ([`effective-concurrency`](effective-concurrency.md) then says nothing more).
+//!
+//! `thread-waits`: stacks are sampled like a database's sessions, and by Little's law the mean number of threads in a place is what passes there times
+//! how long it takes.
+//!
+//! - **threads that wait in one place, for a lock, a member of a pool, or something else of the process**: 1.5, a fifth of the most that ever did, and 40
+//!   % of those at work, for 5 readings or more while work was held up
+//! - **of what is in the system**: between 30 and 150 %: more belong to something else
+//! - **under low load**: at most half as many
+//! - **high confidence**: for locks and pools, from 60 % of those at work on
+//!
+//! It names the call and the service's own function below which most wait, and what the others do meanwhile: who has a member of the pool, and for what.
+//! Where a database's sessions are seen to hold the work up, that comes first.
 
 use loadstone_metrics::Role;
 

@@ -1,4 +1,25 @@
 //! What fails: which request, how, since when, what share, and whether failures sit at a limit.
+//!
+//! *100 % of "Ingredients" failed from 0:20 on (status 500).*
+//!
+//! Made for each request with three failures or more, or 1 % of its samples; not for those that the generator failed at by itself (no ports, no
+//! descriptors), nor for a request whose failures are all 429, or RESOURCE_EXHAUSTED in gRPC, which is a [rate limit](rate-limit.md). Requests that begin
+//! to fail within three seconds of each other are one finding, with the times that changed at the same instant and the signals that moved.
+//!
+//! **Since when** is found by the scan statistic (Kulldorff 1997): of all stretches of the run, the one whose failed share makes the counts likeliest. It
+//! is named if the share there is three times the share elsewhere and the stretch is ten thousand times as likely as one share throughout. If the load
+//! was never as high outside of it, the finding says "above 50/s" instead. Requests that each fail too seldom for a stretch are looked at together if
+//! they fail in the same way. Where failures are too few even so, it says between when they lie; "throughout the run" if at most a fifth of it passed
+//! before the first and after the last, and so many failing seconds would lie as close together by chance in one of twenty runs. The share has its Wilson
+//! interval.
+//!
+//! **What the first was answered** is quoted: the `detail`, `message`, `error` or `title` of its JSON body, or a plain text of up to 200 characters.
+//!
+//! **How long failed ones took** tells more: all of one length are a time limit; half of the others' median or less, they were turned away. Those that
+//! the load's own time limit ended were made as long before they failed, and the finding says from when on.
+//!
+//! Failures above a load that the system could not carry, or that begin while work has been waiting, come after what limits it; all others come first.
+//! Journeys that ran into the time limit of their flow are `lost-journeys`.
 
 use loadstone_metrics::{Outcome, SeriesKind};
 

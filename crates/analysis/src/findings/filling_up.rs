@@ -1,4 +1,21 @@
 //! A queue that grows while the load stays the same: what had filled up when requests began to wait, or that a run was too short to know.
+//!
+//! *Requests wait from 2:03 on, after 110 s at the same load: by then 15,400 look-ups of names had piled up in "decisions 1".*
+//!
+//! Where more comes than is done, a queue grows without end (Kleinrock, *Queueing Systems*, 1975), and requests that do not wait for it stay as fast as
+//! they were, until something that they need stands in it. What is looked at: work given to a runtime's threads, jobs of queues, those who wait for a
+//! member of a pool.
+//!
+//! | what | limit |
+//! |---|---|
+//! | the same load, before anything waited | 35 s and 24 readings |
+//! | growth | its 95 % interval lies above zero, in 6 of the 7 steps between eighths of that time, and the second half has at least half of the first's |
+//! | length at the end | 50, and 3 times that of the first eighth |
+//!
+//! `late-onset` is made where requests began to wait afterwards; with high confidence if half as much had piled up as requests were in the system then.
+//! It is made with medium confidence where no second of the load was slow, but ten requests or more that ended after it took a second and five times as
+//! long as any before. `growing-backlog` is made where they did not wait, nor any journey for most of that time: the run cannot say that the load is
+//! carried. Where the test's own name server answered, the wait in the queue follows by Little's law, and when it reaches the time limit of a request.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

@@ -1,5 +1,13 @@
 //! The load generator itself: at its limit, or so late that most of what the run rests on may be its doing. Where it only may have added to some numbers,
 //! those are marked and validity says so: that limits nothing.
+//!
+//! Made if the generator did not make the load that it was asked for, or if most of the times that the run rests on may be its own. Where it may have
+//! added to some of them, these are marked and the validity says so ([doubt](../validity.md#doubt)): that limits nothing, and is no finding. Its evidence
+//! ends with what explains it: late schedule, unread responses, starved or throttled workers, script stalls. It comes before all other findings, with the
+//! [exceptions](../how-findings-work.md#ranking).
+//!
+//! A growth between two stretches of one run is the target's unless the generator was later in the second by at least half of that growth: what it was
+//! late by in both says nothing about their difference.
 
 use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
 use crate::facts::Facts;

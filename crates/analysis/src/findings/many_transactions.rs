@@ -1,4 +1,20 @@
 //! Far more database transactions than requests: statements that are made one by one (N+1), each a round trip of its own.
+//!
+//! *The database is asked too often: it commits 911 transactions for each iteration of the load, 179 for each request, and most of the time goes to
+//! "Report".*
+//!
+//! Made if an observed database committed at least 10 transactions for each request (50 for high confidence), without the observer's own, while something
+//! slowed down or was used up. Each is a round trip. Where transactions are few, or a database counts none for what is only read (MySQL, MariaDB), the
+//! same is said of the `SELECT` that is executed most, where it comes as iterations do. Where a flow waits, and more journeys end than requests, they are
+//! counted for each journey. If its sessions wait for commits, [`database-waits`](database-waits.md) says that instead.
+//!
+//! **For which request.** In a dozen stretches of the run, executions are held against each request that ended (least squares). One is named, with the
+//! slope as its number, if its rate varied (coefficient of variation of 0.2), it explains 90 % of how the executions varied, and leaves at most a quarter
+//! of what all iterations leave. So a ramp of one request beside others tells whose they are: *`SELECT name FROM hotels WHERE id = ?` is executed 30
+//! times for each "My bookings"*. Where a server only counts all that clients send (MariaDB without its performance schema, Redis), that count is said of
+//! the request, with low confidence: *"mysql" is asked 61 times for each "My bookings"*.
+//!
+//! Where nothing slowed down, it is no finding: the remark says it, as a cost that limits nothing at this load.
 
 use loadstone_metrics::Role;
 

@@ -1,4 +1,12 @@
 //! Memory per connection: a service that holds so much for every connected client that memory limits their number.
+//!
+//! *"process:8081" takes 310 kB of memory for each connection: 2,000 of them took 620 MB.*
+//!
+//! Made if, while the load opens a hundred or more connections, an observed process's memory follows them: a line of 100 kB or more per connection, 100
+//! MB or more in total, which explains 80 % of the variance.
+//!
+//! *Alternatives:* a leak, where memory goes on growing by more than 30 % of that after everything is connected: connections must stand still for eight
+//! seconds or more, or nothing tells the two apart. And a backlog: not made where half of the connections or more have a request in progress.
 
 use loadstone_metrics::Role;
 

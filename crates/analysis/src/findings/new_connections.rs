@@ -2,6 +2,11 @@
 //!
 //! A user that comes anew opens one connection, or a few where it sends several requests at once. Many more for each iteration were closed by the target
 //! after a response or two. What a handshake costs the target is CPU time; with RSA keys mostly the target's.
+//!
+//! *The target closes its connections: 1.0 were opened for each request, and TLS handshakes took 70.6 % of all the time that requests took.*
+//!
+//! Made if at least half as many connections were opened as requests ended, and two for each iteration that began, and connecting took 10 % of the time
+//! of requests while something was used up or waited for, or 40 % of it anyway. A user that comes anew opens one, which is no fault of the target's.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 

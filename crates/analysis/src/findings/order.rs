@@ -5,6 +5,17 @@
 //!
 //! Where the calls that serve a journey were seen, their mean length is the measure: in order, next to nobody is overtaken by one that started eight of
 //! them later. The median is none then, as it grows with the backlog.
+//!
+//! *"Time to send" is served out of order: half take 1.52 s or less, while the oldest waited 53.7 s and was overtaken again and again.*
+//!
+//! Made if at least 5 journeys were overtaken by one that started much later. Where stubs saw the calls that serve the journeys: more than 8 of their
+//! mean hold times and 2 s later, and 5 % of all journeys. On one system, 15 to 41 % were where no order was kept, and 0 to 1.9 % where it was. Where no
+//! calls were seen: more than 5 medians and 2 s later, 1 % of all, and the longest waited 1.5 times as long as it takes to work off the largest backlog,
+//! which is how long everyone would wait in order. Journeys whose call failed are not counted. Only where work waited: without a queue, journeys overtake
+//! each other because some simply take longer.
+//!
+//! Priorities look the same, and so do keys whose messages wait for each other. You know whether they are intended, and no run does: the confidence is
+//! medium.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

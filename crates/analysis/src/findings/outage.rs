@@ -1,4 +1,8 @@
 //! A part of the system that went away in mid-run.
+//!
+//! Made if an observer of a database or a process had read it, could then not, and from then on 1 % more of the requests failed or throughput halved. It
+//! must have met an error, such as a refused connection: one that waited for an answer in vain may itself have been late, on a machine without free
+//! cores. Of a process whose memory grew all along until it ended, that is said.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

@@ -1,4 +1,21 @@
 //! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
+//!
+//! Made if one of these holds:
+//!
+//! - the target returned 429, or in gRPC RESOURCE_EXHAUSTED, to 1 % of a request or more; of several, it is said of all together, as one quota may count
+//!   them all. The second at most medium, as it is said of messages that are too large, too;
+//! - a stub rejected 1 % of its calls;
+//! - throughput of a request stopped as under [`effective-concurrency`](effective-concurrency.md) while others kept their times, at no whole number of
+//!   slots: a limiter that delays or, from one slot on, a lock or pool that is held for a part of the request; k places that are held for a share *s* of
+//!   it let k/s through at a time (medium; low where no control group was observed, since a CPU quota looks the same). Not where others wait as well and
+//!   cannot be counted, unless all leave at an even pace: then what stopped is only a part of what passes;
+//! - all requests stopped together at an even pace, though their service times differ at least twofold (a limiter, or what each holds for the same part
+//!   of its time), or where it was not seen how long they take alone (a limiter, or places that each holds for the same time: their number is throughput
+//!   × the time of the fastest, where that is within 0.125 of a whole number);
+//! - with low confidence: calls left at an even pace while work waited (variance over mean of the calls in one second, or in up to five, below 0.1, where
+//!   independent calls have 1: callers that take turns of 0.4 s make 2 or 3 calls in a second, and always 5 in two), and nothing else explains it. That
+//!   is a limiter, or a single worker with a fixed time. Medium where the observed processes were idle and the calls at once varied. A machine that is
+//!   full of programs which are not observed makes no calls even, so it does not speak against it.
 
 use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 

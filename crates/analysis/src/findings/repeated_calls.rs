@@ -1,4 +1,6 @@
 //! A request that makes the same call again and again, one after another: a query for each row of another one ("N + 1"), a lookup in a loop.
+//!
+//! The page of [span-growth](span-growth.md) describes this rule, too.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};

@@ -1,4 +1,9 @@
 //! Journeys that took longer since a call failed and was made again.
+//!
+//! *15 journeys of "Time to send" took 1 min longer: their first call to "subscriber" failed there and had to be made again.*
+//!
+//! Made if at least three calls met a fault at a stub, and about as many journeys stand apart from all others: half as long again as the slowest of
+//! those, and a second or more above their median.
 
 use loadstone_metrics::Histogram;
 

@@ -1,4 +1,6 @@
 //! Work that queues for the few threads that a runtime has for it.
+//!
+//! The page of [event-loop](event-loop.md) describes this rule, too.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

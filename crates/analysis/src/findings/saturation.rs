@@ -1,4 +1,48 @@
 //! A resource of the machine or of a process is used up while work is held up: CPU, heap, disk, descriptors.
+//!
+//! *"process:8080" uses just one core, and all of it, while work waits: a single thread does the work; "Register" takes 38.0 ms of it each time.*
+//!
+//! By the utilisation law (Denning & Buzen 1978), a resource with k places of which each request needs D seconds is busy at U = X · D, and at most k / D
+//! requests per second can pass. Each resource is looked at where it was at its limit, for 5 seconds and 5 readings or more:
+//!
+//! - **a process (`process`): its busiest thread**: 0.93 of a core
+//! - **… its cores**: 93 % of the machine's, or of those in its mask
+//! - **… without the threads read one by one**: one thread's core in 80 % of the readings: 0.80–1.06 of a core used, at least 0.90 with the time spent
+//!   waiting for one added, and a median of at most 1.25
+//! - **… limited by a runtime (GOMAXPROCS, a GIL)**: within 6 % of a whole number of cores, with a standard deviation of at most 4 % and, in the end, a
+//!   growth of at most 2 %, or a third of the load's (5 % at most), while threads waited for more or CPU time makes up 60 % of the service times under
+//!   low load; low confidence without either
+//! - **… a queue before cores that are idle at times**: 65 % of the cores used (of one, where three quarters of that are a single thread's), 60 % of the
+//!   service times under low load are CPU time, half of the requests take 1.5 times as long under high load, and no more wait than three times what a
+//!   queue before so busy cores holds (Sakasegawa 1977); medium confidence
+//! - **… its cores, not all busy at every instant**: [requests are served so many at a time](effective-concurrency.md) as it may have cores, and compute
+//!   for 85 % of that; 60 % of the cores used; medium confidence
+//! - **… one at a time**: requests are served one at a time, and it used 0.85 to 1.25 cores meanwhile: a single thread, or an interpreter's lock, beside
+//!   which other threads use some more; medium confidence
+//! - **… the cores that others have**: for five readings its threads waited three times as long for a core as they had one, half a second per second or
+//!   more, and those are 30 % of what is in the system; medium confidence
+//! - **… the cores that others leave it**: 75 % of them used on average (50 % where its threads waited three times as long for a core as they had one),
+//!   and with the time its threads waited for one all of them or more; medium confidence
+//! - **the machine's cores (`host`)**: 93 % busy; the finding says how much of it the generator took. Low confidence where fewer than 0.8 threads of the
+//!   observed system ran or waited for a core: what holds work up always has some of it. Not made where programs that are not observed fill it all along,
+//!   and that is less than a tenth of what is in the system, which (Little's law) spends its time elsewhere
+//! - **a control group (`cgroup`, or the one that a `process` is in)**: throttled by its limit for 5 % of the time
+//! - **a heap (a runtime's metrics)**: collecting garbage for 30 % of the time
+//! - **a disk (`host`)**: busy for 90 % of the time, with 3 requests waiting at it
+//! - **descriptors (`process`)**: 97 % of the limit
+//!
+//! It counts if work was held up meanwhile: during half of a [waiting](../findings.md#when-work-waits) stretch or a plateau; or in half of its own
+//! seconds, when the time in the system (in flight over throughput) was 1.5 times that of the best tenth and 5 ms more; or 10 % of the requests timed
+//! out; or, under closed load, twice as many requests were in the system as it has places. Descriptors and heaps turn work away: they count, too, if 10 %
+//! of the requests failed meanwhile, and three times the share of the other seconds. A heap that had filled up without giving back a fifth, and of which
+//! no collection freed 5 %, is told as a leak or too small. A resource does not count if it was as busy before, for 10 seconds, while less than two
+//! thirds of that was done, or until some requests became slower while others kept their times: what is used up slows down all who need it.
+//!
+//! The finding gives U / X, the CPU time of each request, what collecting garbage takes where that is a tenth of the time, and names the request that
+//! takes most of it where one does (70 % of the time under low load). Where a [runtime](../observers.md#runtimes) was looked into whose functions use
+//! about as many cores (0.5 to 1.6 times), it names the function that most of them go to, from a quarter on.
+//!
+//! Not made if calls to a stub take nearly all of the callers' time.
 
 use loadstone_metrics::Role;
 

@@ -1,4 +1,6 @@
 //! A dependency that slowed down, and the requests with it.
+//!
+//! Made if a stub held calls 1.5 times as long as before, and that accounts for 60 to 180 % of what the requests slowed down.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

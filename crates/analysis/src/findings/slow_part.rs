@@ -1,4 +1,11 @@
 //! One of several instances is slow: a part of all requests takes longer by the same time, whatever is asked for.
+//!
+//! *47.6 % of all requests take 201 ms longer than the others, whichever they are: one of several instances that serve them, or something that only some
+//! of them pass, is slow.*
+//!
+//! Made if each request with 40 samples or more, three of them at least and 80 % of all, has a hump as above, of up to 80 % of its samples, and the added
+//! times (median of the slow ones less that of the others) lie within 25 % of each other, while shares are within a factor of three of the share of all.
+//! What is asked for would show in some requests and not in others; what serves them shows in all. Both kinds must come throughout the run.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

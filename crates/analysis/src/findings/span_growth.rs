@@ -1,4 +1,27 @@
 //! Which span, or which wait before one, carries what a request takes longer.
+//!
+//! Made from [traces](../traces.md). The mean time of a request is a sum of parts: what no span covers, what each span does itself on the critical path,
+//! and what lies right before a call (Zhang et al., *CRISP*, USENIX ATC 2022). `span-growth` compares these parts under low and under high load, or
+//! before and after a [change](change.md), and names the one that carries most of what the request takes longer.
+//!
+//! - **the request takes longer**: 1.5 times as long as under low load in 4 blocks of time, and in three quarters of those from the first to the last; or
+//!   a [change](change.md). By at least 1 ms
+//! - **traces**: 30 in each of the two stretches
+//! - **the part's share of the growth**: at least 50 %; high confidence from 75 %
+//! - **seconds of the later stretch that show it**: 75 %
+//!
+//! What it names is a place, and the place says what is waited for:
+//!
+//! | the part | what that means |
+//! |---|---|
+//! | right before a call | its caller waits: for a connection of a pool, a lock, a thread, its event loop |
+//! | before a server's span, within the call that it answers | the way between the two, or the server does not take it up: a full queue in front of it |
+//! | a call without spans below it | what is called (a database, a service without instrumentation) has become slower, or is called more often |
+//! | a span's own time | the service itself: CPU, a lock, garbage collection |
+//! | outside of all spans | before the first service takes the request up, or the network: at most medium |
+//!
+//! `repeated-calls` is made if each request makes a call at least ten times, one after another, and these take 30 % of its time within the system (50 %
+//! for high confidence). Calls at once are none: they hold a request up for one of them.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};

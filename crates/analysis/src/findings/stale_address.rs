@@ -1,4 +1,7 @@
 //! A name whose address changed, and nobody asked for it again: what uses the name goes on to where nobody is.
+//!
+//! Made if a name of [`stub.dns`](../decisions.md) got another address, had been looked up before, and was not again in the rest of the load: at least 20
+//! s, and twice as long as an answer may be believed. A connection that is kept open needs no name and looks the same, so the confidence is medium.
 
 use loadstone_metrics::Role;
 

@@ -1,4 +1,18 @@
 //! Requests stand still again and again, at even distances or not: a job, a flush, a collection that comes back.
+//!
+//! *Every 10.0 s requests take up to 393 ms: the target stands still for about that long.*
+//!
+//! Made if seconds whose slowest request took four times the usual and 20 ms more come three times or more. At even distances (within a second or a
+//! tenth) it is a `periodic-stall`: with high confidence where random pauses would come as evenly in less than 0.1 % of runs, medium in less than 1 %,
+//! low in less than 10 %. They may take up to half of the seconds: the usual second has none. Where all requests together show none, each is looked at by
+//! itself, as others may always take as long: then both chances must be small, the one of falling together divided by the number of requests. From a
+//! quarter on, random ones come close to each other as well, and the chance is that of seconds that are each slow with the same probability. Where that
+//! is not enough (then the distance that they kept is told, as *3 times, about 7.60 s apart*), or they come unevenly (`stall`, low, pauses of two seconds
+//! and 40 % of the seconds at most), as many slow requests would have to fall into so few seconds by themselves in less than one of 10,000 runs. The
+//! signals that are elsewhere in just those seconds are named.
+//!
+//! *Alternatives:* chance; bursts of load, ruled out where no more of it came in those seconds; the generator, ruled out where it did not stand still
+//! itself.
 
 use crate::finding::Alternative;
 use crate::evidence::examined;

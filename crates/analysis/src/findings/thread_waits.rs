@@ -1,4 +1,6 @@
 //! What a runtime's threads wait for, and where: [`ThreadWait`] in words.
+//!
+//! The page of [event-loop](event-loop.md) describes this rule, too.
 
 use loadstone_metrics::Role;
 

@@ -1,4 +1,10 @@
 //! Closed load gets less done with as many users in requests: the system held them.
+//!
+//! *Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users stayed and kept waiting for them.*
+//!
+//! Under closed load, N users end N / (R + Z) requests per second, for a response time R and a time Z between requests. Made if fewer requests ended, by
+//! a quarter or more, while the number of users stayed the same and as many of them were in requests: then it is not Z, which the script decides. Looked
+//! for by the test for steps of [`change`](change.md) at one in a thousand; not made where times or failures tell the same.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

@@ -4,6 +4,25 @@
 //! too, but only in a few seconds of the run; slow requests of a kind come throughout, as often as chance has it.
 //!
 //! Groups tell which they are: where a test groups a request by what it is about (a product, a tenant), the slow ones may be those of some groups.
+//!
+//! *1 % of "Tap response" take 604 ms, the others 1.2 ms: those of "OneYear".*
+//!
+//! Made if 0.1 % to 20 % of a request's samples, 8 or more (20 for high confidence), form a hump of their own: at least four medians away from the rest,
+//! narrow (its p90 within 1.5 times its p10), and with a valley before it (between half of its fastest time and its fastest time, at most a tenth as
+//! many).
+//!
+//! *Alternatives:* pauses of a process, which hit only a few seconds of a run; slow requests must appear in 70 % of the seconds where chance would put
+//! one. Requests abandoned at a time limit, which all took exactly that long, those that failed at one inside the system, and those that took as long as
+//! a limit at which others were given up (within 5 %): connections that are starved get a place then. A queue that is not served in order: none is told
+//! where 90 % of the slow ones ended while work [waited](../findings.md#when-work-waits). Slow ones that spent their time connecting are told as
+//! `slow-connect`: a lost SYN is sent again after a second.
+//!
+//! `slow-connect` also speaks where most requests wait: made if work waited, and connecting holds 60 % of what requests took longer. With high confidence
+//! where half of that time is in connections of a second or more and this machine sent SYNs again: they were lost or turned away, as by a listen queue
+//! that overflows. Such requests had not been sent yet, so no pool or limit is told from them.
+//!
+//! **To learn which ones are slow**, make the request in a group named after what it concerns, `user.group(product, () => …)`. Groups that are 90 % slow,
+//! and hold 90 % of the slow requests, are named.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,11 @@
 //! Requests that are no longer answered: a connection that is not given back, a deadlock, a worker that hangs.
+//!
+//! *11 requests of "Buy" were not answered any more, the first from about 0:12 on: something that they need is held for good (connections that are not
+//! given back, a lock, workers that hang).*
+//!
+//! Made if at least 3 requests of a name were still open at the end of the run, for 1.5 s or more and three times as long as any that ended. In a queue,
+//! however long, those that end have waited as long as those that are left. If others waited and were served meanwhile, it may be that these come last
+//! (starvation by priority), and that is said first.
 
 use crate::finding::Alternative;
 use crate::evidence::examined;

@@ -1,4 +1,8 @@
 //! An unstable queue: more comes in than goes out, for as long as the load lasts.
+//!
+//! Made if more comes in than goes out for as long as the load lasts. It gives the growth with its interval, how long the backlog would take to work off
+//! at the throughput seen, and how long it did take. It is a consequence and comes after its cause. Where it stands alone, whatever works the queue off
+//! was not observed.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};

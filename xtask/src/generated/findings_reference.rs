@@ -1,0 +1,150 @@
+//! docs/findings.md and the pages in docs/findings/, from the files of the rules in crates/analysis/src/findings.
+//!
+//! A rule's page is the documentation of its module; the overview is a table of the `RULE` values. Rules whose first identifier is the same share a page.
+//! Read [`RuleFile`].
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use checkout::Workspace;
+use syn::{Expr, ExprLit, Item, Lit, Member};
+
+const RULES: &str = "crates/analysis/src/findings";
+pub(super) const OVERVIEW: &str = "docs/findings.md";
+pub(super) const PAGES: &str = "docs/findings/";
+
+const INTRODUCTION: &str = "# Findings: what limits the system\n\n\
+    Written by `cargo xtask gen` from the rules in crates/analysis/src/findings; edit the text there. [How findings work](how-findings-work.md) explains \
+    ranking, confidence and what \"cannot tell\" means.\n\n\
+    ```sh\n\
+    loadstone show RUN          # the findings of a run, with their evidence\n\
+    ```\n";
+
+const WHEN_WORK_WAITS: &str = include_str!("when_work_waits.md");
+
+/// What a rule's file declares.
+struct RuleFile {
+    /// Identifiers of its findings; the first one names its page.
+    ids: Vec<String>,
+    title: String,
+    says: String,
+    needs: Vec<String>,
+    /// The module's documentation, as Markdown.
+    documentation: String,
+}
+
+/// Every document by its path relative to the workspace.
+pub(super) fn documents(workspace: &Workspace) -> Result<BTreeMap<String, String>> {
+    let mut pages: BTreeMap<String, Vec<RuleFile>> = BTreeMap::new();
+    let mut files: Vec<_> = fs::read_dir(workspace.root.join(RULES))?.collect::<Result<Vec<_>, _>>()?;
+    files.sort_by_key(fs::DirEntry::file_name);
+    for file in files.into_iter().map(|file| file.path()).filter(|file| file.file_name().is_some_and(|name| name != "mod.rs")) {
+        let rule = read(&file).with_context(|| format!("reading the rule in {}", file.display()))?;
+        pages.entry(rule.ids[0].clone()).or_default().push(rule);
+    }
+    let mut documents: BTreeMap<String, String> = pages.iter().map(|(id, rules)| (format!("{PAGES}{id}.md"), page(rules))).collect();
+    documents.insert(OVERVIEW.to_owned(), overview(&pages));
+    Ok(documents)
+}
+
+fn read(file: &Path) -> Result<RuleFile> {
+    parse(&fs::read_to_string(file)?)
+}
+
+fn parse(source: &str) -> Result<RuleFile> {
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+    let documentation = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
+    for item in syn::parse_file(source)?.items {
+        if let Item::Const(item) = item
+            && item.ident == "RULE"
+            && let Expr::Struct(value) = *item.expr
+        {
+            let field = |name: &str| {
+                let is_it = |member: &Member| matches!(member, Member::Named(ident) if ident == name);
+                value.fields.iter().find(|field| is_it(&field.member)).map(|field| strings(&field.expr)).unwrap_or_default()
+            };
+            let one = |name: &str| field(name).into_iter().next().with_context(|| format!("RULE has no {name}"));
+            let ids = field("ids");
+            if ids.is_empty() {
+                bail!("RULE has no ids");
+            }
+            return Ok(RuleFile { ids, title: one("title")?, says: one("says")?, needs: field("needs"), documentation });
+        }
+    }
+    bail!("there is no constant RULE")
+}
+
+/// The string literals of a literal, or of a reference to an array of them.
+fn strings(expression: &Expr) -> Vec<String> {
+    match expression {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => vec![text.value()],
+        Expr::Reference(reference) => strings(&reference.expr),
+        Expr::Array(array) => array.elems.iter().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn page(rules: &[RuleFile]) -> String {
+    let mut page = format!("# {}\n\nWritten by `cargo xtask gen`; [all findings](../findings.md).\n", rules[0].title);
+    for (number, rule) in rules.iter().enumerate() {
+        if number > 0 {
+            let _ = write!(page, "\n## {}\n", rule.title);
+        }
+        let _ = write!(page, "\nRule {}. {}.\n\n{}\n", in_code(&rule.ids), needs(&rule.needs), rule.documentation);
+    }
+    page
+}
+
+fn overview(pages: &BTreeMap<String, Vec<RuleFile>>) -> String {
+    let mut text = format!("{INTRODUCTION}\n| rule | reports | needs |\n|---|---|---|\n");
+    for (id, rules) in pages {
+        for rule in rules {
+            let _ = writeln!(text, "| [{}](findings/{id}.md) | {} | {} |", in_code(&rule.ids), rule.says, observers(&rule.needs));
+        }
+    }
+    format!("{text}\n## When work waits\n\n{WHEN_WORK_WAITS}")
+}
+
+fn in_code(ids: &[String]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn observers(names: &[String]) -> String {
+    if names.is_empty() {
+        "the load alone".to_owned()
+    } else {
+        names.iter().map(|name| format!("`observe.{name}`")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn needs(names: &[String]) -> String {
+    if names.is_empty() {
+        "It needs no observer".to_owned()
+    } else {
+        format!("It needs {} or an observer with the same signals", observers(names))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = "//! Short.\n//!\n//! Long `text`.\n\nuse a::B;\n\npub(super) const RULE: Rule = Rule {\n    ids: &[\"one\", \"two\"],\n    \
+                        title: \"Title\",\n    says: \"what it reports\",\n    needs: &[\"redis\"],\n};\n";
+
+    #[test]
+    fn a_rules_file_is_its_page() {
+        let rule = parse(RULE).unwrap();
+        let page = page(&[rule]);
+        assert!(page.starts_with("# Title\n") && page.contains("Rule `one`, `two`. It needs `observe.redis`"), "{page}");
+        assert!(page.ends_with("\nShort.\n\nLong `text`.\n"), "{page}");
+    }
+
+    #[test]
+    fn a_file_without_a_rule_is_an_error() {
+        assert_eq!(parse("//! Doc.\nfn find() {}\n").err().unwrap().to_string(), "there is no constant RULE");
+    }
+}
