@@ -180,7 +180,8 @@ test("a finding is highlighted from the keyboard, too", () =>
 test("a finding about the generator opens the generator's folded charts", async () => {
   const view = JSON.parse(fixture("failing"));
   view.summary.verdict.findings.findings = [{
-    rule: "generator", subject: { kind: "generator" }, claim: "The load generator limits the results, not the target alone", confidence: "high", alternatives: [], next: "",
+    rule: "generator", subject: { kind: "generator" }, confidence: "high", alternatives: [], next: "",
+    claim: "The load generator limits the results, not the target alone",
     evidence: [{ text: "Worker busy share: 97 %", series: ["validity/worker-busy"], from_seconds: 0, to_seconds: 140 }],
   }];
   const { page, complaints, close } = await open(browser, JSON.stringify(view));

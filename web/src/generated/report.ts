@@ -637,18 +637,19 @@ export type ParameterKind =
   | { "choice": { options: Array<string> } }
   | "delay";
 
-/** A percentile with what stands behind it. Seconds. */
+/** A percentile with its interval and the number of samples beyond it. Seconds. */
 export interface Percentile {
   /** 0.5, 0.99, … */
   quantile: number;
   /** `null`: too few samples for this percentile (see docs/metrics.md). */
   value: number | null;
-  /** 95 % interval, where it can be given. */
+  /** The lower end of the 95 % interval; `null` if it is not known. */
   low: number | null;
+  /** The upper end. */
   high: number | null;
   /** Samples beyond the percentile. */
   samples_beyond: number;
-  /** By how much at most the generator can have added to it, where that matters. Seconds. */
+  /** How much the generator may have added to it at most, where that matters. Seconds. */
   doubt?: number;
 }
 
@@ -1245,12 +1246,13 @@ export interface TimeStats {
   mean: number | null;
   min: number | null;
   max: number | null;
-  /** The longest wait was cut off, by a time limit or the end of the run: the true maximum is `max` or more. */
+  /** The longest time was cut off by a time limit or by the end of the run: the true maximum is `max` or more. */
   max_is_bound?: boolean;
   /** 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999 in this order. */
   percentiles: Array<Percentile>;
-  /** By how much at most the generator can have added to the mean, and to the maximum, where that matters. Seconds. */
+  /** How much the generator may have added to the mean at most, where that matters. Seconds. */
   mean_doubt?: number;
+  /** The same for the maximum. Seconds. */
   max_doubt?: number;
 }
 

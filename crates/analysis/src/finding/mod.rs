@@ -203,12 +203,12 @@ impl Quantity {
         Self::new(name, value, QuantityUnit::Share)
     }
 
-    pub(crate) fn count(name: &'static str, value: f64) -> Self {
+    pub fn count(name: &'static str, value: f64) -> Self {
         Self::new(name, value, QuantityUnit::Count)
     }
 
     /// With its 95 % interval. An interval without a finite end is not known.
-    pub(crate) fn within(self, low: f64, high: f64) -> Self {
+    pub fn within(self, low: f64, high: f64) -> Self {
         let interval = Some((low, high)).filter(|(low, high)| low.is_finite() && high.is_finite());
         Self { interval, ..self }
     }

@@ -19,9 +19,11 @@ mod tests {
 
     use super::*;
 
-    fn found(seconds: f64, claims: &[&str]) -> Provisional {
-        let finding =
-            |claim: &&str| Finding::new(RuleId::new("change"), Subject::requests([*claim]), Confidence::High, (*claim).to_owned());
+    /// Findings about requests, each with its claim.
+    fn found(seconds: f64, claims: &[(&str, &str)]) -> Provisional {
+        let finding = |(request, claim): &(&str, &str)| {
+            Finding::new(RuleId::new("change"), Subject::request(request), Confidence::High, (*claim).to_owned())
+        };
         let findings = claims.iter().map(finding).collect();
         Provisional { seconds, findings, withdrawn: Vec::new(), signals: Vec::new(), changes: Vec::new(), resources: Vec::new() }
     }
@@ -30,14 +32,14 @@ mod tests {
     fn the_first_finding_is_reported_when_it_appears_and_when_it_is_withdrawn() {
         let none = found(10.0, &[]);
         assert_eq!(provisional_lines(&none, None), Vec::<String>::new());
-        let first = found(65.0, &["\"Buy\" went from 2 ms to 4 ms", "\"List\" went from 1 ms to 3 ms"]).after(&none);
+        let first = found(65.0, &[("Buy", "\"Buy\" went from 2 ms to 4 ms"), ("List", "\"List\" went from 1 ms to 3 ms")]).after(&none);
         assert_eq!(
             provisional_lines(&first, Some(&none)),
             ["finding at 1:05, provisional: \"Buy\" went from 2 ms to 4 ms (high confidence)"]
         );
-        let same = found(70.0, &["\"Buy\" went from 2 ms to 5 ms"]).after(&first);
+        let same = found(70.0, &[("Buy", "\"Buy\" went from 2 ms to 5 ms")]).after(&first);
         assert_eq!(provisional_lines(&same, Some(&first)), Vec::<String>::new(), "another number is no news");
-        let other = found(75.0, &["\"List\" went from 1 ms to 3 ms"]).after(&same);
+        let other = found(75.0, &[("List", "\"List\" went from 1 ms to 3 ms")]).after(&same);
         let lines = provisional_lines(&other, Some(&same));
         assert_eq!(lines[0], "finding withdrawn at 1:15: \"Buy\" went from 2 ms to 5 ms");
         assert_eq!(lines[1..], ["finding at 1:15, provisional: \"List\" went from 1 ms to 3 ms (high confidence)"]);

@@ -486,7 +486,7 @@ pub(crate) fn failed_summary() -> Summary {
         findings: vec![Finding {
             rule: RuleId::new("effective-concurrency"),
             subject: Subject::request("Create ticket"),
-            quantities: Vec::new(),
+            quantities: vec![loadstone_analysis::Quantity::count("places", 8.0).within(7.9, 8.1)],
             claim: "Create ticket runs at most 8 at a time: a pool of 8".to_owned(),
             confidence: Confidence::High,
             evidence: vec![Evidence {

@@ -89,6 +89,8 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
     let mut summary = fixtures::failed_summary();
     (summary.response.mean_doubt, summary.response.max_doubt, summary.response.percentiles[0].doubt) = (Some(0.1), Some(0.1), Some(0.1));
     (summary.requests[0].rate_doubt, summary.requests[0].failed_doubt) = (Some(0.1), Some(1));
+    summary.verdict.findings.remark =
+        loadstone_analysis::Remark::cannot_tell(loadstone_analysis::MissingKnowledge::VariedLoad, "the load was constant", "Ramp it.");
     summary.metrics = vec![fixtures::metric_row()];
     summary.tagged =
         vec![loadstone_analysis::TaggedRow { tags: loadstone_metrics::Tags::new([("type", "static")]), row: summary.requests[0].clone() }];
@@ -138,7 +140,10 @@ fn every_field_of_summary_json_is_documented_and_no_other() {
         ("Threshold as asked", "/verdict/thresholds/0/threshold"),
         ("Findings", "/verdict/findings"),
         ("A finding", "/verdict/findings/findings/0"),
+        ("Quantities", "/verdict/findings/findings/0/quantities/0"),
+        ("Alternatives", "/verdict/findings/findings/0/alternatives/0"),
         ("Evidence", "/verdict/findings/findings/0/evidence/0"),
+        ("Remark", "/verdict/findings/remark"),
     ] {
         let mut fields: BTreeSet<String> = at(pointer).as_object().unwrap().keys().cloned().collect();
         if fields.contains("kind") && fields.contains("scenario") {

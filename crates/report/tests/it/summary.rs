@@ -281,6 +281,6 @@ fn the_load_that_would_decide_is_one_line() {
     let text = plain(&of, 80);
     assert!(text.lines().any(|shown| shown.contains(line)), "{text}");
     let view = serde_json::to_value(loadstone_report::ReportView::build(&fixtures::run(10), &of)).unwrap();
-    let remark = view["summary"]["verdict"]["findings"]["remark"].as_str().unwrap();
+    let remark = view["summary"]["verdict"]["findings"]["remark"]["text"].as_str().unwrap();
     assert!(remark.contains(line), "{remark}");
 }
