@@ -4,10 +4,10 @@ use loadstone_analysis::{ComparedMetric, ComparisonGate};
 
 use crate::exit::UsageError;
 
-/// Reads one condition: METRIC [of NAME] worse [by SHARE].
+/// Parses one condition: METRIC [of NAME] worse [by SHARE].
 ///
 /// # Errors
-/// A sentence with the forms that are understood.
+/// A sentence that lists the valid forms.
 pub(crate) fn parse(text: &str) -> Result<ComparisonGate, UsageError> {
     let wrong = |why: String| {
         UsageError(format!(

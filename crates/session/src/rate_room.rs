@@ -1,19 +1,19 @@
-//! Whether a plan's rates are such as its workers could ever make.
+//! Checks whether workers could ever reach a plan's rates.
 
 use loadstone_plan::{LoadProfile, OpenStage, TestPlan};
 use loadstone_units::count;
 
-/// The plan asks for more arrivals per second than its workers can start.
+/// The plan requests more arrivals per second than its workers can start.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct RateError(String);
 
-/// Arrivals per second that no worker can start: a core makes about a tenth of it (bench/README.md). What lies between is tried, and validity
-/// says where the generator reached its limit; what lies beyond is a slip of the pen.
+/// Arrivals per second that no worker can start: a core reaches about a tenth of it (bench/README.md). Rates in between are attempted, and the validity
+/// check reports when the generator reaches its limit. Rates beyond are typing errors.
 const RATE_MAX: u64 = 1_000_000;
 
 /// # Errors
-/// [`RateError`]; it names the rate and says what to do.
+/// [`RateError`], with the rate and the remedy.
 pub(crate) fn check(plan: &TestPlan, workers: u32) -> Result<(), RateError> {
     let possible = RATE_MAX * u64::from(workers);
     for run in plan.load.leaves() {
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn a_rate_that_no_core_can_make_is_refused_by_its_number() {
-        let said = refused(50e6, 2).unwrap();
-        assert!(said.contains("\"buy\" asks for 50.0 M arrivals per second") && said.contains("2,000,000"), "{said}");
+        let message = refused(50e6, 2).unwrap();
+        assert!(message.contains("\"buy\" asks for 50.0 M arrivals per second") && message.contains("2,000,000"), "{message}");
         assert_eq!(refused(2e6, 2), None);
         assert!(refused(2e6, 1).is_some());
     }

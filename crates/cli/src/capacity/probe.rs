@@ -1,4 +1,4 @@
-//! One probe: a run of the test at a level of load, its directory concluded as any other's.
+//! One probe: a run of the test at one load level. Its directory is concluded like that of any run.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::conclusion_files::ConclusionFiles;
 use crate::exit::{Exit, UsageError};
 use crate::series::{Series, SeriesRun, TargetUnreachable, name_of};
 
-/// Part of a probe that is warm-up.
+/// Share of a probe that is warm-up.
 const WARM_UP: f64 = 1.0 / 6.0;
-/// What begins the evidence that names the limit after the one that is.
+/// Separates the verdict's limit from the evidence that follows it.
 const NEXT: &str = "after it";
 
-/// What every probe of a search has in common.
+/// Settings shared by all probes of a search.
 pub(super) struct ProbeSetting<'a> {
     pub(super) objectives: &'a [Threshold],
     pub(super) tags: &'a [String],
@@ -27,14 +27,14 @@ pub(super) struct ProbeSetting<'a> {
 /// How a probe ended.
 pub(super) enum ProbeEnd {
     Done(Box<CapacityProbe>),
-    /// By the user; what it measured until then is in its directory and counts for nothing.
+    /// The user interrupted it. Its measurements stay in its directory and do not count.
     Interrupted,
-    /// The command ends so.
+    /// The command ends with this exit code.
     Stopped(Exit),
 }
 
 impl ProbeSetting<'_> {
-    /// Runs one. `load`: the whole load at `level`, held for `seconds`.
+    /// Runs one probe. `load`: the whole load at `level`, held for `seconds`.
     pub(super) fn run(
         &self,
         series: &mut Series<'_>,
@@ -73,7 +73,7 @@ impl ProbeSetting<'_> {
         Ok(ProbeEnd::Done(Box::new(CapacityProbe { cost_seconds: begun.now() as f64 / 1e9, ..probe })))
     }
 
-    /// An objective on a request that the test does not make would fail at any load.
+    /// An objective on a request that the test never sends would fail at any load.
     fn check_names(&self, summary: &Summary) -> Result<(), UsageError> {
         let measured = || [&summary.requests, &summary.groups, &summary.scenarios].into_iter().flatten().filter(|row| row.count > 0);
         if measured().next().is_none() {

@@ -1,9 +1,9 @@
-//! Made-up machines, on both sides of each limit.
+//! Synthetic machines, on both sides of each limit.
 
 use super::super::readings::Lookup;
 use super::*;
 
-/// A machine that carries whatever a desk asks of it.
+/// A machine that can carry any typical load.
 fn machine() -> MachineReadings {
     MachineReadings {
         descriptors: 524_288,
@@ -47,10 +47,10 @@ fn found(readings: &MachineReadings, asked: IntendedLoad, name: &str) -> (Doctor
 }
 
 #[track_caller]
-fn check(readings: &MachineReadings, asked: IntendedLoad, name: &str, grade: DoctorGrade, said: &str) {
+fn check(readings: &MachineReadings, asked: IntendedLoad, name: &str, grade: DoctorGrade, expected: &str) {
     let (got, text) = found(readings, asked, name);
     assert_eq!(got, grade, "{text}");
-    assert!(text.contains(said), "{text}");
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
@@ -65,9 +65,9 @@ fn a_good_machine_has_nothing_in_the_way_of_a_small_load() {
 fn connections_need_descriptors_and_ports() {
     use DoctorGrade::{Good, Note, TooLittle};
     let small = MachineReadings { descriptors: 1_024, cores: (2, 2), ..machine() };
-    check(&small, users_of(1_848), "descriptors", Good, "room for 1,848 connections");
+    check(&small, users_of(1_848), "descriptors", Good, "enough for 1,848 connections");
     check(&small, users_of(2_000), "descriptors", TooLittle, "ulimit -n 1100");
-    check(&small, rate_of(5_000.0), "descriptors", TooLittle, "keep 5,000 users waiting if each takes a second");
+    check(&small, rate_of(5_000.0), "descriptors", TooLittle, "keep 5,000 users busy if each response takes a second");
     check(&machine(), users_of(28_232), "ports", Good, "28,232");
     check(&machine(), users_of(28_233), "ports", TooLittle, "ip_local_port_range");
     // 28,232 ports, each held for a minute.
@@ -83,7 +83,7 @@ fn connections_need_descriptors_and_ports() {
 fn a_rate_needs_cores_that_it_may_use() {
     use DoctorGrade::{Good, Note, TooLittle};
     check(&machine(), rate_of(80_000.0), "cores", Good, "");
-    check(&machine(), rate_of(80_001.0), "cores", Note, "see what validity says");
+    check(&machine(), rate_of(80_001.0), "cores", Note, "check the run's validity");
     check(&machine(), rate_of(400_001.0), "cores", TooLittle, "larger machine");
     check(&MachineReadings { cores: (8, 2), ..machine() }, NOTHING, "cores", Note, "taskset");
     let half = MachineReadings { cpu_limit: Some(1.5), ..machine() };
@@ -96,7 +96,7 @@ fn a_rate_needs_cores_that_it_may_use() {
 fn users_need_memory_and_the_group_counts_where_it_has_less() {
     use DoctorGrade::{Good, TooLittle};
     let group = MachineReadings { memory_limit: Some(400 << 20), ..machine() };
-    check(&group, users_of(9_600), "memory", Good, "in the control group; room for some 9,600 users");
+    check(&group, users_of(9_600), "memory", Good, "in the control group; enough for about 9,600 users");
     check(&group, users_of(9_601), "memory", TooLittle, "memory.max");
     let roomy = MachineReadings { memory_limit: Some(16 << 30), memory: Some(400 << 20), ..machine() };
     check(&roomy, users_of(9_601), "memory", TooLittle, "larger machine");

@@ -1,4 +1,4 @@
-//! A fleet on this machine: a `nats-server` and agents as processes of this binary. All of them end with this process, however it ends.
+//! A fleet on this machine: a `nats-server` and agents as child processes. All of them end with this process, however it ends.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use crate::command_run::scratch_folder;
 use crate::exit::UsageError;
 
-/// Runs the program that follows, and ends it when the pipe on standard input closes.
+/// Runs the program that follows, and kills it when the pipe on standard input closes.
 const UNTIL_PIPE_CLOSES: &str = "\"$@\" & child=$!; read -r end; kill $child; wait $child";
-/// How long the server may take to say where it listens.
+/// Time limit for the server to report its address.
 const START_TRIES: u32 = 100;
 const START_STEP: Duration = Duration::from_millis(50);
 
@@ -26,7 +26,7 @@ pub(super) struct LocalFleet {
 
 impl LocalFleet {
     /// # Errors
-    /// There is no nats-server, or it or an agent does not start.
+    /// nats-server is not installed, or a process does not start.
     pub(super) fn start(agents: u32, workers: u32) -> anyhow::Result<Self> {
         let folder = scratch_folder()?;
         let mut server = kept("sh");
@@ -52,7 +52,7 @@ impl LocalFleet {
         Ok(fleet)
     }
 
-    /// The address that the server writes down once it listens.
+    /// The address from the file that the server writes once it listens.
     fn listens_at(&mut self) -> anyhow::Result<String> {
         for _ in 0..START_TRIES {
             let files = std::fs::read_dir(self._folder.path())?.flatten();
@@ -63,7 +63,7 @@ impl LocalFleet {
             }
             std::thread::sleep(START_STEP);
         }
-        anyhow::bail!("nats-server does not say where it listens: try `nats-server --addr 127.0.0.1 --port -1` by hand")
+        anyhow::bail!("nats-server does not report its address: try `nats-server --addr 127.0.0.1 --port -1` by hand")
     }
 }
 
@@ -78,7 +78,7 @@ impl Drop for LocalFleet {
     }
 }
 
-/// A program that ends when the pipe to it closes. In a group of its own: Ctrl-C is not for it.
+/// A program that ends when its pipe closes. A separate process group keeps Ctrl-C from reaching it.
 fn kept(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());

@@ -33,7 +33,7 @@ fn an_early_end_still_reached_the_target() {
 }
 
 #[test]
-fn malformed_answers_are_told_apart() {
+fn malformed_responses_are_distinguished() {
     for broken in [
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "HTTP/1.1 abc OK\r\nContent-Length: 2\r\n\r\nok",
@@ -61,7 +61,7 @@ fn a_slow_answer_times_out_at_its_limit() {
 }
 
 #[test]
-fn a_request_may_have_a_limit_of_its_own() {
+fn a_request_may_have_its_own_limit() {
     let raw = Raw::answering(vec![Step::Wait(Duration::from_secs(30))]);
     let ended =
         once(&raw.address, r#"const r = await user.get("/", { timeout: "200ms" }); user.check("no answer", r.status === 0 && !r.ok);"#);

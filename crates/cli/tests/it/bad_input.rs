@@ -189,7 +189,7 @@ fn a_bad_url_in_a_scenario_is_an_error_of_the_script() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_said_before_the_load() {
+fn an_unreachable_target_is_reported_before_the_load() {
     let port = server::free_port("127.0.0.1");
     let folder = Folder::new();
     let url = format!("http://127.0.0.1:{port}/");
@@ -218,7 +218,7 @@ fn a_host_that_is_not_there_during_the_run_is_the_targets_failure() {
 }
 
 #[test]
-fn an_untrusted_certificate_is_told_and_can_be_trusted_or_accepted() {
+fn an_untrusted_certificate_is_reported_and_can_be_trusted_or_accepted() {
     let shop = server::shop();
     let url = format!("{}/products", shop.address);
     let ended = Folder::new().run(&["run", &url, "--rate", "5", "--for", "1s"]).code(UNREACHABLE).says("certificate");
@@ -276,7 +276,7 @@ fn a_url_of_no_load_is_refused() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_before_the_load() {
+fn an_unwritable_file_is_reported_before_the_load() {
     let folder = Folder::new();
     for flag in ["--junit", "--html", "--markdown"] {
         folder.run(&["run", "http://127.0.0.1:9/", flag, "nowhere/x"]).code(USAGE).says(&format!("{flag}: there is no folder nowhere"));
@@ -294,7 +294,7 @@ fn none_is_no_number_of_workers_or_users() {
 }
 
 #[test]
-fn what_is_no_test_is_told_by_what_it_is() {
+fn an_argument_that_is_not_a_test_is_identified() {
     let folder = Folder::new().file("tests/a.load.ts", "").file("tests/b.load.ts", "").file("empty/x.txt", "");
     for command in ["run", "try", "inspect", "capacity", "experiment"] {
         let told = |given: &str| folder.run(&[command, given]).code(USAGE);
@@ -320,14 +320,14 @@ fn a_url_and_an_address_say_how_they_are_written() {
 }
 
 #[test]
-fn a_misspelt_parameter_is_told_with_the_one_that_was_meant() {
+fn a_misspelt_parameter_is_reported_with_a_suggestion() {
     let script = "import { test, param, scenario, once } from \"loadstone\";\nparam.number(\"buyers\", { default: 1 });\n\
         const s = scenario(\"S\", async () => {});\nexport default test({ load: s.run(once()) });\n";
     refused(script, &["-p", "byers=5"]).says("did you mean `buyers`?");
 }
 
 #[test]
-fn types_that_are_there_already_are_kept() {
+fn existing_types_are_not_overwritten() {
     let folder = Folder::new();
     folder.run(&["init"]).code(PASSED).says("written  ./loadstone.d.ts");
     folder.run(&["init"]).code(PASSED).says("kept     ./loadstone.d.ts");

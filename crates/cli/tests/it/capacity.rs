@@ -41,7 +41,7 @@ fn a_search_that_may_ask_for_no_more_says_at_least() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_learnt_and_the_search_goes_on() {
+fn ctrl_c_keeps_the_results_and_the_search_resumes() {
     let folder = Folder::new();
     let search = ["capacity", server::nginx(), "--rate", "20", "--most", "10", "--first", "5", "--probe", "6s", "--pause", "0s"];
     let search = [&search[..], &["--objective", "mean < 2s"]].concat();
@@ -131,7 +131,7 @@ fn runs_of_a_test_make_a_trend_and_old_ones_go() {
     let runs = trend["runs"].as_array().unwrap();
     assert_eq!((runs.len(), runs[0]["tags"][0].as_str()), (3, Some("main")), "the oldest first, of one load: {trend}");
     assert!(trend["headline"].as_str().unwrap().contains("cannot tell: 3 runs so far"), "{trend}");
-    assert!(ended.stderr.contains("Left out: 1 under another load"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Left out: 1 under a different load"), "{}", ended.stderr);
     let values = trend["series"][0]["values"].as_array().unwrap();
     assert!(values.iter().all(|value| value.as_f64().is_some_and(|seconds| seconds > 0.0)), "{trend}");
 

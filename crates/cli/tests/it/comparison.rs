@@ -13,7 +13,7 @@ fn run(folder: &Folder, target: &str, more: &[&str]) -> crate::harness::Ended {
 }
 
 #[test]
-fn failures_that_are_new_fail_the_gate_with_an_exit_code_of_its_own() {
+fn new_failures_fail_the_gate_with_a_separate_exit_code() {
     let folder = Folder::new();
     let busy = Raw::by_request(|number| vec![send(if number % 4 == 3 { "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n" } else { FAST })]);
     run(&folder, &busy.address, &["--tag", "broken"]).passes();
@@ -29,7 +29,7 @@ fn failures_that_are_new_fail_the_gate_with_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn a_run_is_held_against_the_last_of_its_test() {
+fn a_run_is_compared_with_the_last_run_of_its_test() {
     let folder = Folder::new();
     let missing = run(&folder, server::nginx(), &["--against", "last"]);
     missing.code(2).says("no earlier complete run of this test");

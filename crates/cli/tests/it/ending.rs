@@ -113,7 +113,7 @@ fn a_full_disk_ends_the_run_with_what_could_be_kept() {
 }
 
 #[test]
-fn a_runs_folder_that_cannot_be_made_is_said_before_the_load() {
+fn a_runs_folder_that_cannot_be_created_is_reported_before_the_load() {
     let raw = Raw::answering(vec![send(OK)]);
     let ended = Folder::new().file("runs", "a file, not a folder").run(&["run", &raw.address, "--users", "1", "--for", "1s"]);
     assert!(matches!(ended.status.code(), Some(1 | 2)), "{}", ended.everything());

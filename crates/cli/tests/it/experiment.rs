@@ -94,7 +94,7 @@ fn a_knob_that_does_nothing_is_refuted_in_turns() {
 }
 
 #[test]
-fn the_pool_that_limits_is_found_and_put_back() {
+fn the_limiting_pool_is_found_and_restored() {
     let shop = DemoShop::start(DemoOptions { pool: 2, ..DemoOptions::default() }).unwrap();
     let script = format!(
         r#"import {{ knob, scenario, test, users }} from "loadstone";
@@ -117,7 +117,7 @@ export default test({{ target: "{url}", load: buy.run(users(8).for("1m")) }});
 }
 
 #[test]
-fn ctrl_c_puts_it_back_and_keeps_what_was_learnt() {
+fn ctrl_c_restores_the_knob_and_keeps_the_results() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let running = folder.start(&["experiment", "knob.load.ts", "--block", "4s"]);
     server::wait_until("the second turn", || turned(folder.path()).len() == 2);
@@ -128,7 +128,7 @@ fn ctrl_c_puts_it_back_and_keeps_what_was_learnt() {
 }
 
 #[test]
-fn a_killed_experiment_is_put_back_too() {
+fn the_knob_of_a_killed_experiment_is_restored() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let running = folder.start(&["experiment", "knob.load.ts", "--block", "4s"]);
     server::wait_until("the second turn", || turned(folder.path()).len() == 2);
@@ -138,14 +138,14 @@ fn a_killed_experiment_is_put_back_too() {
 }
 
 #[test]
-fn a_knob_that_cannot_be_turned_ends_it_and_is_put_back() {
+fn a_knob_that_cannot_be_set_ends_the_experiment_and_is_restored() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "; test ${size} = 4 || { echo no such size; exit 3; }");
     folder.run(&["experiment", "knob.load.ts", "--block", "4s"]).code(1).says("cannot turn \"size\" to 8").says("no such size");
     assert_eq!(turned(folder.path()), ["4", "8", "4"]);
 }
 
 #[test]
-fn each_millisecond_of_a_delay_costs_what_it_costs() {
+fn the_cost_of_each_millisecond_of_delay_is_measured() {
     let port = server::free_port("127.0.0.1");
     let script = format!(
         r#"import {{ arrivals, knob, proxy, scenario, test }} from "loadstone";
@@ -174,7 +174,7 @@ fn a_set_up_that_fails_ends_an_experiment_as_it_ends_a_run() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_any_load() {
+fn errors_are_reported_before_any_load() {
     let folder = noting(server::nginx(), "arrivals(20).for(\"1m\")", "");
     let none = folder.file("none.load.ts", NO_KNOB);
     none.run(&["experiment", "none.load.ts"]).code(2).says("no knob to turn");
@@ -188,7 +188,7 @@ fn what_is_wrong_is_said_before_any_load() {
 }
 
 #[test]
-fn a_finding_is_put_to_the_test_and_the_result_stays_beside_its_run() {
+fn a_finding_is_verified_and_the_result_is_stored_with_its_run() {
     let failing = Behaviour::new().wait(Wait::fixed_ns(20_000_000)).fault(0.3, Fault::Status(503));
     let server = Server::builder().route("GET /", failing).start().unwrap();
     let folder = noting(&server.url(""), "arrivals(40).for(\"12s\")", "");

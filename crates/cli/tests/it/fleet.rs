@@ -134,7 +134,7 @@ export default test({ load: pay.run(arrivals(40).for("2s")) });"#;
 }
 
 #[test]
-fn what_agents_elsewhere_would_not_reach_is_refused_by_its_name() {
+fn addresses_that_remote_agents_cannot_reach_are_refused_by_name() {
     let script = r#"import { test, scenario, once, proxy } from "loadstone";
 const db = proxy.tcp({ listen: "127.0.0.1:1", to: "127.0.0.1:2" });
 const only = scenario("Only", async (user) => { await user.get("/"); });
@@ -145,18 +145,18 @@ export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#
 }
 
 #[test]
-fn secrets_go_in_clear_to_no_other_machine() {
+fn secrets_are_never_sent_unencrypted_to_another_machine() {
     let script = r#"import { test, scenario, once, param } from "loadstone";
 const password = param.string("password", { secret: true });
 const only = scenario("Only", async (user) => { await user.get("/"); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;
     let folder = Folder::new().file("a.load.ts", script);
     let arguments = ["run", "a.load.ts", "-p", "password=hunter2", "--fleet", "nats://joe:pass@192.0.2.1:4222", "--agents", "1"];
-    folder.run(&arguments).code(2).says("nats://192.0.2.1:4222 would carry them in clear").does_not_say("hunter2");
+    folder.run(&arguments).code(2).says("nats://192.0.2.1:4222 would transmit them unencrypted").does_not_say("hunter2");
 }
 
 #[test]
-fn a_missing_server_is_said_with_what_to_do() {
+fn a_missing_server_is_reported_with_a_remedy() {
     let folder = folder();
     let mut command = folder.command(&["run", "a.load.ts", "--fleet", "local:2"]);
     command.env("PATH", folder.path());
@@ -192,7 +192,7 @@ fn with_an_agent_killed(further: &[&str]) -> Ended {
 }
 
 #[test]
-fn an_agent_that_is_killed_is_named_and_what_is_missing_is_told() {
+fn a_killed_agent_is_named_and_the_missing_load_is_reported() {
     let ended = with_an_agent_killed(&[]).says("agent west was lost: it sent nothing for 10 s");
     let summary = ended.summary();
     let checks = summary["verdict"]["validity"]["checks"].as_array().expect("checks").clone();

@@ -68,7 +68,7 @@ fn lacks_an_agent(ended: &Ended) {
 }
 
 #[test]
-fn an_agent_that_is_asked_to_end_says_goodbye_and_hands_over_what_it_measured() {
+fn an_agent_that_is_asked_to_end_signs_off_and_hands_over_its_measurements() {
     let script = format!(
         r#"import {{ test, scenario, arrivals }} from "loadstone";
 const get = scenario("Get", async (user) => {{ await user.get("/"); console.log("row"); }});
@@ -113,7 +113,7 @@ fn next_run_has_both(nats: &Nats) {
 }
 
 #[test]
-fn an_agent_that_stands_still_for_a_while_makes_up_for_it() {
+fn a_briefly_paused_agent_catches_up() {
     let (nats, folder) = (Nats::start(), load());
     let [east, west] = two_agents(&folder, &nats);
     let run = run_at_work(&folder, &nats);
@@ -129,7 +129,7 @@ fn an_agent_that_stands_still_for_a_while_makes_up_for_it() {
 }
 
 #[test]
-fn an_agent_that_stands_still_for_too_long_is_lost_and_serves_the_next_run() {
+fn an_agent_paused_for_too_long_is_lost_and_serves_the_next_run() {
     let (nats, folder) = (Nats::start(), long_load());
     let [east, west] = two_agents(&folder, &nats);
     let run = run_at_work(&folder, &nats);
@@ -289,7 +289,7 @@ fn replaced(ended: &Ended) -> usize {
 }
 
 #[test]
-fn the_part_of_an_agent_that_is_killed_is_made_by_the_other() {
+fn the_other_agent_takes_over_the_load_of_a_killed_one() {
     let (nats, folder) = (Nats::start(), numbered_arrivals());
     let [east, west] = two_agents(&folder, &nats);
     let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--on-agent-loss", "replace"]);
@@ -302,7 +302,7 @@ fn the_part_of_an_agent_that_is_killed_is_made_by_the_other() {
 }
 
 #[test]
-fn an_agent_that_wakes_when_the_other_makes_its_part_makes_nothing_twice() {
+fn an_agent_that_resumes_after_a_takeover_generates_no_load_twice() {
     let (nats, folder) = (Nats::start(), numbered_arrivals());
     let [east, west] = two_agents(&folder, &nats);
     let run = folder.start(&["run", "a.load.ts", "--fleet", &nats.address, "--agents", "2", "--on-agent-loss", "replace"]);

@@ -97,7 +97,7 @@ fn signal(lines: &str, name: &str) -> f64 {
 }
 
 #[test]
-fn workers_with_tables_of_their_own_have_the_same_journeys() {
+fn workers_with_separate_descriptor_tables_share_journeys() {
     let hook = free();
     let system = system(hook.clone(), Duration::from_millis(100), 0);
     let folder = Folder::new().file("hook.load.ts", &script(&system.url(""), &hook, "{ drain: \"30s\" }", ""));
@@ -142,7 +142,7 @@ fn ctrl_c_ends_the_waiting_and_not_the_verdict() {
 }
 
 #[test]
-fn a_stubs_function_that_throws_is_told_once_and_answers_500() {
+fn a_stub_function_that_throws_is_reported_once_and_returns_500() {
     let script = r#"import { iterations, scenario, stub, test } from "loadstone";
 const api = stub.http();
 api.on("GET /broken", () => { throw new Error(["no such", "luck"].join(" ")); });
@@ -200,7 +200,7 @@ export default test({{ target: "{}", load: begin.run(once()) }});
 
 /// The query gives the same key at every reading; the journey finishes once.
 #[test]
-fn a_query_can_tell_that_journeys_have_finished() {
+fn a_query_can_show_that_journeys_have_finished() {
     let database = &server::shop().database;
     let script = format!(
         r#"import {{ flow, flowLost, iterations, observe, scenario, stub, test }} from "loadstone";

@@ -42,7 +42,7 @@ fn a_dry_run_prints_the_objects() {
 }
 
 #[test]
-fn a_cluster_that_cannot_be_had_is_said_with_what_to_do() {
+fn an_unreachable_cluster_is_reported_with_a_remedy() {
     let folder = Folder::new();
     for command in [&["up", "--agents", "2"][..], &["status"], &["down"]] {
         let arguments: Vec<&str> = ["fleet", command[0], "--kubernetes"].iter().chain(&command[1..]).copied().collect();
@@ -149,7 +149,7 @@ export default test({{ target: "{}", load: get.run(arrivals(20).for("1s")) }});"
 }
 
 #[test]
-fn an_agent_cannot_pass_for_a_controller() {
+fn an_agent_cannot_impersonate_a_controller() {
     let script = r#"import { test, scenario, once } from "loadstone";
 const only = scenario("Only", async (user) => { await user.get("/"); });
 export default test({ target: "http://127.0.0.1:1", load: only.run(once()) });"#;

@@ -43,7 +43,7 @@ fn a_metric_beyond_its_bound_fails_the_run() {
 }
 
 #[test]
-fn a_test_may_write_files_of_its_own_from_its_summary() {
+fn a_test_may_write_custom_files_from_its_summary() {
     let script = |body: &str| {
         format!(
             r#"import {{ test, scenario, iterations, type RunSummary }} from "loadstone";

@@ -86,7 +86,7 @@ fn a_unix_socket_is_a_target() {
 }
 
 #[test]
-fn a_proxy_stands_between() {
+fn requests_pass_through_a_proxy() {
     let (port, heads, _) = tcp();
     let proxy = format!("http://me:secret@127.0.0.1:{port}");
     Folder::new().run(&["run", "http://203.0.113.9/x", "--proxy", &proxy, "--rate", "5", "--for", "1s"]).passes().does_not_say("secret");
@@ -239,7 +239,7 @@ fn trace_of(head: &str) -> (String, String) {
 }
 
 #[test]
-fn every_request_of_a_url_carries_a_trace_of_its_own_that_the_report_names() {
+fn every_request_of_a_url_has_its_own_trace_and_the_report_names_it() {
     let (port, heads, _) = tcp();
     let url = format!("http://127.0.0.1:{port}/x");
     let run = |more: &[&str]| {

@@ -79,7 +79,7 @@ fn a_run_that_makes_no_request_is_invalid() {
 }
 
 #[test]
-fn the_share_of_checks_says_of_which() {
+fn the_share_of_checks_names_the_checks() {
     let script = r#"import { test, scenario, once, checks } from "loadstone";
 const s = scenario("S", async (user) => {});
 export default test({ load: s.run(once()), thresholds: [checks().rate.equals(0)] });
@@ -96,7 +96,7 @@ fn a_hopeless_threshold_can_end_the_run_early() {
 }
 
 #[test]
-fn every_arrival_of_an_open_profile_is_made() {
+fn every_arrival_of_an_open_profile_is_started() {
     for (load, arrivals) in [
         ("s.run(arrivals(50).for(\"2s\"))", 100),
         ("s.run(arrivals.ramp(0, 100).for(\"2s\"))", 100),

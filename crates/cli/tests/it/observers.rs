@@ -26,7 +26,7 @@ fn check<'a>(summary: &'a Value, id: &str) -> &'a Value {
 }
 
 #[test]
-fn signals_are_kept_judged_and_shown() {
+fn signals_are_stored_judged_and_shown() {
     let port = server::nginx().rsplit(':').next().expect("an address with its port");
     let database = &server::shop().database;
     let (folder, ended) = watched(

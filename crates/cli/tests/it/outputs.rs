@@ -56,7 +56,7 @@ fn outputs_that_cannot_be_are_refused_before_any_load() {
 }
 
 #[test]
-fn a_runner_of_github_gets_the_summary_behind_what_stands_there() {
+fn the_summary_is_appended_to_the_job_summary_of_github_actions() {
     let folder = Folder::new().file("step.md", "# Before\n");
     let mut command = folder.command(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--quiet"]);
     command.env("GITHUB_STEP_SUMMARY", folder.path().join("step.md"));

@@ -47,7 +47,7 @@ fn what_a_set_up_returns_is_there_for_all_users_and_neither_it_nor_the_tear_down
 }
 
 #[test]
-fn a_set_up_of_which_anything_fails_ends_the_run_before_its_load_and_the_tear_down_runs() {
+fn a_set_up_with_any_failure_ends_the_run_before_its_load_and_the_tear_down_runs() {
     for (fails, said) in [
         (r#"await user.get("/nothing-there")"#, "404"),
         (r#"throw new Error("no keys")"#, "no keys"),
@@ -112,7 +112,7 @@ fn each_user_starts_once_and_ends_once_and_neither_is_measured() {
 }
 
 #[test]
-fn a_user_whose_start_fails_makes_no_iterations_and_the_error_is_told() {
+fn a_user_whose_start_fails_runs_no_iterations_and_the_error_is_reported() {
     let ended = run(
         r#"const s = scenario("S", async (user) => { await user.get("/"); }, {
              onStart: async (user) => { if (user.number === 1) throw new Error("no such account"); },
@@ -125,7 +125,7 @@ fn a_user_whose_start_fails_makes_no_iterations_and_the_error_is_told() {
 }
 
 #[test]
-fn a_part_of_the_load_may_begin_later_than_what_runs_beside_it() {
+fn a_part_of_the_load_may_start_later_than_a_concurrent_part() {
     let ended = run(
         r#"const early = scenario("Early", (user) => user.get("/"));
            const late = scenario("Late", (user) => { say("late", user.scenario); return user.get("/"); });"#,
@@ -138,7 +138,7 @@ fn a_part_of_the_load_may_begin_later_than_what_runs_beside_it() {
 }
 
 #[test]
-fn what_makes_no_sense_around_the_load_is_refused() {
+fn contradictory_set_up_and_tear_down_are_refused() {
     for (lines, load, said) in [
         (
             r#"const s = scenario("S", () => {}, { onStart: () => {} });"#,

@@ -41,7 +41,7 @@ fn customers_order_from_the_shop_over_tls() {
 }
 
 #[test]
-fn customers_are_told_of_their_orders() {
+fn customers_are_notified_of_their_orders() {
     let shop = server::shop();
     let ended = run(
         "events.load.ts",
@@ -133,7 +133,7 @@ fn a_user_who_begins_has_a_test_that_runs() {
 }
 
 #[test]
-fn the_demo_finds_what_was_planted() {
+fn the_demo_finds_the_planted_bottleneck() {
     let folder = Folder::new();
     let ended = folder.run(&["demo", "--for", "6s"]);
     assert!(ended.summary()["totals"]["requests"].as_u64().unwrap() > 50, "{}", ended.everything());
@@ -142,7 +142,7 @@ fn the_demo_finds_what_was_planted() {
 }
 
 #[test]
-fn stand_ins_of_grpc_and_tcp_are_called_and_seen() {
+fn grpc_and_tcp_stubs_are_called_and_observed() {
     let example = server::examples().join("stubs.load.ts");
     let (example, folder) = (example.to_str().unwrap(), Folder::new());
     let ended = folder.run(&["run", example, "-p", "perSecond=20", "-p", "runTime=3s"]);

@@ -29,7 +29,7 @@ fn three_workers_carry_more_connections_than_one_process_may_open_files() {
 }
 
 #[test]
-fn too_few_workers_are_told_how_many_it_takes() {
+fn too_few_workers_are_reported_with_the_number_needed() {
     let folder = Folder::new();
     let raw = slow(Duration::ZERO);
     let refused = |limit, flags: &[&str]| {
@@ -43,7 +43,7 @@ fn too_few_workers_are_told_how_many_it_takes() {
 }
 
 #[test]
-fn ctrl_c_reaches_workers_with_tables_of_their_own() {
+fn ctrl_c_reaches_workers_with_separate_descriptor_tables() {
     let raw = slow(Duration::from_millis(100));
     let folder = Folder::new();
     let run = folder.start_command(folder.with_open_files(130, &["run", &raw.address, "--users", "60", "--for", "100s", "--workers", "3"]));
@@ -54,7 +54,7 @@ fn ctrl_c_reaches_workers_with_tables_of_their_own() {
 }
 
 #[test]
-fn a_second_ctrl_c_cuts_off_what_workers_with_tables_of_their_own_wait_for() {
+fn a_second_ctrl_c_stops_waiting_workers_with_separate_descriptor_tables() {
     let raw = slow(Duration::from_secs(300));
     let folder = Folder::new();
     let patience = ["--for", "100s", "--graceful-stop", "100s", "--timeout", "300s"];
@@ -73,7 +73,7 @@ fn a_second_ctrl_c_cuts_off_what_workers_with_tables_of_their_own_wait_for() {
 }
 
 #[test]
-fn the_page_scales_and_stops_workers_with_tables_of_their_own() {
+fn the_page_scales_and_stops_workers_with_separate_descriptor_tables() {
     let raw = slow(Duration::from_millis(100));
     let folder = Folder::new();
     let arguments = ["run", &raw.address, "--users", "60", "--for", "100s", "--workers", "3", "--live"];

@@ -18,7 +18,7 @@ fn row<'a>(spans: &'a [Value], service: &str, kind: &str) -> &'a Value {
 /// Of ten arrivals a second in the end, five go to the checkout, which has two places and takes 20 ms in each: it is far from full. The list asks for
 /// twelve prices, one after another.
 #[test]
-fn spans_of_real_services_say_where_the_time_goes() {
+fn spans_of_real_services_show_where_the_time_goes() {
     let traced = server::traced();
     let script = format!(
         r#"import {{ arrivals, observe, scenario, test }} from "loadstone";

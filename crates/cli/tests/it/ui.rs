@@ -166,7 +166,7 @@ export default test({{ name: "Turns", target: "{target}", load: visit.run(arriva
 }
 
 #[test]
-fn an_experiment_from_a_form_tells_how_far_it_is_and_a_stop_keeps_what_was_learnt() {
+fn an_experiment_from_a_form_reports_its_progress_and_a_stop_keeps_the_results() {
     let folder = Folder::new().file("turns.load.ts", &turns(server::nginx()));
     let ui = Ui::of(&folder);
     assert_eq!(ui.get("/api/tests")[0]["knobs"], json!([{ "name": "size", "values": ["4", "8"] }]));
@@ -231,7 +231,7 @@ fn changes_need_the_token_and_names_that_mean_this_machine() {
 }
 
 #[test]
-fn wishes_that_cannot_run_are_refused_in_the_tests_own_words() {
+fn requests_that_cannot_run_are_refused_in_the_tests_words() {
     let folder = Folder::new().file("visits.load.ts", &visits("http://127.0.0.1:1", "1s"));
     let ui = Ui::of(&folder);
     for (file, parameters, status, part) in [
@@ -298,7 +298,7 @@ fn what_a_script_prints_does_not_become_the_live_page() {
 }
 
 #[test]
-fn what_it_cannot_serve_it_says_at_once() {
+fn the_ui_reports_immediately_what_it_cannot_serve() {
     let folder = Folder::new();
     folder.run(&["ui", "nowhere"]).code(2).says("nowhere: there is no such folder");
     let ui = Ui::of(&folder);

@@ -59,7 +59,7 @@ fn users_draw_the_same() {
 }
 
 #[test]
-fn thresholds_are_judged_by_all_that_was_measured() {
+fn thresholds_are_judged_over_all_workers() {
     // Of the ten requests of each of 30 users one fails and one takes a second.
     let raw = Raw::by_request(|request| match request {
         3 => vec![send(BUSY)],
@@ -98,7 +98,7 @@ fn a_hopeless_threshold_ends_the_run_early() {
 
 /// Two users on one worker: while one computes, the other's answer has arrived and lies there. Whose it is, is always the same.
 #[test]
-fn a_script_that_computes_leaves_answers_unread_and_the_run_says_so() {
+fn a_script_that_computes_delays_reads_and_the_run_reports_it() {
     let raw = Raw::answering(vec![send(OK)]);
     let body = r#"await user.get("/"); const end = Date.now() + 6; while (Date.now() < end);"#;
     let ended = run("1", &raw, "iterations(400).users(2)", body, "");

@@ -1,16 +1,16 @@
-//! The agents: an Indexed Job that never completes, with a pod for each index.
+//! The agents: an Indexed Job that never completes, with one pod per index.
 
 use serde_json::{Value, json};
 
 use super::fleet_in_cluster::FleetInCluster;
 use super::object::{confine, container_security, labels, object, pods, resources};
 
-/// Where the pods find the authorities that their NATS server is trusted by.
+/// Path in the pods of the authorities that verify their NATS server.
 const SECRETS: &str = "/etc/loadstone";
-/// Labels of nodes, and the agents' label that tells each. Pods have the nodes' from Kubernetes 1.35 on (KEP-4742).
+/// Labels of nodes, and the agent label for each. Pods have the node's labels since Kubernetes 1.35 (KEP-4742).
 const TOPOLOGY: [(&str, &str, &str); 2] =
     [("topology.kubernetes.io/region", "region", "NODE_REGION"), ("topology.kubernetes.io/zone", "zone", "NODE_ZONE")];
-/// Room for a test's files, which are 64 MB at most, and what it writes.
+/// Space for a test's files (at most 64 MB) and its output.
 const SCRATCH: &str = "256Mi";
 
 impl FleetInCluster {
@@ -20,7 +20,7 @@ impl FleetInCluster {
             "completionMode": "Indexed",
             "completions": self.agents,
             "parallelism": self.agents,
-            // An agent whose process ended is started again where it was, and one whose pod is gone as a new pod of the same index: as often as it takes.
+            // Kubernetes restarts an agent whose process ended in place, and replaces a lost pod with a new pod of the same index, without a retry limit.
             "backoffLimit": i32::MAX,
             "template": { "metadata": { "labels": labels(self, "agent") }, "spec": self.agent_pod() },
         });
@@ -34,7 +34,7 @@ impl FleetInCluster {
             let selected = self.node_selector.iter().map(|(key, value)| (key.clone(), json!(value)));
             pod["nodeSelector"] = Value::Object(selected.collect());
         }
-        // Two agents on one machine share its cores and its network.
+        // Two agents on one node would share its cores and its network.
         pod["topologySpreadConstraints"] = json!([{
             "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": pods(self, "agent"),
         }]);

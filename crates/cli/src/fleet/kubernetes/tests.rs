@@ -1,4 +1,4 @@
-//! The objects as a cluster would read them: from the YAML.
+//! Tests of the objects in the form that a cluster reads: parsed from the YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,12 +41,12 @@ fn get(fleet: &FleetInCluster, kind: &str, name: &str) -> Value {
     read(fleet).remove(&(kind.to_owned(), name.to_owned())).unwrap_or_else(|| panic!("there is a {kind} {name}"))
 }
 
-/// What a secret holds.
+/// The contents of a secret.
 fn kept(secret: &Value, key: &str) -> String {
     String::from_utf8(STANDARD.decode(secret["data"][key].as_str().unwrap()).unwrap()).unwrap()
 }
 
-/// What a selector finds among labels, as the API says (`matchLabels` and the operator `In`).
+/// Evaluates a selector on labels, as the API specifies (`matchLabels` and the operator `In`).
 fn selects(selector: &Value, labels: &Value) -> bool {
     let all = selector["matchLabels"].as_object().unwrap().iter().all(|(key, value)| &labels[key] == value);
     let any = |expression: &Value| {
@@ -79,7 +79,7 @@ fn a_fleet_is_a_job_a_server_and_what_guards_them() {
 }
 
 #[test]
-fn all_that_is_made_is_found_again_and_nothing_else() {
+fn selectors_find_every_created_object_and_nothing_else() {
     let selector = FleetInCluster::selector("load");
     let selector: Vec<(&str, &str)> = selector.split(',').map(|label| label.split_once('=').unwrap()).collect();
     let found = |labels: &Value| selector.iter().all(|(key, value)| labels[key] == *value);
@@ -170,8 +170,8 @@ fn agents_are_named_by_their_index_and_labelled_by_their_place() {
     assert!(arguments(&selected).contains(&"--label=region=eu".to_owned()), "{:?}", arguments(&selected));
     let selector = get(&selected, "Job", "load-agents")["spec"]["template"]["spec"]["nodeSelector"].clone();
     assert_eq!(selector, json!({ "topology.kubernetes.io/region": "eu" }));
-    let told = FleetInCluster { labels: pair("region", "moon"), ..selected };
-    let regions: Vec<String> = arguments(&told).into_iter().filter(|argument| argument.contains("region=")).collect();
+    let labelled = FleetInCluster { labels: pair("region", "moon"), ..selected };
+    let regions: Vec<String> = arguments(&labelled).into_iter().filter(|argument| argument.contains("region=")).collect();
     assert_eq!(regions, ["--label=region=moon"], "what the user says counts");
 }
 
