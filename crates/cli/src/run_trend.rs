@@ -53,7 +53,7 @@ impl TestHistory {
                 }
                 continue;
             }
-            inputs.extend(kept(run, &mut newest, &mut left_out));
+            inputs.extend(trend_input(run, &mut newest, &mut left_out));
             if inputs.len() >= last {
                 break;
             }
@@ -86,7 +86,7 @@ impl TestHistory {
     }
 }
 
-fn kept(run: IndexedRun, newest: &mut Option<LoadShape>, left_out: &mut LeftOut) -> Option<TrendInput> {
+fn trend_input(run: IndexedRun, newest: &mut Option<LoadShape>, left_out: &mut LeftOut) -> Option<TrendInput> {
     let IndexedRun { is_complete, load, run, concluded, .. } = run;
     let Some(concluded) = concluded.filter(|_| is_complete) else {
         *(if is_complete { &mut left_out.unreadable } else { &mut left_out.cut_short }) += 1;

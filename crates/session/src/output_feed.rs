@@ -89,7 +89,7 @@ fn unix_ns(started: &str) -> u64 {
 fn loss_sentence(delivery: &OutputDelivery) -> Option<String> {
     let OutputDelivery { destination, delivered, lost, problem } = delivery;
     let all = delivered + lost;
-    (*lost > 0).then(|| format!("{destination} got {delivered} of the run's {all} seconds: {problem}"))
+    (*lost > 0).then(|| format!("{destination} received {delivered} of the run's {all} seconds: {problem}"))
 }
 
 #[cfg(test)]
@@ -100,6 +100,6 @@ mod tests {
     fn losses_are_reported_and_success_is_not() {
         let delivery = |lost| OutputDelivery { destination: "X".to_owned(), delivered: 58, lost, problem: "connection refused".to_owned() };
         assert_eq!(loss_sentence(&delivery(0)), None);
-        assert_eq!(loss_sentence(&delivery(2)).as_deref(), Some("X got 58 of the run's 60 seconds: connection refused"));
+        assert_eq!(loss_sentence(&delivery(2)).as_deref(), Some("X received 58 of the run's 60 seconds: connection refused"));
     }
 }

@@ -58,7 +58,7 @@ impl PrintedLines {
         let mut lines: Vec<String> = self.lines.try_iter().collect();
         let lost = self.sender.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            lines.push(format!("({lost} more lines were printed faster than they could be kept)"));
+            lines.push(format!("({lost} more lines were dropped, because the script printed too fast)"));
         }
         lines
     }

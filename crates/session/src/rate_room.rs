@@ -21,7 +21,7 @@ pub(crate) fn check(plan: &TestPlan, workers: u32) -> Result<(), RateError> {
         if asked > possible {
             let scenario = plan.scenarios.get(run.scenario.0 as usize).map_or("?", |scenario| scenario.name.as_str());
             return Err(RateError(format!(
-                "scenario \"{scenario}\" asks for {} arrivals per second, and {workers} workers cannot start more than {}: ask for less",
+                "scenario \"{scenario}\" requests {} arrivals per second, but {workers} workers can start at most {}: reduce the rate",
                 count(asked),
                 count(possible)
             )));
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_rate_that_no_core_can_make_is_refused_by_its_number() {
         let message = refused(50e6, 2).unwrap();
-        assert!(message.contains("\"buy\" asks for 50.0 M arrivals per second") && message.contains("2,000,000"), "{message}");
+        assert!(message.contains("\"buy\" requests 50.0 M arrivals per second") && message.contains("2,000,000"), "{message}");
         assert_eq!(refused(2e6, 2), None);
         assert!(refused(2e6, 1).is_some());
     }

@@ -103,12 +103,12 @@ impl Session {
     /// [`SessionError`]: no load was sent, and there is no directory.
     pub fn run_fleet<L>(
         self,
-        made_by: FleetOfRun,
+        fleet: FleetOfRun,
         lead: impl FnOnce(LoadHandle) -> std::io::Result<(Vec<Box<dyn Fn(AgentCommand)>>, L)>,
         subscribers: &mut [&mut dyn Subscriber],
     ) -> Result<FinishedRun, SessionError> {
         rate_room::check(&self.plan, self.workers)?;
-        self.run_over(made_by, subscribers, |coordinator, on_event| {
+        self.run_over(fleet, subscribers, |coordinator, on_event| {
             let (posts, led) = lead(coordinator.handle())?;
             let ending = coordinator.run_agents(posts, FLEET_LEAD_NS, on_event);
             drop(led);
@@ -118,12 +118,12 @@ impl Session {
 
     fn run_over(
         mut self,
-        made_by: FleetOfRun,
+        fleet: FleetOfRun,
         subscribers: &mut [&mut dyn Subscriber],
         make_load: impl FnOnce(Coordinator, &mut dyn FnMut(LoadEvent) -> Option<LoadControl>) -> std::io::Result<LoadEnding>,
     ) -> Result<FinishedRun, SessionError> {
         let secrets = self.plan.all_secrets();
-        let writer = Writer::create(&self.folder, RunInfo { agents: made_by.agents, fleet: made_by.id, ..self.info() }, &self.plan)?;
+        let writer = Writer::create(&self.folder, RunInfo { agents: fleet.agents, fleet: fleet.id, ..self.info() }, &self.plan)?;
         let directory = writer.directory().to_owned();
         let plan = Arc::new(self.plan.clone());
         let mut coordinator = Coordinator::new(Arc::clone(&plan), self.workers);
@@ -134,7 +134,7 @@ impl Session {
         // If deletion fails, an empty run remains, which is harmless.
         let mut feed = started.inspect_err(|_| _ = std::fs::remove_dir_all(&directory))?;
         let mut clock = None;
-        let made = make_load(coordinator, &mut |event| match event {
+        let result = make_load(coordinator, &mut |event| match event {
             LoadEvent::Ready { zero } => {
                 clock = Some(zero);
                 feed.begin(zero, now())
@@ -147,7 +147,7 @@ impl Session {
             }
             LoadEvent::LeafBegan { .. } | LoadEvent::LeafEnded { .. } => None,
         });
-        let ending = made.unwrap_or_else(|problem| LoadEnding::Broke(WorkerError::Agent(format!("cannot lead the fleet: {problem}"))));
+        let ending = result.unwrap_or_else(|problem| LoadEnding::Broke(WorkerError::Agent(format!("cannot lead the fleet: {problem}"))));
         // The failure may only have occurred in the last second.
         let ending = match feed.printed.failure() {
             Some(problem) if matches!(ending, LoadEnding::Completed) => LoadEnding::Stopped(StopReason::Script(problem)),
@@ -238,7 +238,7 @@ fn end_of(ending: &LoadEnding) -> RunEnd {
         LoadEnding::Stopped(StopReason::User) => RunEnd::Interrupted,
         LoadEnding::Stopped(StopReason::Threshold(label)) => RunEnd::Aborted(format!("threshold failed: {label}")),
         LoadEnding::Stopped(StopReason::SetUp(scenario)) => {
-            RunEnd::Aborted(format!("the set-up \"{scenario}\" failed, so what comes after it did not run"))
+            RunEnd::Aborted(format!("the set-up \"{scenario}\" failed, so the rest of the test did not run"))
         }
         LoadEnding::Stopped(StopReason::Failure(problem) | StopReason::Script(problem)) => RunEnd::Failed(problem.clone()),
         LoadEnding::Broke(problem) => RunEnd::Failed(problem.to_string()),

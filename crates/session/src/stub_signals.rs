@@ -18,11 +18,11 @@ const SECOND_NS: Nanos = 1_000_000_000;
 const SIGNALS: [(&str, &str, Role, &str); 7] = [
     ("calls", unit::PER_SECOND, Role::Calls, "Calls that arrived at the stub"),
     ("in_flight", unit::CALLS, Role::CallsInFlight, "Calls in the stub, mean over the second"),
-    ("in_flight_max", unit::CALLS, Role::CallsInFlightMax, "Calls in the stub, most at once"),
+    ("in_flight_max", unit::CALLS, Role::CallsInFlightMax, "Calls in the stub, maximum"),
     ("hold", unit::SECONDS, Role::CallHold, "Mean time that the stub held a call by its own delay"),
-    ("answered", unit::PER_SECOND, Role::CallsAnswered, "Calls answered as asked"),
+    ("answered", unit::PER_SECOND, Role::CallsAnswered, "Calls answered normally"),
     ("rejected", unit::PER_SECOND, Role::CallsRejected, "Calls rejected by a limit of the stub"),
-    ("faulted", unit::PER_SECOND, Role::CallsFaulted, "Calls that met a fault of the stub"),
+    ("faulted", unit::PER_SECOND, Role::CallsFaulted, "Calls with an injected fault"),
 ];
 
 /// The stubs as a source of signals.
@@ -63,9 +63,9 @@ impl StubSignals {
                 Arc::new(Signal::new(observer, metric, SignalKind::Gauge, unit).help(help).role(role).label("name", &second.name))
             };
             [
-                signal("lookups", unit::PER_SECOND, Role::NameLookups, "Questions for the name"),
-                signal("ttl", unit::SECONDS, Role::NameBelieved, "For how long an answer may be believed"),
-                signal("address_number", unit::COUNT, Role::NameAddress, "Which of its addresses the name has, from 1"),
+                signal("lookups", unit::PER_SECOND, Role::NameLookups, "Queries for the name"),
+                signal("ttl", unit::SECONDS, Role::NameBelieved, "Time to live of an answer"),
+                signal("address_number", unit::COUNT, Role::NameAddress, "Index of the address that the name resolves to, from 1"),
             ]
         });
         let at = second.number * SECOND_NS + SECOND_NS / 2;
@@ -127,7 +127,8 @@ pub(crate) fn unmatched(recordings: &[(String, Recording)]) -> Vec<String> {
 /// Calls that the stubs still hold when the run ends, in a sentence.
 pub(crate) fn held(recordings: &[(String, Recording)]) -> Option<String> {
     let calls: u64 = recordings.iter().map(|(_, recording)| recording.in_flight).sum();
-    (calls > 0).then(|| format!("{} to stubs not yet answered: they have up to ten seconds", loadstone_units::counted(calls, "call")))
+    (calls > 0)
+        .then(|| format!("{} to stubs still open: waiting up to ten seconds for the response", loadstone_units::counted(calls, "call")))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ fn offer() {
     let _ = writeln!(
         std::io::stderr(),
         "\nNext:\n  loadstone experiment demo    # is that really the cause? Switches the pool size back and forth, for about two minutes\n  \
-         loadstone capacity demo      # how much can the shop take? In two minutes\n  loadstone init               # a first test of your own"
+         loadstone capacity demo      # how much can the shop take? In two minutes\n  loadstone init               # creates a first test"
     );
 }
 
@@ -86,6 +86,6 @@ fn introduce(url: &str, duration: &str) {
     let _ = writeln!(
         std::io::stderr(),
         "A small shop listens on {url}. One of its endpoints has an undisclosed bottleneck.\n\
-         Visitors, and more and more buyers, arrive for {duration}; then Loadstone says what it saw.\n"
+         Visitors, and a growing number of buyers, arrive for {duration}. Then Loadstone reports what limits the shop.\n"
     );
 }

@@ -19,7 +19,7 @@ Examples:
   loadstone doctor http://shop.test/ --rate 5000
   loadstone doctor --users 20000 --json
 
-Exit codes: 0 nothing is in the way, 4 this machine cannot make the load asked for.")]
+Exit codes: 0 no limit is too low, 4 this machine cannot generate the requested load.")]
 pub(crate) struct DoctorArgs {
     /// Target whose name is resolved.
     #[arg(value_name = "URL")]

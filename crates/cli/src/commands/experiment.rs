@@ -33,7 +33,7 @@ Examples:
   loadstone experiment shop.load.ts --knob pool --measure 'p95 of Check out'
   loadstone experiment shop.load.ts --finding 1
 
-Exit codes: 0 decided, 4 undecided, 130 interrupted; the others as everywhere.")]
+Exit codes: 0 decided, 4 undecided, 130 interrupted; others as for all commands.")]
 pub(crate) struct ExperimentArgs {
     /// A test (*.load.ts) that declares a knob, or `demo` for the built-in shop.
     #[arg(value_name = "FILE")]
@@ -107,8 +107,8 @@ impl ExperimentArgs {
         if !self.quiet {
             let _ = writeln!(
                 std::io::stderr(),
-                "A small shop listens on {}. Twelve buyers loop; its checkouts share a pool of four database connections.\n\
-                 Is it the pool? Loadstone turns it to eight and back.\n",
+                "A small shop listens on {}. Twelve buyers loop. Its checkouts share a pool of four database connections.\n\
+                 Is the pool the limit? Loadstone switches its size between four and eight.\n",
                 shop.url()
             );
         }

@@ -152,7 +152,7 @@ impl Drop for TurnedKnob {
     fn drop(&mut self) {
         if let Err(problem) = self.restore() {
             // All that remains is to report it.
-            let _ = writeln!(std::io::stderr(), "error: \"{}\" was NOT put back: {problem:#}", self.knob.name);
+            let _ = writeln!(std::io::stderr(), "error: \"{}\" was NOT restored: {problem:#}", self.knob.name);
         }
     }
 }

@@ -29,11 +29,11 @@ impl LocalFleet {
     /// nats-server is not installed, or a process does not start.
     pub(super) fn start(agents: u32, workers: u32) -> anyhow::Result<Self> {
         let folder = scratch_folder()?;
-        let mut server = kept("sh");
+        let mut server = tied_to_this_process("sh");
         server.args(["-c", UNTIL_PIPE_CLOSES, "sh", "nats-server", "--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"]);
         server.arg(folder.path()).stderr(Stdio::null());
         if !is_on_path("nats-server") {
-            let remedy = "install it (Debian: apt-get install nats-server), or name a server of yours with --fleet nats://HOST:4222 and start \
+            let remedy = "install it (Debian: apt-get install nats-server), or use an existing server with --fleet nats://HOST:4222 and start \
                           agents with `loadstone agent --join`";
             return Err(
                 UsageError(format!("--fleet local needs the program nats-server, which is not on the search path: {remedy}")).into()
@@ -44,7 +44,7 @@ impl LocalFleet {
         fleet.address = fleet.listens_at()?;
         let binary = std::env::current_exe().context("cannot find this binary")?;
         for number in 1..=agents {
-            let mut agent = kept(&binary);
+            let mut agent = tied_to_this_process(&binary);
             agent.args(["agent", "--quiet", "--stop-with-stdin", "--join", &fleet.address, "--name", &format!("local-{number}")]);
             agent.args(["--workers", &workers.to_string()]);
             fleet.agents.push(agent.spawn().context("cannot start an agent")?);
@@ -79,7 +79,7 @@ impl Drop for LocalFleet {
 }
 
 /// A program that ends when its pipe closes. A separate process group keeps Ctrl-C from reaching it.
-fn kept(program: impl AsRef<std::ffi::OsStr>) -> Command {
+fn tied_to_this_process(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
     command

@@ -1,4 +1,4 @@
-//! What users get wrong, and what they are told: what was wrong, where, and what to do.
+//! User errors and their messages: what is wrong, where, and what to do.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const PASSED: i32 = 0;
 const USAGE: i32 = 2;
 const UNREACHABLE: i32 = 5;
 
-/// Runs a file with this content; fails the test unless that is a usage error that left no run behind.
+/// Runs a file with this content. Fails the test unless it is a usage error that leaves no run behind.
 #[track_caller]
 fn refused(script: &str, arguments: &[&str]) -> Ended {
     let folder = Folder::new().file("a.load.ts", script);
@@ -77,7 +77,7 @@ fn enums_and_other_typescript_work() {
 
 #[test]
 fn an_endless_loop_is_interrupted_with_its_line() {
-    // Line 4 of the file that `once` writes is the first of the body.
+    // Line 4 of the file that `once` writes is the first line of the body.
     let ended = once(server::nginx(), "await user.get(\"/\");\nlet n = 0;\nwhile (true) {\n  n += 1;\n}");
     let errors = ended.errors();
     assert!(errors.contains("once.load.ts:6") || errors.contains("once.load.ts:7"), "{}", ended.everything());
@@ -234,7 +234,7 @@ fn an_untrusted_certificate_is_reported_and_can_be_trusted_or_accepted() {
 #[test]
 fn a_certificate_for_another_name_is_refused() {
     let shop = server::shop();
-    // The certificate holds localhost, 127.0.0.1 and ::1; 127.0.0.2 is the same machine under another name.
+    // The certificate is for localhost, 127.0.0.1 and ::1. 127.0.0.2 is the same machine under a different name.
     let url = shop.address.replace("localhost", "127.0.0.2");
     let body = format!("const r = await user.get(\"{url}/products\"); user.check(\"failed\", !r.ok);");
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
@@ -268,9 +268,11 @@ fn wrong_flags_say_what_is_right() {
 
 #[test]
 fn a_url_of_no_load_is_refused() {
-    for (wrong, said) in [(["--rate", "0"], "makes no load"), (["--users", "0"], "--users"), (["--for", "0s"], "--for: load needs time")] {
+    for (wrong, expected) in
+        [(["--rate", "0"], "generates no load"), (["--users", "0"], "--users"), (["--for", "0s"], "--for: load needs time")]
+    {
         let folder = Folder::new();
-        folder.run(&[&["run", "http://127.0.0.1:9/"], &wrong[..]].concat()).code(USAGE).says(said);
+        folder.run(&[&["run", "http://127.0.0.1:9/"], &wrong[..]].concat()).code(USAGE).says(expected);
         assert!(folder.runs().is_empty(), "{wrong:?}");
     }
 }
@@ -297,12 +299,12 @@ fn none_is_no_number_of_workers_or_users() {
 fn an_argument_that_is_not_a_test_is_identified() {
     let folder = Folder::new().file("tests/a.load.ts", "").file("tests/b.load.ts", "").file("empty/x.txt", "");
     for command in ["run", "try", "inspect", "capacity", "experiment"] {
-        let told = |given: &str| folder.run(&[command, given]).code(USAGE);
-        told("localhost:8080/products").says("begin it with its scheme: http://localhost:8080/products");
-        told("tests").says("tests/a.load.ts, tests/b.load.ts").says("loadstone ui tests");
-        told("empty").says("`loadstone init empty`");
+        let refused = |given: &str| folder.run(&[command, given]).code(USAGE);
+        refused("localhost:8080/products").says("add its scheme: http://localhost:8080/products");
+        refused("tests").says("tests/a.load.ts, tests/b.load.ts").says("loadstone ui tests");
+        refused("empty").says("`loadstone init empty`");
         if !["run", "capacity"].contains(&command) {
-            told("http://127.0.0.1:8080/").says("`loadstone run http://127.0.0.1:8080/`");
+            refused("http://127.0.0.1:8080/").says("`loadstone run http://127.0.0.1:8080/`");
         }
     }
     folder.run(&["run", "localhost:8080", "--rate", "5"]).code(USAGE).says("http://localhost:8080");

@@ -1,4 +1,4 @@
-//! What is done with runs afterwards, and what the binary says about itself.
+//! Commands on finished runs, and the binary's own help and completions.
 
 use std::process::Stdio;
 
@@ -58,12 +58,12 @@ fn a_pipe_gets_whole_ids() {
 fn a_reader_who_leaves_is_no_error() {
     let folder = Folder::new().file("t.load.ts", &once_test(""));
     let mut inspecting = folder.command(&["inspect", "t.load.ts"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // As `| head -0` does, long before anything is written.
+    // Like `| head -0`, long before anything is written.
     drop(inspecting.stdout.take());
     assert_eq!(String::from_utf8_lossy(&inspecting.wait_with_output().unwrap().stderr), "");
 }
 
-/// A test that makes one request.
+/// A test that sends one request.
 fn once_test(options: &str) -> String {
     format!(
         "import {{ once, scenario, test }} from \"loadstone\";\n\

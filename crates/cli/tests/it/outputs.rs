@@ -1,4 +1,4 @@
-//! Outputs of a run: what arrives, and what is said when nothing can.
+//! Outputs of a run: what arrives, and the messages if nothing can be sent.
 
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;

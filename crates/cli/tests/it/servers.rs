@@ -1,4 +1,4 @@
-//! The servers that the other tests rely on are there and are what they claim to be, without Loadstone in between.
+//! The servers that the other tests use work as documented, without Loadstone.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

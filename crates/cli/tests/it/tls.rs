@@ -1,8 +1,8 @@
-//! TLS against nginx that verifies client certificates and says whether a session was resumed.
+//! TLS against nginx, which verifies client certificates and reports whether a session was resumed.
 
 use crate::harness::{Folder, once_with, server};
 
-/// The options of a test that is let in, and further ones.
+/// The options of a test that is accepted, and others.
 fn members(more: &str) -> String {
     let server::Guarded { root, certificate, key, .. } = server::guarded();
     format!(

@@ -1,4 +1,4 @@
-//! Traces of real services: Node's automatic instrumentation sends its spans over HTTP and gRPC while they are under load.
+//! Traces of real services: Node's automatic instrumentation sends its spans over HTTP and gRPC under load.
 
 use serde_json::Value;
 
@@ -15,8 +15,8 @@ fn row<'a>(spans: &'a [Value], service: &str, kind: &str) -> &'a Value {
     spans.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} span of {service}: {spans:#?}"))
 }
 
-/// Of ten arrivals a second in the end, five go to the checkout, which has two places and takes 20 ms in each: it is far from full. The list asks for
-/// twelve prices, one after another.
+/// Of ten arrivals per second at the end, five go to the checkout. It has two places and takes 20 ms in each, far below its limit. The list requests twelve
+/// prices, one after another.
 #[test]
 fn spans_of_real_services_show_where_the_time_goes() {
     let traced = server::traced();

@@ -55,7 +55,7 @@ impl CollectArgs {
         let collected = loadstone_fleet::collect(&server, Collector::new(id, agents, stored), wanted, WAIT, next)?;
         if collected.agents.is_empty() {
             return Err(UsageError(format!(
-                "no agent at this server has kept anything of {}: an agent keeps it until it loses another controller, or ends, and gives it \
+                "no agent at this server stores data of {}: an agent stores it until it ends or loses another controller, and sends it \
                  while it waits for a run",
                 run.info.id
             ))

@@ -19,8 +19,8 @@ const GOES_ON: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Experiments and searches go whole, with the runs that they made. What has a tag and what still goes on stays. Of --keep, --older-than and --keep-size \
-all that are given must allow it.
+Experiments and searches are deleted as a whole, with their runs. Tagged runs, and entries in progress, are not deleted. If several of --keep, --older-than \
+and --keep-size are set, each of them must allow the deletion.
 
 Examples:
   loadstone runs prune --keep 50 --dry-run
@@ -190,7 +190,7 @@ impl Retention {
 mod tests {
     use super::*;
 
-    fn kept(family: &str, hours_ago: u64, has_tag: bool, has_ended: bool) -> Prunable {
+    fn prunable(family: &str, hours_ago: u64, has_tag: bool, has_ended: bool) -> Prunable {
         Prunable {
             id: format!("{family}-{hours_ago}"),
             directory: family.into(),
@@ -204,13 +204,13 @@ mod tests {
 
     fn all() -> [Prunable; 7] {
         [
-            kept("shop", 0, false, false),
-            kept("shop", 1, false, true),
-            kept("pay", 2, false, true),
-            kept("shop", 30, true, true),
-            kept("shop", 40, false, true),
-            kept("pay", 50, false, true),
-            kept("shop", 60, false, true),
+            prunable("shop", 0, false, false),
+            prunable("shop", 1, false, true),
+            prunable("pay", 2, false, true),
+            prunable("shop", 30, true, true),
+            prunable("shop", 40, false, true),
+            prunable("pay", 50, false, true),
+            prunable("shop", 60, false, true),
         ]
     }
 

@@ -13,7 +13,7 @@ pub(crate) enum KubectlError {
     )]
     Missing,
     #[error(
-        "the cluster cannot be reached{context}: kubectl reports \"{output}\": check the cluster (`kubectl config current-context`, KUBECONFIG)?"
+        "cannot reach the cluster{context}: kubectl reports \"{output}\". Check that it is the right one (`kubectl config current-context`, KUBECONFIG)"
     )]
     Unreachable { context: String, output: String },
     #[error("kubectl {command} failed: {output}")]
@@ -118,11 +118,10 @@ mod tests {
                     The connection to the server 127.0.0.1:6443 was refused - did you specify the right host or port?\n";
         let message = failure(away);
         assert!(
-            message
-                .starts_with("the cluster cannot be reached (context test): kubectl reports \"The connection to the server 127.0.0.1:6443"),
+            message.starts_with("cannot reach the cluster (context test): kubectl reports \"The connection to the server 127.0.0.1:6443"),
             "{message}"
         );
-        assert!(failure("error: context \"test\" does not exist\n").contains("cannot be reached"));
+        assert!(failure("error: context \"test\" does not exist\n").contains("cannot reach the cluster"));
         let refused = failure("Error from server (Forbidden): secrets is forbidden: User \"joe\" cannot create resource\n");
         assert!(refused.starts_with("kubectl apply failed: Error from server (Forbidden)"), "{refused}");
     }

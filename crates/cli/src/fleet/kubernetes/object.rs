@@ -10,7 +10,7 @@ use super::fleet_in_cluster::FleetInCluster;
 pub(super) const NAME_LABEL: &str = "app.kubernetes.io/instance";
 const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
 /// Label of all objects that `fleet up` created.
-pub(super) const MADE_BY_US: &str = "app.kubernetes.io/managed-by=loadstone,app.kubernetes.io/part-of=loadstone-fleet";
+pub(super) const MANAGED_LABELS: &str = "app.kubernetes.io/managed-by=loadstone,app.kubernetes.io/part-of=loadstone-fleet";
 
 /// `nobody` in Debian, the user of the image.
 const USER: u32 = 65534;
@@ -35,7 +35,7 @@ pub(super) fn secret(fleet: &FleetInCluster, name: &str, component: &str, entrie
 
 /// Labels of an object, and of the pods that it creates.
 pub(super) fn labels(fleet: &FleetInCluster, component: &str) -> Value {
-    let mut labels: Map<String, Value> = MADE_BY_US.split(',').filter_map(|label| label.split_once('=')).map(owned).collect();
+    let mut labels: Map<String, Value> = MANAGED_LABELS.split(',').filter_map(|label| label.split_once('=')).map(owned).collect();
     labels.extend([owned(("app.kubernetes.io/name", "loadstone")), owned((NAME_LABEL, &fleet.name)), owned((COMPONENT_LABEL, component))]);
     Value::Object(labels)
 }

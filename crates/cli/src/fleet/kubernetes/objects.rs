@@ -31,7 +31,7 @@ impl FleetInCluster {
 
     /// Selects all objects of this fleet.
     pub(crate) fn selector(name: &str) -> String {
-        format!("{},{NAME_LABEL}={name}", object::MADE_BY_US)
+        format!("{},{NAME_LABEL}={name}", object::MANAGED_LABELS)
     }
 
     fn service_account(&self) -> Value {

@@ -42,7 +42,7 @@ fn get(fleet: &FleetInCluster, kind: &str, name: &str) -> Value {
 }
 
 /// The contents of a secret.
-fn kept(secret: &Value, key: &str) -> String {
+fn secret_value(secret: &Value, key: &str) -> String {
     String::from_utf8(STANDARD.decode(secret["data"][key].as_str().unwrap()).unwrap()).unwrap()
 }
 
@@ -178,10 +178,11 @@ fn agents_are_named_by_their_index_and_labelled_by_their_place() {
 #[test]
 fn secrets_are_in_secrets_alone_and_new_each_time() {
     let passwords = |fleet: &FleetInCluster| {
-        ["agent", "controller"].map(|user| kept(&get(fleet, "Secret", "load-fleet"), user).split([':', '@']).nth(2).unwrap().to_owned())
+        ["agent", "controller"]
+            .map(|user| secret_value(&get(fleet, "Secret", "load-fleet"), user).split([':', '@']).nth(2).unwrap().to_owned())
     };
     let objects = fleet().objects().unwrap();
-    let of_agents = kept(objects.iter().find(|object| object["metadata"]["name"] == "load-fleet").unwrap(), "agent");
+    let of_agents = secret_value(objects.iter().find(|object| object["metadata"]["name"] == "load-fleet").unwrap(), "agent");
     let agent = of_agents.split([':', '@']).nth(2).unwrap();
     for object in objects.iter().filter(|object| object["kind"] != "Secret") {
         assert!(!object.to_string().contains(agent) && !object.to_string().contains("PRIVATE KEY"), "{object}");
@@ -194,9 +195,12 @@ fn secrets_are_in_secrets_alone_and_new_each_time() {
 #[test]
 fn a_server_elsewhere_is_joined_with_its_authorities() {
     let secret = get(&elsewhere(None), "Secret", "load-fleet");
-    assert_eq!((kept(&secret, "agent").as_str(), secret["data"].as_object().unwrap().len()), ("tls://joe:hush@nats.example:14222", 1));
+    assert_eq!(
+        (secret_value(&secret, "agent").as_str(), secret["data"].as_object().unwrap().len()),
+        ("tls://joe:hush@nats.example:14222", 1)
+    );
     let volumes =
         |fleet: &FleetInCluster| get(fleet, "Job", "load-agents")["spec"]["template"]["spec"]["volumes"].as_array().unwrap().len();
     assert_eq!((volumes(&elsewhere(None)), volumes(&elsewhere(Some("PEM"))), volumes(&fleet())), (1, 2, 2));
-    assert_eq!(kept(&get(&elsewhere(Some("PEM")), "Secret", "load-fleet"), "ca.crt"), "PEM");
+    assert_eq!(secret_value(&get(&elsewhere(Some("PEM")), "Secret", "load-fleet"), "ca.crt"), "PEM");
 }
