@@ -8,7 +8,7 @@ use url::Url;
 use crate::exit::UsageError;
 
 /// Maximum number of tests to list from a folder.
-const NAMED_MAX: usize = 3;
+const LISTED_TESTS_MAX: usize = 3;
 
 /// Checks whether the argument can be a test. A missing or invalid file is reported when it is read, in more detail.
 ///
@@ -41,10 +41,10 @@ fn folder(given: &Path, shown: &str) -> String {
         0 => format!("{shown} is a folder without tests (*.load.ts): `loadstone init {shown}` creates one"),
         1 => format!("{shown} is a folder: give the test in it, {}", tests[0]),
         count => {
-            let more = if count > NAMED_MAX { ", …" } else { "" };
+            let more = if count > LISTED_TESTS_MAX { ", …" } else { "" };
             format!(
                 "{shown} is a folder: give one of its tests: {}{more}; `loadstone ui {shown}` shows all",
-                tests[..count.min(NAMED_MAX)].join(", ")
+                tests[..count.min(LISTED_TESTS_MAX)].join(", ")
             )
         }
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_alone_is_one_of_loopback() {
+    fn a_port_alone_means_loopback() {
         for text in ["8080", "localhost:8080", ":8080", "127.0.0.1:8080"] {
             assert_eq!(listen(text).unwrap().to_string(), "127.0.0.1:8080", "{text}");
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_how_it_begins() {
+    fn an_invalid_url_error_names_the_scheme() {
         for wrong in ["shop", "localhost:8080", "127.0.0.1:8080"] {
             let message = url("--target", wrong).unwrap_err().0;
             assert!(message.contains("--target") && message.contains("http://"), "{message}");

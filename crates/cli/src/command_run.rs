@@ -40,7 +40,7 @@ pub(crate) struct CommandRun<'a> {
 /// All subscribers of a run.
 pub(crate) type Following<'a> = [&'a mut dyn Subscriber];
 
-/// The result of a session. An error in preparing the load occurs before any load.
+/// The result of a session. The outer error means that the load could not be prepared, so none was sent.
 pub(crate) type Performed = anyhow::Result<Result<FinishedRun, SessionError>>;
 
 /// Converts a summary (JSON) to files and their contents.
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_foresees_the_folder_of_a_run_that_is_not_kept_or_looks_into_it() {
+    fn the_folder_of_a_temporary_run_is_private_and_unpredictable() {
         let (one, other) = (scratch_folder().unwrap(), scratch_folder().unwrap());
         let name = |folder: &TempDir| folder.path().file_name().and_then(|name| name.to_str()).map(str::to_owned).unwrap();
         assert_ne!(name(&one), name(&other));

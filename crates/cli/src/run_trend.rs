@@ -11,7 +11,7 @@ use crate::exit::UsageError;
 use index::{IndexedRun, TrendIndex};
 
 /// Maximum number of other tests to list if the requested one has no runs.
-const NAMED_MAX: usize = 8;
+const LISTED_TESTS_MAX: usize = 8;
 
 /// The complete, valid runs of a test with the same load as its newest run, oldest first.
 pub(crate) struct TestHistory {
@@ -48,7 +48,7 @@ impl TestHistory {
                 continue;
             };
             if *name.get_or_insert_with(|| run.test.clone()) != run.test {
-                if others.len() < NAMED_MAX && !others.contains(&run.test) {
+                if others.len() < LISTED_TESTS_MAX && !others.contains(&run.test) {
                     others.push(run.test.clone());
                 }
                 continue;

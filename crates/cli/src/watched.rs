@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_goes_on_between_two_lines() {
+    fn progress_advances_between_two_lines() {
         let progress = WorkProgress::of("Round 2".to_owned(), (30.0, 90.0), "experiments/x");
         assert_eq!(progress.done, 0.25);
         let later = progress.after(30.0);

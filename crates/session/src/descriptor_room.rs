@@ -12,7 +12,7 @@ use crate::machine;
 pub struct RoomError(String);
 
 /// Descriptors per table that are not connections.
-const SPARE: u64 = 100;
+const OTHER_DESCRIPTORS: u64 = 100;
 
 /// How the workers of a run share descriptors in this process, whose limit is raised to its maximum. `workers`: in all processes.
 ///
@@ -28,14 +28,14 @@ pub fn descriptor_tables(load: &Load, workers: u32) -> Result<DescriptorTables, 
 /// [`RoomError`] if even separate tables are too small for the users that the plan is certain to need. The message has the remedy.
 pub(crate) fn tables(load: &Load, workers: u32, limit: u64) -> Result<DescriptorTables, RoomError> {
     let (certain, possible) = (load.users_certain(), load.users_at_once(&possible));
-    if possible.saturating_add(SPARE) <= limit {
+    if possible.saturating_add(OTHER_DESCRIPTORS) <= limit {
         return Ok(DescriptorTables::OneForAll);
     }
-    let each = limit.saturating_sub(SPARE);
+    let each = limit.saturating_sub(OTHER_DESCRIPTORS);
     if certain.div_ceil(workers.into()) <= each {
         return Ok(DescriptorTables::OneEach);
     }
-    let raise = certain.div_ceil(workers.into()) + SPARE;
+    let raise = certain.div_ceil(workers.into()) + OTHER_DESCRIPTORS;
     let or_raise = format!("raise the limit (`ulimit -n {raise}`, or LimitNOFILE= of the service)");
     let need = format!("{} users need at least as many open connections", count(certain));
     let files = count(limit);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn one_table_serves_as_long_as_it_can() {
+    fn one_table_is_used_if_it_suffices() {
         check(users(900), (2, 1_000), Ok(DescriptorTables::OneForAll));
         check(users(901), (2, 1_000), Ok(DescriptorTables::OneEach));
         check(users(1_800), (2, 1_000), Ok(DescriptorTables::OneEach));
@@ -98,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_one_after_another_needs_room_once() {
+    fn sequential_load_needs_its_descriptors_once() {
         check(Load::Sequence(vec![users(800), users(800)]), (2, 1_000), Ok(DescriptorTables::OneForAll));
         check(Load::Parallel(vec![users(800), users(800)]), (2, 1_000), Ok(DescriptorTables::OneEach));
     }
 
     #[test]
-    fn open_load_may_need_room_but_never_must() {
+    fn open_load_may_need_descriptors_but_is_never_certain_to() {
         check(arrivals(90.0, None), (2, 1_000), Ok(DescriptorTables::OneForAll));
         check(arrivals(91.0, None), (2, 1_000), Ok(DescriptorTables::OneEach));
         check(arrivals(91.0, Some(900)), (2, 1_000), Ok(DescriptorTables::OneForAll));

@@ -38,7 +38,7 @@ impl LineSender {
 }
 
 impl PrintedLines {
-    #[expect(clippy::new_without_default, reason = "a channel is nothing that stands for itself")]
+    #[expect(clippy::new_without_default, reason = "a default channel would be misleading")]
     pub fn new() -> Self {
         let (sender, lines) = sync_channel(LINES_MAX);
         Self { sender: LineSender { sender, lost: Arc::default(), failure: Arc::default() }, lines }

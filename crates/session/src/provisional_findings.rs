@@ -9,9 +9,9 @@ use loadstone_metrics::clock::thread_cpu_ns;
 use loadstone_run_directory::{Reader, RunError};
 
 /// Minimum time between the starts of two analyses.
-const EVERY_NS: u64 = 5_000_000_000;
-/// Idle time after an analysis, as a multiple of its CPU time: analyses take at most 2 % of a core.
-const IDLE_SHARE: u64 = 50;
+const INTERVAL_MIN_NS: u64 = 5_000_000_000;
+/// Minimum time between the starts, as a multiple of the CPU time of the first one: analyses take at most 2 % of a core.
+const INTERVAL_PER_CPU_TIME: u64 = 50;
 
 /// Analyses the run so far repeatedly, as often as the limits allow. It reads the directory, as the end of the run does, so it needs no data in memory and
 /// sees no secrets.
@@ -54,7 +54,7 @@ impl ProvisionalFindings {
         };
         // Not joined: after the run, the thread ends with its current analysis.
         std::thread::Builder::new().name("findings".to_owned()).spawn(work).ok()?;
-        let schedule = Schedule { next_at: EVERY_NS, began_at: 0, is_busy: false };
+        let schedule = Schedule { next_at: INTERVAL_MIN_NS, began_at: 0, is_busy: false };
         Some(Self { orders, done, schedule, latest: None })
     }
 
@@ -93,7 +93,7 @@ impl Schedule {
 
     fn ended(&mut self, cpu_ns: u64) {
         self.is_busy = false;
-        self.next_at = self.began_at + cpu_ns.saturating_mul(IDLE_SHARE).max(EVERY_NS);
+        self.next_at = self.began_at + cpu_ns.saturating_mul(INTERVAL_PER_CPU_TIME).max(INTERVAL_MIN_NS);
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn analyses_take_two_hundredths_of_a_core_at_most() {
-        let mut schedule = Schedule { next_at: EVERY_NS, began_at: 0, is_busy: false };
+        let mut schedule = Schedule { next_at: INTERVAL_MIN_NS, began_at: 0, is_busy: false };
         // The cost of an analysis grows with the run.
         let (mut spent, mut begun) = (0, 0);
         for second in 1..=3600 {
@@ -122,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    fn none_begins_while_one_is_under_way() {
-        let mut schedule = Schedule { next_at: EVERY_NS, began_at: 0, is_busy: false };
+    fn no_analysis_starts_during_another() {
+        let mut schedule = Schedule { next_at: INTERVAL_MIN_NS, began_at: 0, is_busy: false };
         let begun: Vec<u64> = (1..60).filter(|second| schedule.begins(second * SECOND)).collect();
         assert_eq!(begun, [5]);
         schedule.ended(SECOND);

@@ -10,12 +10,12 @@ pub struct RateError(String);
 
 /// Arrivals per second that no worker can start: a core reaches about a tenth of it (bench/README.md). Rates in between are attempted, and the validity
 /// check reports when the generator reaches its limit. Rates beyond are typing errors.
-const RATE_MAX: u64 = 1_000_000;
+const WORKER_RATE_MAX: u64 = 1_000_000;
 
 /// # Errors
 /// [`RateError`], with the rate and the remedy.
 pub(crate) fn check(plan: &TestPlan, workers: u32) -> Result<(), RateError> {
-    let possible = RATE_MAX * u64::from(workers);
+    let possible = WORKER_RATE_MAX * u64::from(workers);
     for run in plan.load.leaves() {
         let asked = rate_max(&run.profile).ceil() as u64;
         if asked > possible {
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_no_core_can_make_is_refused_by_its_number() {
+    fn a_rate_beyond_any_core_is_refused_with_its_value() {
         let message = refused(50e6, 2).unwrap();
         assert!(message.contains("\"buy\" requests 50.0 M arrivals per second") && message.contains("2,000,000"), "{message}");
         assert_eq!(refused(2e6, 2), None);

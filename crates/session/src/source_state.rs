@@ -82,7 +82,7 @@ mod tests {
     const B: &str = "c021bae0123456789abcdef0123456789abcdef0";
 
     #[test]
-    fn the_commit_is_read_as_git_keeps_it() {
+    fn the_commit_is_read_from_gits_files() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);

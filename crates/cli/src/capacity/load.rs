@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_is_the_peak_and_its_shares_stay() {
+    fn scaling_the_peak_preserves_the_shares() {
         let buying = Load::Parallel(vec![run(1, ramp(30.0, Timing::Even)), run(2, ramp(10.0, Timing::Poisson))]);
         let load = TestLoad::of(&plan(Load::Sequence(vec![run(0, LoadProfile::burst(1)), buying]))).unwrap();
         assert_eq!((load.unit, load.level), (LoadUnit::Arrivals, 40.0));
@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_level_is_refused() {
+    fn load_without_a_level_is_refused() {
         let refused = |load: Load| TestLoad::of(&plan(load)).unwrap_err().to_string();
         let counted = LoadProfile::Iterations { users: 5, count: 100, split: IterationSplit::Shared, duration_max_ns: None };
-        assert!(refused(run(1, counted)).contains("\"buy\" runs a number of iterations"));
+        assert!(refused(run(1, counted)).contains("\"buy\" runs a fixed number of iterations"));
         let one_after_another = Load::Sequence(vec![run(1, LoadProfile::users(3, S)), run(2, LoadProfile::users(3, S))]);
         assert!(refused(one_after_another).contains("\"buy\" is followed by \"look\""));
         assert!(refused(run(0, LoadProfile::burst(1))).contains("no load"));

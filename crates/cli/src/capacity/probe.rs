@@ -14,9 +14,7 @@ use crate::exit::{Exit, UsageError};
 use crate::series::{Series, SeriesRun, TargetUnreachable, name_of};
 
 /// Share of a probe that is warm-up.
-const WARM_UP: f64 = 1.0 / 6.0;
-/// Separates the verdict's limit from the evidence that follows it.
-const NEXT: &str = "after it";
+const WARM_UP_SHARE: f64 = 1.0 / 6.0;
 
 /// Settings shared by all probes of a search.
 pub(super) struct ProbeSetting<'a> {
@@ -43,7 +41,7 @@ impl ProbeSetting<'_> {
         subscribers: &mut [&mut dyn Subscriber],
     ) -> anyhow::Result<ProbeEnd> {
         let begun = Monotonic::start();
-        let after_seconds = (seconds * WARM_UP).round() as u32;
+        let after_seconds = (seconds * WARM_UP_SHARE).round() as u32;
         let thresholds: Vec<Threshold> =
             self.objectives.iter().map(|threshold| Threshold { after_seconds, abort: false, ..threshold.clone() }).collect();
         let change = |plan: &mut TestPlan| {
@@ -112,6 +110,5 @@ fn concluded(directory: &Path, (run, summary): (&Run, &Summary), level: f64, sec
 }
 
 fn next_limit(summary: &Summary) -> Option<String> {
-    let evidence = summary.verdict.findings.findings.iter().flat_map(|finding| &finding.evidence);
-    evidence.map(|evidence| &evidence.text).find(|text| text.starts_with(NEXT)).cloned()
+    summary.verdict.findings.findings.iter().find_map(|finding| finding.next_limit.clone())
 }

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_search_has_a_folder_of_its_own() {
+    fn each_search_has_a_separate_folder() {
         let runs = tempfile::tempdir().unwrap();
         let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(name(make(runs.path(), "demo shop").unwrap()), "capacity-demo-shop");

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_without_a_value_says_nothing() {
+    fn a_label_without_a_value_is_ignored() {
         assert_eq!(parse_own_label("region=eu"), Ok(Some(("region".to_owned(), "eu".to_owned()))));
         assert_eq!(parse_own_label("region="), Ok(None));
         assert!(parse_own_label("=").is_err() && parse_own_label("region").is_err());

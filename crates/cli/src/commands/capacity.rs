@@ -28,14 +28,14 @@ use crate::url_run::UrlRun;
 use crate::watched::WatchedArgs;
 
 /// Maximum load as a multiple of the test's own load, unless `--most` is set.
-const MOST: f64 = 64.0;
+const LOAD_FACTOR_MAX: f64 = 64.0;
 /// Multiple of the minimum sample count of a percentile from which its interval has two ends.
-const SAMPLES: f64 = 3.0;
+const PERCENTILE_SAMPLES_FACTOR: f64 = 3.0;
 /// Length of a bracketing probe as a share of a full probe.
-const LADDER: f64 = 0.4;
+const LADDER_PROBE_SHARE: f64 = 0.4;
 
 /// Flags that have no effect where no load is generated.
-const OF_A_SEARCH: [&str; 13] =
+const SEARCH_FLAGS: [&str; 13] =
     ["what", "objectives", "params", "first", "most", "precision", "probe", "pause", "budget", "resume", "workers", "seed", "tags"];
 
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ pub(crate) struct CapacityArgs {
     #[arg(value_name = "FILE|URL|demo", required_unless_present = "of_run")]
     what: Option<String>,
     /// Analyze a finished run with a rising load instead of searching: what was its highest throughput?
-    #[arg(long, value_name = "RUN", conflicts_with_all = OF_A_SEARCH)]
+    #[arg(long, value_name = "RUN", conflicts_with_all = SEARCH_FLAGS)]
     of_run: Option<String>,
     /// Objective: 'p99 < 300ms', 'p95 of Buy < 200ms', 'mean < 1s', 'failures < 1%'. Can be repeated.  [default: the test's thresholds]
     #[arg(long = "objective", value_name = "OBJECTIVE")]
@@ -283,10 +283,10 @@ impl CapacityArgs {
         }
         let first = load.unit.rounded(level("--first", &self.first, load.level / 4.0)?);
         let needed = |threshold: &Threshold| match threshold.aggregate {
-            Aggregate::Quantile(quantile) => SAMPLES * loadstone_analysis::samples_needed(quantile) as f64,
+            Aggregate::Quantile(quantile) => PERCENTILE_SAMPLES_FACTOR * loadstone_analysis::samples_needed(quantile) as f64,
             _ => 0.0,
         };
-        let ladder_seconds = (probe_seconds * LADDER).max(6.0).round();
+        let ladder_seconds = (probe_seconds * LADDER_PROBE_SHARE).max(6.0).round();
         let budget_seconds = seconds("--budget", &self.budget, pace.budget_seconds)?;
         if budget_seconds < ladder_seconds {
             let (budget, ladder) = (loadstone_units::seconds(budget_seconds), loadstone_units::seconds(ladder_seconds));
@@ -297,7 +297,7 @@ impl CapacityArgs {
         Ok(CapacitySettings {
             unit: load.unit,
             first,
-            most: level("--most", &self.most, load.level * MOST)?.max(first),
+            most: level("--most", &self.most, load.level * LOAD_FACTOR_MAX)?.max(first),
             precision: if self.precision == DEFAULT_PRECISION { pace.precision } else { precision },
             ladder_seconds,
             probe_seconds,

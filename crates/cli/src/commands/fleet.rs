@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kubernetes_would_refuse_is_refused_here() {
+    fn values_that_kubernetes_would_refuse_are_refused() {
         for good in ["loadstone", "a", "eu-west-1"] {
             assert!(parse_name(good).is_ok(), "{good}");
         }

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_leads_from_folder_to_folder() {
+    fn relative_paths_lead_from_folder_to_folder() {
         for (from, to, expected) in [("/a/b", "/a/b", ""), ("/a/b", "/a/b/c", "c"), ("/a/b", "/a/x/y", "../x/y"), ("/", "/a", "a")] {
             assert_eq!(way(Path::new(from), Path::new(to)).unwrap(), expected, "{from} {to}");
         }

@@ -29,7 +29,7 @@ use crate::script_run::{console_text, start_proxies};
 use aftermath::Aftermath;
 
 /// Ends the load after this time for a scenario that loops forever (a paced one).
-const LOOP_NS: u64 = 5_000_000_000;
+const LOOP_LIMIT_NS: u64 = 5_000_000_000;
 /// Extra time that an iteration may take before it is interrupted.
 const GRACE_NS: u64 = 60_000_000_000;
 
@@ -164,7 +164,8 @@ fn once_each(plan: &TestPlan, only: Option<&str>) -> Result<TestPlan, UsageError
         .into_iter()
         .filter(|run| only.is_none_or(|only| name(run) == only || is_once(run)) && seen.insert(run.scenario))
         .map(|run| {
-            let profile = LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_NS) };
+            let profile =
+                LoadProfile::Iterations { users: 1, count: 1, split: IterationSplit::PerUser, duration_max_ns: Some(LOOP_LIMIT_NS) };
             Load::Run(ScenarioRun { graceful_stop_ns: Some(GRACE_NS), role: run.role, ..ScenarioRun::new(run.scenario, profile) })
         })
         .collect();

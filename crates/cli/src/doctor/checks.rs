@@ -15,24 +15,24 @@ pub(crate) struct IntendedLoad {
 }
 
 /// Descriptors per table that are not connections, counted as in a run.
-const SPARE: u64 = 100;
+const OTHER_DESCRIPTORS: u64 = 100;
 /// Simple requests per second that a current core can start. Scripts reach about half (bench/README.md).
 const CORE_RATE_MAX: f64 = 100_000.0;
 /// Requests per second that a core can start on time while it also does other work.
-const CORE_RATE_EASY: f64 = 20_000.0;
+const CORE_RATE_COMFORTABLE: f64 = 20_000.0;
 /// Memory of a run without users, and of an idle user with its connection (bench/README.md, with margin for larger bodies). Bytes.
-const MEMORY_BASE: u64 = 100 << 20;
-const MEMORY_PER_USER: u64 = 32 << 10;
+const MEMORY_BASE_BYTES: u64 = 100 << 20;
+const MEMORY_PER_USER_BYTES: u64 = 32 << 10;
 /// How long Linux keeps the port of a closed connection (TCP_TIMEWAIT_LEN). Seconds.
 const TIME_WAIT_S: f64 = 60.0;
 /// The same limit as in the validity check: CPU steal above this share is reported.
-const STOLEN_MAX: f64 = 0.05;
+const STOLEN_SHARE_MAX: f64 = 0.05;
 /// Below this share of idle CPU, the generator has to wait for a core.
-const BUSY_MAX: f64 = 0.5;
+const BUSY_SHARE_MAX: f64 = 0.5;
 /// Clocks that the kernel reads without a system call or device access (vDSO).
 const FAST_CLOCKS: [&str; 6] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase", "riscv_clocksource"];
 /// Free disk space that a run of several hours may need. Bytes.
-const DISK_MIN: u64 = 1 << 30;
+const DISK_BYTES_MIN: u64 = 1 << 30;
 
 /// All lines, in display order.
 pub(crate) fn examine(readings: &MachineReadings, asked: IntendedLoad) -> Vec<DoctorLine> {
@@ -74,7 +74,7 @@ fn of_users(asked: IntendedLoad, users: u64) -> String {
 fn descriptors(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     let limit = readings.descriptors;
     // Each worker may have a separate descriptor table.
-    let room = limit.saturating_sub(SPARE).saturating_mul(u64::from(readings.cores.1.max(1)));
+    let room = limit.saturating_sub(OTHER_DESCRIPTORS).saturating_mul(u64::from(readings.cores.1.max(1)));
     let found = format!("{} open files", count(limit));
     let has = format!("enough for {} connections with one worker per core", count(room));
     let Some(needed) = users(asked) else { return line("descriptors", DoctorGrade::Good, found, has) };
@@ -82,7 +82,7 @@ fn descriptors(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     if needed <= room {
         return line("descriptors", DoctorGrade::Good, found, means);
     }
-    let each = needed.div_ceil(u64::from(readings.cores.1.max(1))) + SPARE;
+    let each = needed.div_ceil(u64::from(readings.cores.1.max(1))) + OTHER_DESCRIPTORS;
     // Only root can raise the limit. A service has a separate limit.
     let raise = format!("ulimit -n {each}  (beyond the hard limit: LimitNOFILE={each} of the service, or /etc/security/limits.conf)");
     line("descriptors", DoctorGrade::TooLittle, found, means).raised_by(raise)
@@ -126,7 +126,7 @@ fn cores(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
     let (machine, usable) = readings.cores;
     let held = machine > usable;
     let found = if held { format!("{usable} of {machine}") } else { usable.to_string() };
-    let (easy, most) = (CORE_RATE_EASY * f64::from(usable), CORE_RATE_MAX * f64::from(usable));
+    let (easy, most) = (CORE_RATE_COMFORTABLE * f64::from(usable), CORE_RATE_MAX * f64::from(usable));
     let means = format!("about {} comfortably, at most {} of plain requests", rate(easy), rate(most));
     let line = |grade, means: String| line("cores", grade, found.clone(), means);
     let more = if held { "taskset -p or the service's cpuset holds this process back" } else { "use a larger machine" };
@@ -173,7 +173,7 @@ fn memory_left(readings: &MachineReadings, asked: IntendedLoad) -> Option<Doctor
     let left = [readings.memory, readings.memory_limit].into_iter().flatten().min()?;
     let of_group = readings.memory_limit.is_some_and(|limit| readings.memory.is_none_or(|machine| limit < machine));
     let found = format!("{} free{}", memory(left), if of_group { " in the control group" } else { "" });
-    let room = left.saturating_sub(MEMORY_BASE) / MEMORY_PER_USER;
+    let room = left.saturating_sub(MEMORY_BASE_BYTES) / MEMORY_PER_USER_BYTES;
     let means = format!("enough for about {} users with their connections", count(rough(room)));
     let needed = users(asked).unwrap_or(0);
     if needed <= room {
@@ -208,7 +208,7 @@ fn governor(readings: &MachineReadings) -> DoctorLine {
 fn steal(readings: &MachineReadings) -> Option<DoctorLine> {
     let stolen = readings.stolen?;
     let found = share(stolen);
-    if stolen <= STOLEN_MAX {
+    if stolen <= STOLEN_SHARE_MAX {
         return Some(line("steal", DoctorGrade::Good, found, "the hypervisor leaves the cores to this machine"));
     }
     let means = "the hypervisor takes cores away: measured times are too long, and the run may be SUSPECT or INVALID";
@@ -218,7 +218,7 @@ fn steal(readings: &MachineReadings) -> Option<DoctorLine> {
 fn busy(readings: &MachineReadings) -> Option<DoctorLine> {
     let busy = readings.busy?;
     let found = format!("{} of all cores", share(busy));
-    if busy <= BUSY_MAX {
+    if busy <= BUSY_SHARE_MAX {
         return Some(line("other load", DoctorGrade::Good, found, "the generator has idle cores"));
     }
     let means = "the generator has to wait for CPU, and so does a target on this machine";
@@ -250,7 +250,7 @@ fn names(readings: &MachineReadings) -> DoctorLine {
 fn disk(readings: &MachineReadings) -> Option<DoctorLine> {
     let (folder, free) = readings.disk.as_ref()?;
     let found = format!("{} free for {folder}", memory(*free));
-    if *free >= DISK_MIN {
+    if *free >= DISK_BYTES_MIN {
         return Some(line("disk", DoctorGrade::Good, found, "enough for runs of several hours"));
     }
     let means = "a run fails when it cannot write a second to disk";

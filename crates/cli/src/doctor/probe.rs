@@ -13,7 +13,7 @@ use super::readings::{Lookup, MachineReadings};
 
 const CGROUPS: &str = "/sys/fs/cgroup";
 /// How long the CPU use of other processes is observed.
-const WATCHED: Duration = Duration::from_millis(500);
+const CPU_OBSERVATION: Duration = Duration::from_millis(500);
 /// CAP_SYS_PTRACE (linux/capability.h).
 const CAP_SYS_PTRACE: u32 = 19;
 
@@ -116,7 +116,7 @@ fn governors() -> Vec<String> {
 /// Shares of the machine's CPU time that the hypervisor took and that other processes used, while this process was idle.
 fn watched() -> Option<(f64, f64)> {
     let before = Ticks::of(&text("/proc/stat")?)?;
-    std::thread::sleep(WATCHED);
+    std::thread::sleep(CPU_OBSERVATION);
     Ticks::of(&text("/proc/stat")?)?.since(&before)
 }
 
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_the_kernel_are_read() {
+    fn files_of_the_kernel_are_parsed() {
         assert_eq!(cores_of_quota("150000 100000"), Some(1.5));
         assert_eq!(cores_of_quota("max 100000"), None);
         assert_eq!(controller("4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/x\n", "cpu"), Some("/a/b"));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_what_lies_between_two_readings() {
+    fn shares_come_from_the_difference_of_two_readings() {
         let at = |line: &str| Ticks::of(&format!("cpu  {line}\ncpu0 1 2 3\n")).unwrap();
         let (stolen, busy) = at("20 0 20 140 20 0 0 100 7 7").since(&at("10 0 10 100 10 0 0 70 7 7")).unwrap();
         // 100 ticks: 20 used, 50 idle, 30 stolen.

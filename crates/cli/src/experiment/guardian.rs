@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context;
 
 /// Waits for a line. If the pipe closes without one, runs this binary with the arguments that follow.
-const WAITS: &str = "read -r done || exec \"$@\"";
+const WAIT_FOR_LINE_SCRIPT: &str = "read -r done || exec \"$@\"";
 
 pub(super) struct Guardian {
     child: Child,
@@ -18,7 +18,7 @@ impl Guardian {
     pub(super) fn start(arguments: &[String]) -> anyhow::Result<Self> {
         let binary = std::env::current_exe().context("cannot find this binary")?;
         let mut command = Command::new("sh");
-        command.args(["-c", WAITS, "sh"]).arg(binary).args(arguments);
+        command.args(["-c", WAIT_FOR_LINE_SCRIPT, "sh"]).arg(binary).args(arguments);
         // A separate process group, so that Ctrl-C does not reach it.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         Ok(Self { child: command.spawn().context("cannot start sh")? })

@@ -127,7 +127,7 @@ mod tests {
 
     /// The kernel throttles a busy process, and stops throttling it when the limit is removed.
     #[test]
-    fn a_quota_holds_back_a_process_of_a_real_group() {
+    fn a_quota_throttles_a_process_of_a_real_group() {
         let Some(group) = group_of_own() else {
             println!("skipped: no control group with a CPU quota can be created here");
             return;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_are_written_as_the_kernel_reads_them() {
+    fn quotas_of_both_versions_have_the_kernels_format() {
         let folder = tempfile::tempdir().unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(set_quota(folder.path(), Some(1.0)).is_err());

@@ -111,7 +111,7 @@ mod tests {
     use super::TimeLeft;
 
     #[test]
-    fn what_is_left_shrinks_within_a_round_and_ends() {
+    fn the_remaining_time_shrinks_within_a_round_and_ends() {
         let left = TimeLeft { how: "about", seconds: 50.0, estimated_at: 7_000_000_000 };
         let lines = [7, 28, 56, 57, 60].map(|second| left.at(second * 1_000_000_000));
         assert_eq!(lines, ["  (about 50s left)", "  (about 30s left)", "  (about 10s left)", "", ""]);

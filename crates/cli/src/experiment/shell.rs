@@ -11,7 +11,7 @@ use loadstone_metrics::clock::Monotonic;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Interval between checks whether the command has ended.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How much of a failed command's output, from its end, the error message contains..
 const OUTPUT_CHARACTERS_MAX: usize = 400;
 
@@ -35,7 +35,7 @@ pub(super) fn run(line: &str, folder: &Path, within_ns: u64) -> anyhow::Result<(
                 let _ = child.wait();
                 bail!("`{line}` did not end within {}", loadstone_units::duration::format(within_ns));
             }
-            None => std::thread::sleep(LOOK),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     };
     if status.success() {

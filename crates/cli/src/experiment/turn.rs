@@ -16,10 +16,10 @@ use url::Url;
 use super::{host, shell};
 
 /// Interval between readiness checks.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+const READINESS_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum length of a refusing response in the error message.
-const ANSWER_BYTES: usize = 64 << 10;
-const ANSWER_SHOWN: usize = 200;
+const RESPONSE_BYTES_MAX: usize = 64 << 10;
+const RESPONSE_CHARACTERS_SHOWN_MAX: usize = 200;
 
 /// A knob that may be changed. Dropping it restores the first value, also when a panic unwinds.
 pub(super) struct TurnedKnob {
@@ -106,7 +106,7 @@ impl TurnedKnob {
         if (200..300).contains(&status) {
             return Ok(());
         }
-        let shown: String = text.trim().chars().take(ANSWER_SHOWN).collect();
+        let shown: String = text.trim().chars().take(RESPONSE_CHARACTERS_SHOWN_MAX).collect();
         bail!("{method} {} returned {status}: {shown}", self.secrets.hide(url))
     }
 
@@ -120,7 +120,7 @@ impl TurnedKnob {
         let answer = within(limit, async {
             let response = target.send(request).await?;
             let status = response.status().as_u16();
-            Ok((status, response.into_body().bytes(ANSWER_BYTES).await?))
+            Ok((status, response.into_body().bytes(RESPONSE_BYTES_MAX).await?))
         });
         let (status, bytes) = answer.await?;
         Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
@@ -143,7 +143,7 @@ impl TurnedKnob {
                 let waited = loadstone_units::duration::format(self.knob.within_ns);
                 bail!("the system is not ready after {waited}: GET {}: {problem}", self.secrets.hide(url));
             }
-            std::thread::sleep(ASK_AGAIN);
+            std::thread::sleep(READINESS_POLL_INTERVAL);
         }
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_puts_it_back() {
+    fn a_panic_restores_the_knob() {
         let folder = tempfile::tempdir().unwrap();
         let read = || std::fs::read_to_string(folder.path().join("cache.conf")).unwrap();
         let ended = catch_unwind(AssertUnwindSafe(|| {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_turned_is_left_alone() {
+    fn a_knob_that_was_never_set_is_not_restored() {
         let folder = tempfile::tempdir().unwrap();
         drop(turned(folder.path(), file));
         assert!(!folder.path().join("cache.conf").exists());
@@ -211,7 +211,7 @@ mod tests {
 
     /// A process is paused, and resumes when the knob is restored.
     #[test]
-    fn a_paused_process_goes_on_afterwards() {
+    fn a_paused_process_resumes_afterwards() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id();
         let state = || {

@@ -49,7 +49,7 @@ pub(crate) struct NetworkArgs {
     /// HTTP proxy, as http://user:password@host:port. The environment's proxy is never used.
     #[arg(long, value_name = "URL", value_parser = Proxy::parse)]
     pub(crate) proxy: Option<Proxy>,
-    /// Unix socket to connect to, whatever the host.
+    /// Unix socket to connect to, for every host.
     #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
     pub(crate) unix: Option<PathBuf>,
     /// Maximum new connections per second, such as 200 or "90/m". Requests that need more wait.

@@ -19,10 +19,10 @@ use super::{authorities, unique_id};
 use crate::exit::UsageError;
 
 /// How long to wait for agents.
-const GATHER_WAIT: Duration = Duration::from_secs(30);
+const GATHER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of label values to show.
-const VALUES_MAX: usize = 6;
+const LABEL_VALUES_SHOWN_MAX: usize = 6;
 
 /// Load from several machines.
 #[derive(Debug, Default, Args)]
@@ -168,7 +168,7 @@ impl FleetRun {
         };
         let id = unique_id();
         let mut fleet =
-            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &id, self.agents as usize, GATHER_WAIT)?;
+            GatheredFleet::gather(&NatsServer::new(&address, self.authorities.clone()), &id, self.agents as usize, GATHER_TIMEOUT)?;
         if !self.shares.is_empty() {
             fleet.divide(&self.shares).map_err(|problem| UsageError(format!("--fleet-share: {problem}")))?;
         }
@@ -263,8 +263,12 @@ fn by_label(agents: &[AgentFacts]) -> String {
     }
     let mut lines = String::new();
     for (label, values) in labels {
-        let shown: Vec<String> = values.iter().take(VALUES_MAX).map(|(value, agents)| format!("{value} {agents}")).collect();
-        let more = if values.len() > VALUES_MAX { format!(", and {} more", values.len() - VALUES_MAX) } else { String::new() };
+        let shown: Vec<String> = values.iter().take(LABEL_VALUES_SHOWN_MAX).map(|(value, agents)| format!("{value} {agents}")).collect();
+        let more = if values.len() > LABEL_VALUES_SHOWN_MAX {
+            format!(", and {} more", values.len() - LABEL_VALUES_SHOWN_MAX)
+        } else {
+            String::new()
+        };
         lines += &format!("       {label}: {}{more}\n", shown.join(", "));
     }
     lines
@@ -290,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_server_or_a_number_here() {
+    fn a_fleet_address_is_a_server_or_a_local_number() {
         assert_eq!(parse_place("local:4"), Ok(FleetPlace::Local(4)));
         assert_eq!(parse_place("nats://h:4222"), Ok(FleetPlace::Server("nats://h:4222".to_owned())));
         for wrong in ["local", "local:", "local:0", "local:x", "http://h", "h:4222", "nats://"] {
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_counted_by_what_they_say_of_themselves() {
+    fn agents_are_counted_by_label() {
         let agent = |number: usize| {
             let region = if number < 2 { "eu" } else { "us" };
             let labels = [("node".to_owned(), format!("n{number}")), ("region".to_owned(), region.to_owned())];
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_go_in_clear_only_to_this_machine() {
+    fn secrets_are_sent_unencrypted_only_to_this_machine() {
         for (address, clear) in [
             ("nats://127.0.0.1:1", false),
             ("nats://localhost:1", false),

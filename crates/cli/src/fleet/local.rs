@@ -12,10 +12,10 @@ use crate::command_run::scratch_folder;
 use crate::exit::UsageError;
 
 /// Runs the program that follows, and kills it when the pipe on standard input closes.
-const UNTIL_PIPE_CLOSES: &str = "\"$@\" & child=$!; read -r end; kill $child; wait $child";
+const RUN_UNTIL_PIPE_CLOSES: &str = "\"$@\" & child=$!; read -r end; kill $child; wait $child";
 /// Time limit for the server to report its address.
-const START_TRIES: u32 = 100;
-const START_STEP: Duration = Duration::from_millis(50);
+const START_ATTEMPTS_MAX: u32 = 100;
+const START_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) struct LocalFleet {
     pub(super) address: String,
@@ -30,7 +30,7 @@ impl LocalFleet {
     pub(super) fn start(agents: u32, workers: u32) -> anyhow::Result<Self> {
         let folder = scratch_folder()?;
         let mut server = tied_to_this_process("sh");
-        server.args(["-c", UNTIL_PIPE_CLOSES, "sh", "nats-server", "--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"]);
+        server.args(["-c", RUN_UNTIL_PIPE_CLOSES, "sh", "nats-server", "--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir"]);
         server.arg(folder.path()).stderr(Stdio::null());
         if !is_on_path("nats-server") {
             let remedy = "install it (Debian: apt-get install nats-server), or use an existing server with --fleet nats://HOST:4222 and start \
@@ -54,14 +54,14 @@ impl LocalFleet {
 
     /// The address from the file that the server writes once it listens.
     fn listens_at(&mut self) -> anyhow::Result<String> {
-        for _ in 0..START_TRIES {
+        for _ in 0..START_ATTEMPTS_MAX {
             let files = std::fs::read_dir(self._folder.path())?.flatten();
             let known = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
             let known = known.filter_map(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
             if let Some(address) = known.filter_map(|ports| ports["nats"][0].as_str().map(str::to_owned)).next() {
                 return Ok(address);
             }
-            std::thread::sleep(START_STEP);
+            std::thread::sleep(START_POLL_INTERVAL);
         }
         anyhow::bail!("nats-server does not report its address: try `nats-server --addr 127.0.0.1 --port -1` by hand")
     }

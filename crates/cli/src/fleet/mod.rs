@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_is_a_word_for_a_word() {
+    fn labels_are_parsed() {
         assert_eq!(parse_label("region=eu-1"), Ok(("region".to_owned(), "eu-1".to_owned())));
         for wrong in ["", "region", "region=", "=eu", "a=b=c", "a=b c", "a=b,c=d"] {
             assert!(parse_label(wrong).is_err(), "{wrong}");

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::exit::UsageError;
 
 /// Maximum total size of a test's files. Bytes.
-const BYTES_MAX: usize = 64 << 20;
+const FILES_BYTES_MAX: usize = 64 << 20;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct FleetTest {
@@ -46,10 +46,10 @@ impl FleetTest {
         for file in &files {
             let content = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
             bytes += content.len();
-            if bytes > BYTES_MAX {
+            if bytes > FILES_BYTES_MAX {
                 return Err(UsageError(format!(
                     "the test's files are larger than {} MB together: agents get them over NATS",
-                    BYTES_MAX >> 20
+                    FILES_BYTES_MAX >> 20
                 ))
                 .into());
             }

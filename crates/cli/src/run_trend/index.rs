@@ -14,7 +14,7 @@ const FILE: &str = "trend-index.json";
 /// Incremented whenever a build would read different data from the same runs.
 const SCHEMA: u32 = 1;
 /// Files that a trend reads.
-const READ: [&str; 4] = [files::RUN, files::END, files::SUMMARY, files::NOTES];
+const FILES_READ: [&str; 4] = [files::RUN, files::END, files::SUMMARY, files::NOTES];
 
 /// The runs of a folder by directory name.
 pub(super) struct TrendIndex {
@@ -25,8 +25,8 @@ pub(super) struct TrendIndex {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct IndexedRun {
-    /// Size and modification time of each file in [`READ`]. `None`: the file does not exist.
-    files: [Option<FileState>; READ.len()],
+    /// Size and modification time of each file in [`FILES_READ`]. `None`: the file does not exist.
+    files: [Option<FileState>; FILES_READ.len()],
     pub(super) test: String,
     pub(super) is_complete: bool,
     pub(super) load: LoadShape,
@@ -63,7 +63,7 @@ impl TrendIndex {
     /// One run, read again if its files changed. `None`: it cannot be read.
     pub(super) fn run(&mut self, name: &str) -> Option<IndexedRun> {
         let directory = self.folder.join(name);
-        let files = READ.map(|file| stamp(&directory.join(file)));
+        let files = FILES_READ.map(|file| stamp(&directory.join(file)));
         if let Some(known) = self.runs.get(name).filter(|known| known.files == files) {
             return Some(known.clone());
         }
@@ -96,7 +96,7 @@ fn stamp(path: &Path) -> Option<FileState> {
     Some(FileState { bytes: facts.len(), modified_ns: modified.as_nanos() as u64 })
 }
 
-fn read(directory: &Path, files: [Option<FileState>; READ.len()]) -> Option<IndexedRun> {
+fn read(directory: &Path, files: [Option<FileState>; FILES_READ.len()]) -> Option<IndexedRun> {
     let entry = History::entry(directory).ok()?;
     let load = LoadShape::of(Reader::open(directory).ok()?.plan());
     let summary = entry.summary.and_then(|value| serde_json::from_value::<Summary>(value).ok());

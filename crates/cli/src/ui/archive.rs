@@ -14,7 +14,7 @@ use serde::Deserialize;
 /// Number of cached views: users compare two runs, and go back and forth.
 const VIEWS_MAX: usize = 4;
 /// A run writes every second. A run without an end that has been silent for longer was killed.
-const SILENCE: Duration = Duration::from_secs(10);
+const SILENCE_MAX: Duration = Duration::from_secs(10);
 const NOTE_CHARACTERS_MAX: usize = 10_000;
 const TAGS_MAX: usize = 20;
 const TAG_CHARACTERS_MAX: usize = 60;
@@ -150,7 +150,7 @@ fn read_row(directory: &Path) -> (Option<RunRow>, bool) {
 
 fn goes_on(entry: &loadstone_run_directory::HistoryEntry) -> bool {
     let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(loadstone_metrics::clock::wall_ns());
-    let silent = |written: SystemTime| now.duration_since(written).is_ok_and(|silence| silence > SILENCE);
+    let silent = |written: SystemTime| now.duration_since(written).is_ok_and(|silence| silence > SILENCE_MAX);
     entry.end.is_none() && entry.written.is_some_and(|written| !silent(written))
 }
 

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_can_be_taken_out_and_shows_no_secret() {
+    fn waiting_entries_can_be_removed_and_show_no_secret() {
         let queue = queue("/nonexistent");
         queue.add(order("a")).unwrap();
         queue.add(order("b")).unwrap();
@@ -299,14 +299,14 @@ mod tests {
     }
 
     #[test]
-    fn the_number_that_wait_is_bounded() {
+    fn the_number_of_waiting_entries_is_bounded() {
         let queue = queue("/nonexistent");
         (0..WAITING_MAX).for_each(|_| queue.add(order("a")).unwrap());
         assert!(queue.add(order("a")).unwrap_err().to_string().contains("remove one first"));
     }
 
     #[test]
-    fn a_run_that_does_not_come_about_says_why_and_is_shown_until_dismissed() {
+    fn a_run_that_does_not_start_shows_the_reason_until_dismissed() {
         let queue = queue("/nonexistent/loadstone");
         queue.add(order("a")).unwrap();
         std::thread::scope(|scope| {

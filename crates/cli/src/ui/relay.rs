@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_live_page_sends_is_passed_on() {
+    fn only_content_types_of_a_live_page_are_forwarded() {
         for own in ["text/event-stream", "text/plain; charset=utf-8"] {
             assert_eq!(passed(own), Ok(()), "{own}");
         }

@@ -26,9 +26,9 @@ use super::run_process::RunOrder;
 use super::work::OrderedWork;
 
 /// Maximum size of a request body: a form, a note. Bytes.
-const BODY_MAX: usize = 256 << 10;
+const BODY_BYTES_MAX: usize = 256 << 10;
 /// Header with the token.
-const TOKEN: &str = "x-loadstone-token";
+const TOKEN_HEADER: &str = "x-loadstone-token";
 
 #[derive(Clone)]
 pub(crate) struct UiState {
@@ -61,7 +61,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: UiState) -> std::io::Re
         .route("/live/{id}", get(live))
         .route("/live/{id}/events", get(live_events))
         .route("/live/{id}/control", post(live_control))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(shared.loopback, guard))
         .with_state(shared);
     axum::serve(listener, router).await
@@ -96,7 +96,7 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 async fn only_with_token(State(shared): State<UiState>, request: Request, next: Next) -> Response {
-    let given = request.headers().get(TOKEN).and_then(|token| token.to_str().ok()).unwrap_or_default();
+    let given = request.headers().get(TOKEN_HEADER).and_then(|token| token.to_str().ok()).unwrap_or_default();
     if request.method().is_safe() || shared.token.matches(given) {
         return next.run(request).await;
     }

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_empty_is_not_passed_on() {
+    fn empty_fields_are_not_passed_on() {
         let read = |text: &str| serde_json::from_str::<OrderedWork>(text);
         let search = read(r#"{"kind":"capacity","objectives":["p99 < 300ms"," "],"probe":"30s","budget":""}"#).unwrap();
         assert_eq!((search.command(), search.flags()), ("capacity", vec!["--objective=p99 < 300ms".to_owned(), "--probe=30s".to_owned()]));

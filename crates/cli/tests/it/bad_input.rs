@@ -42,7 +42,7 @@ fn a_syntax_error_in_an_imported_file_names_that_file() {
 }
 
 #[test]
-fn a_file_without_a_test_says_what_is_missing() {
+fn a_file_without_a_test_is_reported() {
     refused("const a = 1;\n", &[]).says("export default test(");
     refused("export default 5;\n", &[]).says("export default test(");
 }
@@ -90,7 +90,7 @@ fn an_endless_loop_while_the_file_is_read_is_interrupted_too() {
 }
 
 #[test]
-fn a_throw_fails_its_iteration_and_the_run_goes_on() {
+fn a_throw_fails_its_iteration_and_the_run_continues() {
     let script = format!(
         r#"{HEAD}const odd = scenario("Odd", async (user) => {{
   await user.get("/");
@@ -113,7 +113,7 @@ export default test({{ target: "{}", load: odd.run(arrivals(20).for("500ms")) }}
 }
 
 #[test]
-fn a_missing_value_ends_the_iteration_and_says_which() {
+fn a_missing_value_ends_the_iteration_and_is_named() {
     let ended = once(server::nginx(), r#"const r = await user.get("/data.json"); r.json("$.items[7].name"); user.fail("not reached");"#)
         .fails_a_threshold();
     assert!(ended.errors().contains("$.items[7].name"), "{}", ended.everything());
@@ -255,7 +255,7 @@ fn plain_http_to_a_tls_port_and_the_reverse_are_failures_not_hangs() {
 }
 
 #[test]
-fn wrong_flags_say_what_is_right() {
+fn wrong_flags_are_reported_with_the_correct_form() {
     Folder::new().run(&["rum"]).code(USAGE).says("run");
     Folder::new().run(&["run"]).code(USAGE).says("FILE|URL");
     Folder::new().run(&["run", "http://127.0.0.1/", "--rate", "5", "--users", "5"]).code(USAGE).says("--users");
@@ -267,7 +267,7 @@ fn wrong_flags_say_what_is_right() {
 }
 
 #[test]
-fn a_url_of_no_load_is_refused() {
+fn a_url_without_load_is_refused() {
     for (wrong, expected) in
         [(["--rate", "0"], "generates no load"), (["--users", "0"], "--users"), (["--for", "0s"], "--for: load needs time")]
     {
@@ -289,7 +289,7 @@ fn an_unwritable_file_is_reported_before_the_load() {
 }
 
 #[test]
-fn none_is_no_number_of_workers_or_users() {
+fn zero_workers_or_users_are_refused() {
     for wrong in ["--workers", "--max-users"] {
         Folder::new().run(&["run", "http://127.0.0.1:9/", "--rate", "5", wrong, "0"]).code(USAGE).says(wrong);
     }
@@ -311,7 +311,7 @@ fn an_argument_that_is_not_a_test_is_identified() {
 }
 
 #[test]
-fn a_url_and_an_address_say_how_they_are_written() {
+fn invalid_urls_and_addresses_are_reported_with_the_syntax() {
     let folder = Folder::new();
     folder.run(&["init", "--target", "shop"]).code(USAGE).says("it begins with http://");
     folder.run(&["doctor", "shop"]).code(USAGE).says("it begins with http://");

@@ -79,7 +79,7 @@ export default test({{ target: "{}", load: s.run(arrivals(20).for("60s")) }});
 }
 
 #[test]
-fn a_request_that_nobody_awaits_is_finished_and_warned_of() {
+fn an_unawaited_request_is_finished_with_a_warning() {
     let ended = once(server::nginx(), r#"user.get("/", { name: "Forgotten" });"#);
     assert_eq!(ended.outcomes("passed"), 1, "{}", ended.everything());
     ended.says("warning: scenario \"").says("does not await \"Forgotten\" (once.load.ts:");

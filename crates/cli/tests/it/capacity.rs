@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::harness::{Folder, server};
 
 #[test]
-fn a_search_that_may_ask_for_no_more_says_at_least() {
+fn a_search_at_its_load_limit_reports_a_lower_bound() {
     let folder = Folder::new();
     let search = ["capacity", server::nginx(), "--rate", "80", "--most", "20", "--probe", "6s", "--pause", "0s"];
     let objectives = ["--objective", "mean < 2s", "--objective", "failures < 5%"];
@@ -31,7 +31,7 @@ fn a_search_that_may_ask_for_no_more_says_at_least() {
     folder.run(&[&search[..], &objectives, &["--resume"]].concat()).code(0).says("at least 20/s");
     // Once it has certainly ended, it is deleted as a whole.
     folder.run(&["runs", "prune", "--keep-size", "1kB"]).code(0);
-    assert!(kept.is_dir(), "it may still go on");
+    assert!(kept.is_dir(), "it may still be in progress");
     let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     std::fs::File::open(&kept).and_then(|folder| folder.set_modified(hour_ago)).unwrap();
     folder.run(&["runs", "prune", "--keep-size", "1GB"]).code(0);
@@ -57,7 +57,7 @@ fn ctrl_c_keeps_the_results_and_the_search_resumes() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused_before_any_load() {
+fn tests_without_a_level_are_refused_before_any_load() {
     let folder = Folder::new();
     let at = server::nginx();
     for (more, expected) in [
@@ -75,7 +75,7 @@ fn what_cannot_be_searched_is_refused_before_any_load() {
 }
 
 #[test]
-fn an_objective_on_what_the_test_does_not_do_is_refused_after_one_probe() {
+fn an_objective_on_a_missing_request_is_refused_after_one_probe() {
     let folder = Folder::new();
     let search = ["capacity", server::nginx(), "--rate", "20", "--probe", "6s", "--pause", "0s", "--objective", "p50 of GET /a < 2s"];
     folder.run(&search).code(2).says("nothing was measured that is named \"GET /a\" (did you mean `GET /`?)");
@@ -119,7 +119,7 @@ export default test({ target: "TARGET", load, thresholds: [responseTime().mean.b
 }
 
 #[test]
-fn runs_of_a_test_make_a_trend_and_old_ones_go() {
+fn runs_of_a_test_form_a_trend_and_old_ones_are_pruned() {
     let test = TestOverRuns::new();
     let folder = &test.0;
     test.run(30, &[]);

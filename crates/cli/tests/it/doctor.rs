@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::harness::Folder;
 
 #[test]
-fn each_line_says_what_there_is_what_it_means_and_how_to_raise_it() {
+fn each_line_has_a_value_its_meaning_and_a_remedy() {
     let folder = Folder::new();
     let ended = folder.run(&["doctor", "http://localhost/", "--users", "4000000000", "--json"]).code(4);
     let lines: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();

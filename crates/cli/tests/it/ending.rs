@@ -43,7 +43,7 @@ fn ctrl_c_ends_gracefully_with_a_verdict() {
 }
 
 #[test]
-fn ctrl_c_twice_ends_now() {
+fn ctrl_c_twice_ends_immediately() {
     let raw = slow(Duration::from_secs(60));
     let folder = Folder::new();
     let run = folder.start(&["run", &raw.address, "--users", "4", "--for", "100s", "--graceful-stop", "100s", "--timeout", "100s"]);
@@ -92,7 +92,7 @@ fn a_killed_run_can_still_be_reported() {
 }
 
 #[test]
-fn a_full_disk_ends_the_run_with_what_could_be_kept() {
+fn a_full_disk_ends_the_run_and_keeps_the_written_data() {
     let folder = Folder::new();
     let mut command = folder.command(&["run", server::nginx(), "--rate", "200", "--for", "60s"]);
     // SAFETY: between fork and exec only system calls are made.

@@ -88,7 +88,7 @@ fn redirects_end_where_the_script_says_so() {
 }
 
 #[test]
-fn what_goes_wrong_is_counted_once_and_by_kind() {
+fn failures_are_counted_once_and_by_kind() {
     let body = r#"
         const nothing = await user.events("/nothing");
         user.check("an answer that is no stream", !nothing.open && nothing.error === "status 200 instead of a stream of events");

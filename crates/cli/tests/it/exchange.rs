@@ -46,7 +46,7 @@ fn answers_without_a_body_end_at_once() {
 }
 
 #[test]
-fn encodings_are_undone() {
+fn encodings_are_decoded() {
     once(
         server::httpbin(),
         r#"user.check("gzip", (await user.get("/gzip")).json("$.gzipped") === true);
@@ -145,7 +145,7 @@ fn query_parameters_are_encoded() {
 }
 
 #[test]
-fn values_are_taken_out_of_answers() {
+fn values_are_extracted_from_responses() {
     once(
         server::httpbin(),
         r#"const json = await user.get("/json");

@@ -53,7 +53,7 @@ fn recorded(folder: &Folder) -> Value {
 }
 
 #[test]
-fn a_knob_that_does_nothing_is_refuted_in_turns() {
+fn a_knob_without_effect_is_refuted() {
     let server = Server::builder().route("GET /", Behaviour::new().wait(Wait::fixed_ns(20_000_000))).start().unwrap();
     let last = std::cell::Cell::new(None);
     let ended = fairly(|| {

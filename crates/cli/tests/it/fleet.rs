@@ -55,7 +55,7 @@ export default test({{ target: "{}", load: get.run({load}) }});"#,
 }
 
 #[test]
-fn four_agents_make_what_one_machine_makes() {
+fn four_agents_generate_the_load_of_one_machine() {
     let single = folder();
     let single = single.run(&["run", "a.load.ts", "--workers", AGENTS]).passes();
     let fleet = folder();

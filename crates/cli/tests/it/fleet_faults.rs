@@ -146,7 +146,7 @@ fn an_agent_paused_for_too_long_is_lost_and_serves_the_next_run() {
 }
 
 #[test]
-fn an_agent_that_is_cut_off_for_too_long_stops_by_itself_and_serves_the_next_run() {
+fn an_agent_disconnected_for_too_long_stops_itself_and_serves_the_next_run() {
     let (nats, folder) = (Nats::start(), long_load());
     let way = nats.way();
     let agents = [agent(&folder, &nats.address, "east"), agent(&folder, &way.address, "west")];
@@ -162,7 +162,7 @@ fn an_agent_that_is_cut_off_for_too_long_stops_by_itself_and_serves_the_next_run
 }
 
 #[test]
-fn an_agent_that_is_cut_off_for_a_while_costs_nothing() {
+fn a_briefly_disconnected_agent_loses_nothing() {
     let (nats, folder) = (Nats::start(), load());
     let way = nats.way();
     let agents = [agent(&folder, &nats.address, "east"), agent(&folder, &way.address, "west")];
@@ -176,7 +176,7 @@ fn an_agent_that_is_cut_off_for_a_while_costs_nothing() {
 }
 
 #[test]
-fn a_nats_server_that_is_killed_and_comes_back_costs_nothing() {
+fn a_restarted_nats_server_loses_nothing() {
     let (mut nats, folder) = (Nats::start(), load());
     let agents = two_agents(&folder, &nats);
     let run = run_at_work(&folder, &nats);
@@ -205,7 +205,7 @@ export default test({ load: take.run(arrivals(50).for("8s")) });"#;
 }
 
 #[test]
-fn a_network_that_loses_packets_loses_nothing_of_the_run() {
+fn packet_loss_loses_nothing_of_the_run() {
     let Some(mut network) = NetworkNamespace::new() else { return };
     let (folder, port) = (rows_in_one_network(), 4222);
     network.lose(port, 0.05);
@@ -226,7 +226,7 @@ fn a_network_that_loses_packets_loses_nothing_of_the_run() {
 }
 
 #[test]
-fn agents_that_come_late_are_waited_for_or_serve_the_next_run() {
+fn late_agents_are_waited_for_or_serve_the_next_run() {
     let (nats, folder) = (Nats::start(), got_by(r#"arrivals(20).for("2s")"#));
     let east = agent(&folder, &nats.address, "east");
     let first = run(&folder, &nats, "2");
@@ -326,7 +326,7 @@ fn without_room(of: &Command) -> Command {
 }
 
 #[test]
-fn an_agent_without_room_for_the_test_is_named_before_any_load() {
+fn an_agent_without_disk_space_is_named_before_any_load() {
     let (nats, folder) = (Nats::start(), load());
     let east = agent(&folder, &nats.address, "east");
     let command = folder.command(&["agent", "--join", &nats.address, "--name", "west", "--workers", "1"]);

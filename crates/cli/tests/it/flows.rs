@@ -109,7 +109,7 @@ fn workers_with_separate_descriptor_tables_share_journeys() {
 }
 
 #[test]
-fn what_never_finishes_is_lost_and_never_fast() {
+fn journeys_that_never_finish_are_lost() {
     let hook = free();
     let system = system(hook.clone(), Duration::from_millis(10), 4);
     let thresholds = r#"flowTime(delivery).p90.below("30s"), flowLost(delivery).rate.below("30%"), flowLost(delivery).count.equals(0)"#;
@@ -164,7 +164,7 @@ export default test({ target: api.url, load: visit.run(iterations(5)) });
 
 /// The run ends while the stub holds a call from the system.
 #[test]
-fn a_stub_answers_what_it_holds_when_the_run_ends() {
+fn a_stub_answers_held_calls_when_the_run_ends() {
     let hook = free();
     let (tell, answered) = std::sync::mpsc::sync_channel(1);
     let (place, tell) = (hook.clone(), std::sync::Mutex::new(Some(tell)));

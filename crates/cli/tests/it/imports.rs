@@ -52,7 +52,7 @@ fn all_held(summary: &Value) {
 }
 
 #[test]
-fn a_k6_script_does_here_what_it_did_there() {
+fn an_imported_k6_script_behaves_like_the_original() {
     let folder = folder();
     let (text, plan) = imported(&folder, "k6", "bakery.js", &[]);
     for left_out in ["browser.newPage", "http_req_waiting", "r.proto"] {
@@ -127,7 +127,7 @@ fn calls_and_streams_of_grpc_are_kept() {
 }
 
 #[test]
-fn a_recording_is_played_with_the_values_of_today() {
+fn a_recording_is_replayed_with_current_values() {
     let folder = folder();
     let (text, _) = imported(&folder, "har", "garden.har", &["--no-assets"]);
     for secret in ["sesame-open", "k-123456-long", "tok-8891-abcd", "c5rf-7781-token"] {
@@ -199,7 +199,7 @@ fn an_api_description_becomes_a_function_for_each_operation() {
 }
 
 #[test]
-fn wrong_files_say_where_and_what_to_do() {
+fn wrong_files_are_reported_with_place_and_remedy() {
     let folder = folder()
         .file("broken.har", "{\n  \"log\": ,\n}")
         .file("empty.har", r#"{ "log": { "version": "1.2", "entries": [] } }"#)

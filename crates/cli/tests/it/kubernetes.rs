@@ -53,7 +53,7 @@ fn an_unreachable_cluster_is_reported_with_a_remedy() {
 }
 
 #[test]
-fn what_kubernetes_would_not_take_is_refused() {
+fn invalid_kubernetes_values_are_refused() {
     let folder = Folder::new();
     for (further, expected) in [
         (&["--name", "Load_1"][..], "lower-case letters"),

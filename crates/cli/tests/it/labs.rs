@@ -74,7 +74,7 @@ fn ticket_tests() -> Folder {
             if part.is_empty() && !name.ends_with(".load.ts") {
                 continue;
             }
-            folder = folder.file(format!("{part}/{name}").trim_start_matches('/'), &fs::read_to_string(&path).expect("a text"));
+            folder = folder.file(format!("{part}/{name}").trim_start_matches('/'), &fs::read_to_string(&path).expect("a string"));
         }
     }
     folder

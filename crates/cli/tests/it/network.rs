@@ -138,7 +138,7 @@ fn source_addresses_are_taken_in_turn() {
 }
 
 #[test]
-fn new_connections_come_at_their_rate_and_the_wait_is_in_no_time() {
+fn new_connections_follow_their_rate_and_the_wait_is_not_measured() {
     let (port, ..) = tcp();
     let (parts, url) =
         (format!("target: \"http://127.0.0.1:{port}\", options: {{ connectionsPerSecond: 20 }}"), format!("http://127.0.0.1:{port}/x"));
@@ -190,7 +190,7 @@ fn name_server() -> (String, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn names_are_looked_up_as_often_as_their_ttl_says_and_all_addresses_are_used() {
+fn names_are_resolved_again_after_their_ttl_and_all_addresses_are_used() {
     let listener = TcpListener::bind("0.0.0.0:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let reached: Seen<IpAddr> = Arc::default();

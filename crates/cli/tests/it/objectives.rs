@@ -72,7 +72,7 @@ fn a_script_that_throws_fails_the_run_unless_the_test_allows_it() {
 }
 
 #[test]
-fn a_run_that_makes_no_request_is_invalid() {
+fn a_run_without_requests_is_invalid() {
     run_body(r#"throw new Error("at once");"#, "").code(4).says("no request was sent; 20 script errors occurred");
     run_body(r#"await user.pause("1ms");"#, "").code(4).says("none sent a request");
     run_body(r#"user.check("nothing to ask for", true);"#, "").passes();

@@ -65,7 +65,7 @@ fn an_observer_that_fails_is_a_warning_and_its_password_stays_secret() {
     assert!(check["evidence"].as_str().expect("a sentence").starts_with("redis was silent from 0 s to "), "{check}");
     for entry in fs::read_dir(folder.runs().remove(0)).expect("the run's folder") {
         let path = entry.expect("a file").path();
-        assert!(!fs::read_to_string(&path).expect("a text").contains("hunter2"), "{}", path.display());
+        assert!(!fs::read_to_string(&path).expect("a string").contains("hunter2"), "{}", path.display());
     }
 }
 

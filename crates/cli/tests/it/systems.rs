@@ -115,7 +115,7 @@ fn orders_are_written_to_kafka_and_read_again() {
 }
 
 #[test]
-fn a_user_who_begins_has_a_test_that_runs() {
+fn the_initial_test_runs() {
     let folder = Folder::new();
     folder.run(&["init", "--target", server::nginx()]).code(0).says("first.load.ts");
     for file in ["first.load.ts", "loadstone.d.ts", "tsconfig.json"] {

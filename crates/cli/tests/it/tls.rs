@@ -31,7 +31,7 @@ fn resumption_can_be_switched_off() {
 }
 
 #[test]
-fn without_the_name_or_the_certificate_nobody_gets_in() {
+fn connections_need_the_name_and_the_certificate() {
     let server::Guarded { address, root, .. } = server::guarded();
     let ended = once_with(address, &members(""), "await user.get(\"/\");");
     assert!(ended.errors().contains("the server's certificate is for another host name"), "{}", ended.errors());

@@ -209,7 +209,7 @@ fn an_experiment_from_a_form_reports_its_progress_and_a_stop_keeps_the_results()
 }
 
 #[test]
-fn changes_need_the_token_and_names_that_mean_this_machine() {
+fn changes_need_the_token_and_a_name_of_this_machine() {
     let folder = Folder::new().file("visits.load.ts", &visits(server::nginx(), "1s"));
     let ui = Ui::of(&folder);
     let wish = json!({ "file": "visits.load.ts", "parameters": {} }).to_string();

@@ -131,7 +131,7 @@ fn results_can_go_to_files_and_to_standard_output() {
 }
 
 #[test]
-fn nothing_is_written_when_nothing_is_wanted() {
+fn no_files_are_written_without_a_request() {
     let folder = Folder::new();
     let ended = folder.run(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--no-save", "--json"]);
     let printed: serde_json::Value = serde_json::from_str(&ended.stdout).expect("the summary all the same");

@@ -42,7 +42,7 @@ fn iterations_are_numbered_without_gaps() {
 }
 
 #[test]
-fn users_draw_the_same() {
+fn draws_do_not_depend_on_the_number_of_workers() {
     let raw = Raw::answering(vec![send(OK)]);
     for load in ["iterations(8).users(7).perUser()", "arrivals(60).for(\"1s\")", "atOnce(40)"] {
         let draws = |workers| {
@@ -108,6 +108,6 @@ fn a_script_that_computes_delays_reads_and_the_run_reports_it() {
     assert_ne!(check("doubt")["grade"], "valid", "{}", check("doubt"));
     let check = check("read-lag");
     // For some percentile above the median: the kernel starts timestamping with a delay.
-    let evidence = check["evidence"].as_str().expect("a text");
+    let evidence = check["evidence"].as_str().expect("a string");
     assert!(evidence.starts_with("p9") && evidence.contains(" of the time that responses waited to be read was "), "{evidence}");
 }

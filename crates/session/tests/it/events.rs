@@ -117,7 +117,7 @@ fn subscribers_receive_nothing_if_the_target_is_unreachable() {
 }
 
 #[test]
-fn findings_come_while_the_run_goes_on() {
+fn findings_are_reported_during_the_run() {
     let server = Server::builder().route("GET /", Behaviour::new().status(500)).start().expect("a server");
     let (folder, log) = (small_runs::folder(), EventLog::default());
     let mut claims = Vec::new();

@@ -172,7 +172,7 @@ fn measured() -> (Vec<Sent>, Vec<Received>) {
 }
 
 #[test]
-fn what_is_read_late_ended_while_the_server_sent_it() {
+fn a_late_read_has_the_time_at_which_the_server_sent_it() {
     let (sent, received) = measured();
     assert_eq!((sent.len(), received.len()), (5_000, 5_000));
     for (number, (sent, received)) in sent.iter().zip(&received).enumerate() {

@@ -57,18 +57,18 @@ fn a_subscriber_can_pause_the_load() {
 }
 
 #[test]
-fn a_subscriber_that_cannot_start_keeps_the_run_from_beginning() {
+fn a_subscriber_that_cannot_start_prevents_the_run() {
     let (server, folder, log) = (small_runs::server(), small_runs::folder(), EventLog::default());
     let mut refusing = Recording::replying("a", &log, |_, _| Err("no paper".into()));
     let mut behind = Recording::new("b", &log);
     let refused = small_runs::run(small_runs::plan(&server.url("/"), 1), folder.path(), &mut [&mut refusing, &mut behind]);
     assert!(matches!(refused, Err(SessionError::Subscriber(ref problem)) if problem.to_string() == "no paper"));
     assert_eq!(*log.borrow(), ["a: started shop"]);
-    assert_eq!((small_runs::runs(folder.path()), server.recording().connections), (0, 1), "only the look whether somebody is there");
+    assert_eq!((small_runs::runs(folder.path()), server.recording().connections), (0, 1), "only the probe of the target");
 }
 
 #[test]
-fn a_subscriber_that_fails_later_halts_the_run_and_the_others_hear_its_end() {
+fn a_subscriber_that_fails_later_halts_the_run_and_the_others_receive_its_end() {
     let (server, folder, log) = (small_runs::server(), small_runs::folder(), EventLog::default());
     let mut failing = Recording::replying("a", &log, |event, _| match event {
         RunEvent::Snapshot { .. } => Err("no more paper".into()),
@@ -97,7 +97,7 @@ fn a_failure_between_two_seconds_halts_the_run_with_the_next() {
 }
 
 #[test]
-fn a_threshold_with_abort_ends_the_run_unless_somebody_has_stopped_it_before() {
+fn a_threshold_with_abort_ends_the_run_unless_it_was_stopped_before() {
     let threshold = Threshold {
         metric: Metric::Requests,
         selector: Selector::default(),

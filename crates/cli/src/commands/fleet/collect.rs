@@ -15,7 +15,7 @@ use crate::flags::StoredRunArgs;
 use crate::fleet::{authorities, parse_address};
 
 /// How long to wait for agents.
-const WAIT: Duration = Duration::from_secs(15);
+const AGENT_WAIT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -52,7 +52,7 @@ impl CollectArgs {
         let agents: Vec<AgentFacts> = run.info.agents.iter().map(facts).collect();
         let wanted = agents.len();
         let server = NatsServer::new(&self.fleet, authorities("--fleet-ca", self.fleet_ca.as_deref())?);
-        let collected = loadstone_fleet::collect(&server, Collector::new(id, agents, stored), wanted, WAIT, next)?;
+        let collected = loadstone_fleet::collect(&server, Collector::new(id, agents, stored), wanted, AGENT_WAIT, next)?;
         if collected.agents.is_empty() {
             return Err(UsageError(format!(
                 "no agent at this server stores data of {}: an agent stores it until it ends or loses another controller, and sends it \

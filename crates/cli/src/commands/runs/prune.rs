@@ -15,7 +15,7 @@ use crate::exit::{Exit, UsageError};
 use crate::flags::RunsFolderArgs;
 
 /// An entry without an end that was written this recently may still be in progress.
-const GOES_ON: Duration = Duration::from_secs(60);
+const IN_PROGRESS_SILENCE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -181,7 +181,7 @@ impl Retention {
     fn may_go(&self, kept: &Prunable) -> bool {
         // A file with a future or unreadable timestamp is not known to be old.
         let age = kept.written.and_then(|written| self.now.duration_since(written).ok()).unwrap_or_default();
-        let goes_on = !kept.has_ended && age < GOES_ON;
+        let goes_on = !kept.has_ended && age < IN_PROGRESS_SILENCE_MAX;
         !goes_on && age >= self.older_than && (self.tagged || !kept.has_tag)
     }
 }
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_every_rule_allows_goes() {
+    fn only_entries_that_every_rule_allows_are_deleted() {
         assert_eq!(chosen(2, 0, 0, false), ["shop-40", "shop-60"], "of each test, and none with a tag");
         assert_eq!(chosen(1, 45, 0, false), ["pay-50", "shop-60"]);
-        assert_eq!(chosen(0, 0, 0, true), ["shop-1", "pay-2", "shop-30", "shop-40", "pay-50", "shop-60"], "not the one that goes on");
+        assert_eq!(chosen(0, 0, 0, true), ["shop-1", "pay-2", "shop-30", "shop-40", "pay-50", "shop-60"], "not the one in progress");
     }
 
     #[test]
-    fn the_newest_that_fit_stay_whatever_their_test() {
+    fn the_newest_entries_that_fit_remain_for_any_test() {
         assert_eq!(chosen(0, 0, 500, false), ["pay-50", "shop-60"], "what stays for its tag takes room, too");
         assert_eq!(chosen(0, 0, 499, false), ["shop-40", "pay-50", "shop-60"]);
         assert_eq!(chosen(0, 55, 500, false), ["shop-60"]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_have_days() {
+    fn ages_may_be_in_days() {
         assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
         assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3600)));
         assert!(age("long").is_err() && age("-1d").is_err());

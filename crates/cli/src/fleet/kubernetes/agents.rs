@@ -6,12 +6,12 @@ use super::fleet_in_cluster::FleetInCluster;
 use super::object::{confine, container_security, labels, object, pods, resources};
 
 /// Path in the pods of the authorities that verify their NATS server.
-const SECRETS: &str = "/etc/loadstone";
+const SECRETS_FOLDER: &str = "/etc/loadstone";
 /// Labels of nodes, and the agent label for each. Pods have the node's labels since Kubernetes 1.35 (KEP-4742).
-const TOPOLOGY: [(&str, &str, &str); 2] =
+const TOPOLOGY_LABELS: [(&str, &str, &str); 2] =
     [("topology.kubernetes.io/region", "region", "NODE_REGION"), ("topology.kubernetes.io/zone", "zone", "NODE_ZONE")];
 /// Space for a test's files (at most 64 MB) and its output.
-const SCRATCH: &str = "256Mi";
+const SCRATCH_SIZE: &str = "256Mi";
 
 impl FleetInCluster {
     pub(super) fn agents_job(&self) -> Value {
@@ -39,7 +39,7 @@ impl FleetInCluster {
             "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": pods(self, "agent"),
         }]);
         pod["containers"] = json!([self.agent_container()]);
-        pod["volumes"] = json!([{ "name": "scratch", "emptyDir": { "sizeLimit": SCRATCH } }]);
+        pod["volumes"] = json!([{ "name": "scratch", "emptyDir": { "sizeLimit": SCRATCH_SIZE } }]);
         if self.brings_authorities() {
             let items = json!([{ "key": "ca.crt", "path": "ca.crt" }]);
             let volume = json!({ "name": "authorities", "secret": { "secretName": self.secret_name(), "items": items } });
@@ -55,7 +55,7 @@ impl FleetInCluster {
         let address = json!({ "secretKeyRef": { "name": self.secret_name(), "key": "agent" } });
         let mut environment = vec![json!({ "name": "LOADSTONE_FLEET", "valueFrom": address }), field("NODE_NAME", "spec.nodeName")];
         arguments.push("--label=node=$(NODE_NAME)".to_owned());
-        for (of_node, label, variable) in TOPOLOGY {
+        for (of_node, label, variable) in TOPOLOGY_LABELS {
             match self.node_selector.iter().find(|(key, _)| key == of_node) {
                 _ if self.labels.iter().any(|(key, _)| key == label) => {}
                 Some((_, value)) => arguments.push(format!("--label={label}={value}")),
@@ -68,8 +68,8 @@ impl FleetInCluster {
         arguments.extend(self.labels.iter().map(|(key, value)| format!("--label={key}={value}")));
         let mut mounts = vec![json!({ "name": "scratch", "mountPath": "/tmp" })];
         if self.brings_authorities() {
-            environment.push(json!({ "name": "LOADSTONE_FLEET_CA", "value": format!("{SECRETS}/ca.crt") }));
-            mounts.push(json!({ "name": "authorities", "mountPath": SECRETS, "readOnly": true }));
+            environment.push(json!({ "name": "LOADSTONE_FLEET_CA", "value": format!("{SECRETS_FOLDER}/ca.crt") }));
+            mounts.push(json!({ "name": "authorities", "mountPath": SECRETS_FOLDER, "readOnly": true }));
         }
         json!({
             "name": "agent", "image": self.image, "imagePullPolicy": "IfNotPresent",

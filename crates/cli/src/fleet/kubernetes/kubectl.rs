@@ -25,7 +25,7 @@ pub(crate) enum KubectlError {
 }
 
 /// Messages of kubectl when a cluster does not respond, or none is configured.
-const UNREACHABLE: [&str; 7] = [
+const UNREACHABLE_MESSAGES: [&str; 7] = [
     "The connection to the server",
     "Unable to connect to the server",
     "connection refused",
@@ -91,7 +91,7 @@ impl Kubectl {
         // kubectl prints each attempt before its final message.
         let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty() && !is_log(line)).collect();
         let output = lines.join("; ");
-        if UNREACHABLE.iter().any(|text| lines.iter().any(|line| line.contains(text) && !line.contains("(NotFound)"))) {
+        if UNREACHABLE_MESSAGES.iter().any(|text| lines.iter().any(|line| line.contains(text) && !line.contains("(NotFound)"))) {
             let context = self.context.as_ref().map(|context| format!(" (context {context})")).unwrap_or_default();
             return KubectlError::Unreachable { context, output };
         }

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_is_not_ready_says_why() {
+    fn a_pod_that_is_not_ready_has_a_reason() {
         let pod = |status: Value| remark(&json!({ "metadata": { "name": "p" }, "status": status }));
         let waiting = json!({ "reason": "ImagePullBackOff", "message": "Back-off pulling image" });
         let pulling = json!({ "phase": "Pending", "containerStatuses": [{ "ready": false, "state": { "waiting": waiting } }] });

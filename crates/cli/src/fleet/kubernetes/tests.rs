@@ -61,7 +61,7 @@ fn pod_labels(object: &Value) -> &Value {
 }
 
 #[test]
-fn a_fleet_is_a_job_a_server_and_what_guards_them() {
+fn a_fleet_is_a_job_a_server_and_their_policies() {
     let names: BTreeSet<String> = read(&fleet()).into_keys().map(|(kind, name)| format!("{kind}/{name}")).collect();
     let expected = [
         "Deployment/load-nats",
@@ -112,9 +112,9 @@ fn selectors_find_the_pods_that_they_are_for() {
 }
 
 #[test]
-fn networks_are_open_no_further_than_asked() {
+fn networks_are_open_only_as_requested() {
     let open = get(&fleet(), "NetworkPolicy", "load-agents");
-    assert_eq!((&open["spec"]["ingress"], &open["spec"]["egress"]), (&json!([]), &json!([{}])), "to any target, and from nobody");
+    assert_eq!((&open["spec"]["ingress"], &open["spec"]["egress"]), (&json!([]), &json!([{}])), "to any target, and from no peer");
     let narrow = FleetInCluster { egress: vec!["192.0.2.0/24".to_owned()], ..fleet() };
     let rules = get(&narrow, "NetworkPolicy", "load-agents")["spec"]["egress"].clone();
     assert_eq!(rules[0]["to"][0]["ipBlock"]["cidr"], "192.0.2.0/24");
@@ -127,7 +127,7 @@ fn networks_are_open_no_further_than_asked() {
 }
 
 #[test]
-fn every_pod_is_confined_and_has_what_it_asks_for() {
+fn every_pod_is_confined_and_gets_its_requested_resources() {
     for (kind, name) in [("Job", "load-agents"), ("Deployment", "load-nats")] {
         let pod = get(&fleet(), kind, name)["spec"]["template"]["spec"].clone();
         assert_eq!((&pod["serviceAccountName"], &pod["automountServiceAccountToken"]), (&json!("load"), &json!(false)), "{name}");
@@ -158,7 +158,7 @@ fn arguments(fleet: &FleetInCluster) -> Vec<String> {
 }
 
 #[test]
-fn agents_are_named_by_their_index_and_labelled_by_their_place() {
+fn agents_are_named_by_index_and_labelled_by_node() {
     let job = get(&fleet(), "Job", "load-agents")["spec"].clone();
     assert_eq!((&job["completionMode"], &job["completions"], &job["parallelism"]), (&json!("Indexed"), &json!(3), &json!(3)));
     assert_eq!(job["template"]["spec"]["restartPolicy"], "OnFailure");
@@ -176,7 +176,7 @@ fn agents_are_named_by_their_index_and_labelled_by_their_place() {
 }
 
 #[test]
-fn secrets_are_in_secrets_alone_and_new_each_time() {
+fn secrets_are_only_in_secret_objects_and_new_each_time() {
     let passwords = |fleet: &FleetInCluster| {
         ["agent", "controller"]
             .map(|user| secret_value(&get(fleet, "Secret", "load-fleet"), user).split([':', '@']).nth(2).unwrap().to_owned())
@@ -193,7 +193,7 @@ fn secrets_are_in_secrets_alone_and_new_each_time() {
 }
 
 #[test]
-fn a_server_elsewhere_is_joined_with_its_authorities() {
+fn an_existing_server_is_joined_with_its_authorities() {
     let secret = get(&elsewhere(None), "Secret", "load-fleet");
     assert_eq!(
         (secret_value(&secret, "agent").as_str(), secret["data"].as_object().unwrap().len()),
