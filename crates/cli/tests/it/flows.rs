@@ -166,20 +166,20 @@ export default test({ target: api.url, load: visit.run(iterations(5)) });
 #[test]
 fn a_stub_answers_held_calls_when_the_run_ends() {
     let hook = free();
-    let (tell, answered) = std::sync::mpsc::sync_channel(1);
-    let (place, tell) = (hook.clone(), std::sync::Mutex::new(Some(tell)));
+    let (reply, answered) = std::sync::mpsc::sync_channel(1);
+    let (place, reply) = (hook.clone(), std::sync::Mutex::new(Some(reply)));
     let begin = move |_: &loadstone_stub::StubRequest| {
         let mut socket = TcpStream::connect(&*place).expect("the stub listens");
         let head = "POST /webhook HTTP/1.1\r\nHost: hook\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n";
         socket.write_all(head.as_bytes()).expect("the stub reads");
         let mut interim = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
         socket.read_exact(&mut interim).expect("the stub has the call");
-        let tell = tell.lock().expect("nobody panicked").take().expect("one call");
+        let reply = reply.lock().expect("nobody panicked").take().expect("one call");
         socket.write_all(b"{}").expect("the stub reads on");
         std::thread::spawn(move || {
             let mut answer = String::new();
             let _ = socket.read_to_string(&mut answer);
-            let _ = tell.send(answer);
+            let _ = reply.send(answer);
         });
         StubResponse::new(202, "begun")
     };

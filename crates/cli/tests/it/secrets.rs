@@ -38,7 +38,7 @@ const key = param.string("apiKey", { secret: true });
 const preset = param.string("preset", { secret: true, default: "d3faultValue" });
 const pin = param.number("pin", { secret: true, default: 313377331 });
 const hook = stub.http({ name: `hook-${key}` });
-hook.on("POST /told", (request) => {
+hook.on("POST /notify", (request) => {
   const learnt = secret(["late", "Pass7"].join(""));
   console.log("stub", token, request.text, learnt);
   return { json: { ok: true } };
@@ -59,7 +59,7 @@ const visit = scenario(`Visit ${token}`, async (user) => {
   const late = secret(["late", "Pass6"].join(""));
   console.log("late", late, base64.encode(late), `Bearer ${late}`);
   await user.get(`/${late}`, { name: `Late ${late}`, headers: { authorization: `Bearer ${late}` }, expect: { text: late } });
-  await user.post(`${hook.url}/told`, { name: "Told", json: { token, pin } });
+  await user.post(`${hook.url}/notify`, { name: "Notify", json: { token, pin } });
   await user.post(`${hook.url}/broken`, { name: "Broken" });
   user.check(`Check ${token}`, false);
   journey.start(`${token} ${user.iteration}`);
