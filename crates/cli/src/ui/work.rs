@@ -103,7 +103,7 @@ struct CommandWords<A: Args> {
 
 /// Rewords an error: a form has fields where a command has flags.
 fn for_a_form(problem: &str) -> String {
-    let problem = problem.trim_start_matches("error: ").replace("'--", "'").replace("Give --", "Give an ");
+    let problem = problem.trim_start_matches("error: ").replace("'--", "'").replace("give --", "give an ");
     // clap's `invalid value 'many' for 'rounds <N>': why`, in the wording of the other problems.
     let invalid = || {
         let (value, rest) = problem.strip_prefix("invalid value ")?.split_once(" for '")?;
@@ -125,7 +125,7 @@ mod tests {
                 "error: invalid value 'many' for '--rounds <N>': invalid digit found in string",
                 "rounds: 'many': invalid digit found in string",
             ),
-            ("what must hold? Give --objective 'p99 < 300ms'", "what must hold? Give an objective 'p99 < 300ms'"),
+            ("no objective: give --objective 'p99 < 300ms'", "no objective: give an objective 'p99 < 300ms'"),
         ] {
             assert_eq!(for_a_form(of_command), of_form);
         }

@@ -61,7 +61,7 @@ fn tests_without_a_level_are_refused_before_any_load() {
     let folder = Folder::new();
     let at = server::nginx();
     for (more, expected) in [
-        (&[][..], "what must hold?"),
+        (&[][..], "no objective"),
         (&["--objective", "p95 > 1s"], "give an upper bound"),
         (&["--objective", "rate < 5/s"], "the load itself"),
         (&["--objective", "p95 < 1s", "--for", "5s"], "--for: a search decides"),

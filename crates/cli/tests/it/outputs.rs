@@ -26,9 +26,9 @@ fn an_unreachable_receiver_only_causes_a_warning() {
     let folder = Folder::new();
     let to = format!("otlp=http://me:s3cret@127.0.0.1:{}", server::free_port("127.0.0.1"));
     let ended = folder.run(&["run", server::nginx(), "--rate", "20", "--for", "2s", "--quiet", "--out", &to]).passes();
-    let ended = ended.says("warning: OTLP at http://127.0.0.1:").says(" got 0 of the run's ").does_not_say("s3cret");
+    let ended = ended.says("warning: OTLP at http://127.0.0.1:").says(" received 0 of the run's ").does_not_say("s3cret");
     let console = std::fs::read_to_string(ended.run.unwrap().join("console.log")).expect("console.log");
-    assert!(console.contains(" got 0 of the run's "), "the run keeps what was lost: {console}");
+    assert!(console.contains(" received 0 of the run's "), "the run keeps what was lost: {console}");
 }
 
 #[test]

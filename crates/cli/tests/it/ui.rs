@@ -175,7 +175,7 @@ fn an_experiment_from_a_form_reports_its_progress_and_a_stop_keeps_the_results()
         (json!({ "kind": "experiment", "knob": "siez" }), "knob: there is no knob \"siez\""),
         (json!({ "kind": "experiment", "knob": "size", "block": "1s" }), "block: 1s must be a whole number of seconds"),
         (json!({ "kind": "experiment", "knob": "size", "rounds": "many" }), "rounds: 'many': "),
-        (json!({ "kind": "capacity" }), "what must hold?"),
+        (json!({ "kind": "capacity" }), "no objective"),
         (json!({ "kind": "capacity", "objectives": ["p99 > 1s"] }), "objective 'p99 > 1s': "),
     ] {
         let (status, body) = order(work);
