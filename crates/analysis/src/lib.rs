@@ -45,7 +45,8 @@ pub use capacity::{
 };
 pub use comparison::{
     ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, EFFECT, FindingMove,
-    FindingState, GateResult, GateState, LoadShape, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,
+    FindingState, GateResult, GateState, LoadShape, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, ThresholdMove,
+    compare,
 };
 pub use conclude::conclude;
 pub use experiment::{

@@ -899,6 +899,8 @@ export interface RunComparison {
   differences: Array<RunDifference>;
   subjects: Array<ComparedSubject>;
   findings: Array<FindingMove>;
+  /** Thresholds that one run passed and the other failed. */
+  thresholds?: Array<ThresholdMove>;
   /** The gates: allowed changes for the worse, and whether they were exceeded. */
   gates?: Array<GateResult>;
 }
@@ -1223,6 +1225,15 @@ export interface Threshold {
   abort: boolean;
   /** One line for readers: `response time p99 of "Tap response" below 50 ms over 10 s`. */
   label: string;
+}
+
+/** A threshold that one run passed and the other failed. Both results are decided: see the thresholds of either run. */
+export interface ThresholdMove {
+  label: string;
+  /** The run that failed. */
+  failed: Side;
+  /** The candidate's result in one sentence. */
+  detail: string;
 }
 
 export interface ThresholdResult {

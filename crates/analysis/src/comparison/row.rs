@@ -109,6 +109,12 @@ pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
     } else {
         RowVerdict::CannotTell
     };
+    if matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse | RowVerdict::Moved) {
+        // That it changed is certain, even where the interval of how much is wider.
+        let none = if row.metric.is_difference() { 0.0 } else { 1.0 };
+        let end = |end: Option<f64>, to: fn(f64, f64) -> f64| end.map(|end| to(end, none));
+        (row.low, row.high) = if change > 0.0 { (end(row.low, f64::max), row.high) } else { (row.low, end(row.high, f64::min)) };
+    }
     if row.verdict != RowVerdict::CannotTell {
         row.minutes_needed = None;
         row.why.clear();
