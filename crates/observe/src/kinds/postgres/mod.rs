@@ -1,7 +1,7 @@
 //! PostgreSQL: what its sessions wait for, sampled ten times a second, and its counters, once per reading.
 //!
 //! One connection of our own, whose session is left out of every figure. What our queries take is a signal of its own
-//! (`observer_seconds`), an upper bound of what observing costs the server; figures stand in docs/observers.md. The queries need no rights beyond
+//! (`observer_seconds`), an upper bound of what observing costs the server; docs/observers/cost.md lists the figures. The queries need no rights beyond
 //! `pg_monitor`, without which other users' statements read as `<insufficient privilege>`.
 
 pub(crate) mod connection;
