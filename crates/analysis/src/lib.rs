@@ -10,7 +10,6 @@ mod censored;
 mod change_rows;
 mod comparison;
 mod conclude;
-mod doubt;
 mod evidence;
 mod experiment;
 mod facts;
@@ -36,6 +35,7 @@ mod table;
 mod tally;
 mod thresholds;
 mod time_stats;
+mod uncertainty;
 mod validity;
 
 pub use capacity::{

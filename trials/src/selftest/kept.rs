@@ -77,7 +77,7 @@ mod tests {
         let words = |text: &str| vec![text.to_owned()];
         let said = SelfVerdict {
             grade: "suspect".to_owned(),
-            checks: words("doubt"),
+            checks: words("uncertainty"),
             marked: words("p99 +42 %"),
             unmarked: words("max +7 %"),
             kept: 3,

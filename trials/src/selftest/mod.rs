@@ -146,7 +146,7 @@ fn report(trials: &[Trial], kept: &KeptResults, seconds: u64) -> Result<(String,
             runs.len(),
             count(SelfVerdict::is_moved),
             count(|said| said.is_moved() && said.tells()),
-            count(|said| !said.is_moved() && said.doubts()),
+            count(|said| !said.is_moved() && said.uncertainties()),
             checks.join(", ")
         );
         for said in runs.iter().filter(|said| !said.is_right()) {

@@ -41,7 +41,7 @@ impl ToldScore {
 pub(super) fn totals(counted: &[&SelfVerdict]) -> String {
     let runs = |moved: bool| counted.iter().filter(move |said| said.is_moved() == moved);
     let told = ToldScore::of(runs(true).map(|said| said.tells()));
-    let doubted = ToldScore::of(runs(false).map(|said| said.doubts()));
+    let uncertain = ToldScore::of(runs(false).map(|said| said.uncertainties()));
     let numbers = |right: &dyn Fn(&SelfVerdict) -> usize, others: &dyn Fn(&SelfVerdict) -> usize| {
         let sum = |of: &dyn Fn(&SelfVerdict) -> usize| counted.iter().map(|said| of(said)).sum::<usize>() as u32;
         ToldScore { right: sum(right), all: sum(right) + sum(others) }
@@ -55,7 +55,7 @@ pub(super) fn totals(counted: &[&SelfVerdict]) -> String {
          | moved numbers (percentiles, mean, maximum) that were marked | {} | |\n\
          | other numbers that were marked | {} | |\n",
         told.shown(),
-        doubted.shown(),
+        uncertain.shown(),
         marked.shown(),
         in_vain.shown()
     )

@@ -58,7 +58,7 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
     let shown = |value: f64| if metric.is_difference() { value } else { value.exp() };
     let width = |estimate: Estimate| estimate.low.is_some() && estimate.high.is_some();
     let bounded = paired.map_or(width(old) && width(new), |errors| errors.below.is_some() && errors.above.is_some());
-    let is_uncertain = old.doubt > 0.0 || new.doubt > 0.0;
+    let is_uncertain = old.uncertainty > 0.0 || new.uncertainty > 0.0;
     let why = match (bounded, is_uncertain) {
         (false, _) if paired.is_some() => "the value occurs in too few seconds of the changing load for an interval",
         (false, _) => "too few samples, or too many requests that were cut off, for an interval",

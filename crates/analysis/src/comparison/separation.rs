@@ -57,7 +57,7 @@ pub(super) fn apply(row: ComparedRow, both: (Estimate, Estimate), parts: (&RunPa
 fn separation(metric: ComparedMetric, (old, new): (Estimate, Estimate), parts: (&RunParts, &RunParts)) -> Option<f64> {
     let (less, more) = if old.value < new.value { (old, new) } else { (new, old) };
     // The time that the generator may have added is no change.
-    let is_large = more.value - more.doubt >= RATIO_MIN * less.value && less.value > 0.0;
+    let is_large = more.value - more.uncertainty >= RATIO_MIN * less.value && less.value > 0.0;
     let (old, new) = (parts.0.logs(metric), parts.1.logs(metric));
     let is_usable = |logs: &[f64]| logs.len() == PARTS && correlation(logs) <= CORRELATION_MAX;
     (is_large && is_usable(&old) && is_usable(&new)).then(|| rank_sum_p(&old, &new))
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(p(0.028, 0.05, (&calm, &parts([50, 52, 49, 50, 51, 50, 52, 49, 50, 51]))), None);
         let one_queue = parts([60, 200, 400, 700, 900, 1_000, 900, 800, 500, 300]);
         assert_eq!(p(0.028, 0.576, (&calm, &one_queue)), None);
-        let unsure = Estimate { doubt: 0.6, ..Estimate::bare(0.65) };
+        let unsure = Estimate { uncertainty: 0.6, ..Estimate::bare(0.65) };
         assert_eq!(separation(ComparedMetric::Mean, (Estimate::bare(0.028), unsure), (&calm, &calm)), None);
     }
 }

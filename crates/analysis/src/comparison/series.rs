@@ -53,7 +53,7 @@ impl SeriesNumbers {
         Self {
             rate: Some(rate),
             failures: blocks::share(&sums(FAILED)),
-            mean: mean.map(|mean| Estimate { doubt: times.mean_doubt.unwrap_or(0.0), ..mean }),
+            mean: mean.map(|mean| Estimate { uncertainty: times.mean_uncertainty.unwrap_or(0.0), ..mean }),
             percentiles,
             seconds,
             parts: RunParts::of(history),

@@ -114,7 +114,7 @@ fn percentiles(times: &TimeStats, seconds: usize, ended: &[Vec<&Histogram>]) -> 
             return Some(Estimate::at_least(bound, Intervals::of(ended, &merged).at(quantile).0, ended.len()));
         };
         let bounded = Estimate::percentile(value, (shown.low, shown.high), seconds);
-        Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
+        Some(Estimate { uncertainty: shown.uncertainty.unwrap_or(0.0), ..bounded })
     };
     PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()
 }
@@ -192,7 +192,7 @@ fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> 
         let Some(value) = shown.value else { return Some(Estimate::at_least(shown.low?, low, history.len())) };
         let high = high.filter(|_| row.finished == row.started);
         let bounded = Estimate::percentile(value, (low, high), history.len());
-        Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
+        Some(Estimate { uncertainty: shown.uncertainty.unwrap_or(0.0), ..bounded })
     };
     PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()
 }

@@ -2,14 +2,14 @@
 //! those are marked and validity says so: that limits nothing.
 //!
 //! Made if the generator did not make the load that it was asked for, or if most of the times that the run rests on may be its own. Where it may have
-//! added to some of them, these are marked and the validity says so ([doubt](../validity.md#doubt)): that limits nothing, and is no finding. Its evidence
+//! added to some of them, these are marked and the validity says so ([uncertainty](../validity.md#uncertainty)): that limits nothing, and is no finding. Its evidence
 //! ends with what explains it: late schedule, unread responses, starved or throttled workers, script stalls. It comes before all other findings, with the
 //! [exceptions](../how-findings-work.md#ranking).
 //!
 //! A growth between two stretches of one run is the target's unless the generator was later in the second by at least half of that growth: what it was
 //! late by in both says nothing about their difference.
 
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
@@ -31,7 +31,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let worst = checks.first()?;
     let certain = |confidence, claim: &str| {
         let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
-        RankedFinding { doubt: GeneratorDoubt::Itself, ..found }
+        RankedFinding { uncertainty: GeneratorUncertainty::Itself, ..found }
     };
     let found = if !generator.generated_the_load() {
         certain(Confidence::High, "The load generator reached its limit: the target was asked for less than the test says")

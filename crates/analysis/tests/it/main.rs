@@ -13,7 +13,6 @@ mod core_queue;
 mod corpus;
 mod coverage;
 mod deciding;
-mod doubt;
 #[path = "../../src/statistics/draws.rs"]
 mod draws;
 mod filling;
@@ -43,6 +42,7 @@ mod spans;
 mod summary;
 mod synthetic;
 mod thresholds;
+mod uncertainty;
 mod validity;
 mod waits;
 mod weighed;
