@@ -1,4 +1,4 @@
-//! Ctrl-C: once to stop gracefully, twice to stop now.
+//! Ctrl-C: the first stops gracefully, the second stops immediately.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Returns at the first SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When the handler cannot be installed.
+/// The handler cannot be installed.
 pub(crate) fn wait() -> Result<(), InterruptError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
@@ -22,10 +22,10 @@ pub(crate) fn wait() -> Result<(), InterruptError> {
     })
 }
 
-/// Stops a run on SIGINT and SIGTERM, which are awaited on a thread of their own.
+/// Stops a run on SIGINT and SIGTERM, which a separate thread waits for.
 ///
 /// # Errors
-/// When the handler cannot be installed.
+/// The handler cannot be installed.
 pub(crate) fn steer(controller: LoadHandle) -> Result<(), InterruptError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
@@ -47,7 +47,7 @@ pub(crate) fn steer(controller: LoadHandle) -> Result<(), InterruptError> {
     Ok(())
 }
 
-/// Lets Ctrl-C end a run.
+/// Allows Ctrl-C to end a run.
 pub(crate) struct InterruptHandler;
 
 /// Without the handler, Ctrl-C would end the process without a verdict.
@@ -64,20 +64,20 @@ impl Subscriber for InterruptHandler {
     }
 }
 
-/// Ctrl-C for a whole series of runs: the first stops the run under way gracefully, further ones at once; between runs it is remembered.
+/// Ctrl-C for a whole series of runs. The first stops the current run gracefully, further ones immediately. Between runs it is remembered.
 #[derive(Clone)]
 pub(crate) struct Interrupts {
     heard: Arc<AtomicU32>,
-    /// Of the run under way.
+    /// Control of the current run.
     controller: Arc<Mutex<Option<LoadHandle>>>,
 }
 
 impl Interrupts {
-    /// Listens on threads of its own until the process ends. `with_stdin`: the end of standard input counts, too; a program that starts a series holds it
-    /// open, so that it ends with that program.
+    /// Listens on separate threads until the process ends. `with_stdin`: the end of standard input counts, too. A program that starts a series holds it
+    /// open, so the series ends with that program.
     ///
     /// # Errors
-    /// When the handler cannot be installed.
+    /// The handler cannot be installed.
     pub(crate) fn listen(with_stdin: bool) -> Result<Self, InterruptError> {
         let interrupts = Self { heard: Arc::default(), controller: Arc::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -100,7 +100,7 @@ impl Interrupts {
         if with_stdin {
             let listener = interrupts.clone();
             std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-                // What is written to it is ignored, and a failure to read ends it, too.
+                // Input is ignored, and a read error also counts as the end.
                 let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
                 listener.hear();
             })?;
@@ -114,10 +114,10 @@ impl Interrupts {
 
     fn hear(&self) {
         self.heard.fetch_add(1, Ordering::AcqRel);
-        self.tell();
+        self.report();
     }
 
-    fn tell(&self) {
+    fn report(&self) {
         let order = match self.heard.load(Ordering::Acquire) {
             0 => return,
             1 => LoadControl::Stop(StopReason::User),
@@ -133,7 +133,7 @@ impl Subscriber for Interrupts {
     fn take(&mut self, event: &RunEvent<'_>, _requests: &mut RunRequests) -> Result<(), SubscriberError> {
         if let RunEvent::Started { controller, .. } = event {
             *self.controller.lock().unwrap_or_else(PoisonError::into_inner) = Some((*controller).clone());
-            self.tell();
+            self.report();
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ pub(crate) struct ObserverKind {
     pub(crate) example: &'static str,
     /// The same row, behind the example, as Markdown: other ways to write it.
     pub(crate) alternatives: &'static str,
-    /// The same row, as Markdown: what it tells first.
+    /// The same row, as Markdown: its main signals.
     pub(crate) tells: &'static str,
     /// Besides `name` and `every`, which all kinds take. An address that is the first argument is [`crate::option::ADDRESS`].
     pub(crate) options: &'static [ObserverOption],

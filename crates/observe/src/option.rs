@@ -45,17 +45,13 @@ pub(crate) const DURATION_MIN_NS: u64 = 10_000_000;
 
 /// What every observer takes.
 pub(crate) const EVERY_OBSERVER: &[ObserverOption] = &[
-    ObserverOption {
-        name: "name",
-        takes: OptionValue::Text { default: None },
-        help: "what its signals' names begin with; by default its kind",
-    },
+    ObserverOption { name: "name", takes: OptionValue::Text { default: None }, help: "prefix of its signal names; by default its kind" },
     ObserverOption { name: "every", takes: OptionValue::Duration { default: "1s" }, help: "time between readings" },
 ];
 
 /// The first argument of a kind's builder, where it takes an address.
 pub(crate) const ADDRESS: ObserverOption =
-    ObserverOption { name: "url", takes: OptionValue::RequiredText, help: "the first argument: where to read" };
+    ObserverOption { name: "url", takes: OptionValue::RequiredText, help: "the first argument: the address to read" };
 
 impl OptionValue {
     /// What an error says that was expected.

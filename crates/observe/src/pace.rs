@@ -7,11 +7,8 @@ use crate::collector::{MetricSpec, SignalCollector};
 use crate::description::ObserverDescription;
 use crate::option::{ObserverOption, OptionValue};
 
-pub(crate) const SAMPLE_HZ: ObserverOption = ObserverOption {
-    name: "sampleHz",
-    takes: OptionValue::WholeNumber { max: 50, default: Some(10) },
-    help: "how often a second its sessions are sampled",
-};
+pub(crate) const SAMPLE_HZ: ObserverOption =
+    ObserverOption { name: "sampleHz", takes: OptionValue::WholeNumber { max: 50, default: Some(10) }, help: "session samples per second" };
 
 const OBSERVER_SECONDS: MetricSpec<'_> =
     MetricSpec::counter("observer_seconds", unit::SECONDS, "Time that the observer's own queries took, as seen from here");

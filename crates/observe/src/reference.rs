@@ -5,7 +5,7 @@ use crate::option::EVERY_OBSERVER;
 
 /// All kinds with how they are written and what they tell, then their options, as Markdown.
 pub fn reference() -> String {
-    let mut page = "| part of the system | observer | what it tells first |\n|---|---|---|\n".to_owned();
+    let mut page = "| part of the system | observer | main signals |\n|---|---|---|\n".to_owned();
     for kind in KINDS {
         page += &format!("| {} | `{}`{} | {} |\n", kind.watches, kind.example, kind.alternatives, kind.tells);
     }

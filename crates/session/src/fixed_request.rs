@@ -1,4 +1,4 @@
-//! Users for a run without a script: they send one fixed request again and again.
+//! Users for a run without a script: each repeats one fixed request.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -41,13 +41,13 @@ impl FixedRequest {
     }
 }
 
-/// Supplies users that all send the same request.
+/// Creates users that all send the same request.
 pub struct FixedRequestUsers {
     shared: Rc<RequestContext>,
     keep_alive: bool,
 }
 
-/// What all users of a worker have in common.
+/// State that all users of a worker share.
 struct RequestContext {
     network: Rc<Network>,
     recorder: Rc<RefCell<Recorder>>,
@@ -59,7 +59,7 @@ struct RequestContext {
 
 impl FixedRequestUsers {
     /// # Errors
-    /// When the request cannot be written to the wire (a line break in a header).
+    /// The request cannot be encoded (a line break in a header).
     pub fn new(context: &WorkerContext, network: Rc<Network>, request: &FixedRequest, options: &RunOptions) -> Result<Self, String> {
         let name: std::sync::Arc<str> = request.name().into();
         let key = SeriesKey { kind: SeriesKind::Request, scenario: name.clone(), group: "".into(), name };
@@ -117,7 +117,7 @@ impl UserFactory for FixedRequestUsers {
         self.shared.network.count_into(slice);
     }
 
-    /// All that goes on are requests, and of each the response may be late.
+    /// Nothing follows from a response except the end of the iteration, so every response may be read late.
     fn reads_can_wait(&self) -> bool {
         let late = self.shared.network.late_reads();
         late > 0 && late == self.shared.recorder.borrow().in_flight()
@@ -128,7 +128,7 @@ impl UserFactory for FixedRequestUsers {
     }
 }
 
-/// One of them, with connections of its own.
+/// One user, with its own connections.
 pub struct FixedRequestUser {
     shared: Rc<RequestContext>,
     client: Client,
@@ -142,7 +142,7 @@ impl VirtualUser for FixedRequestUser {
         if limits_connections {
             self.client.admit(&shared.request.request().origin).await;
         }
-        // In closed load the next request begins when this response is read, and so does one that waits for its connection.
+        // In closed load, reading this response starts the next request. The same holds for a request that waits for its connection.
         shared.network.allow_late_reads(iteration.open && !limits_connections);
         let scheduled = iteration.open.then_some(iteration.arrival.scheduled);
         let flight = RequestInFlight::begin(shared, scheduled);
@@ -156,7 +156,7 @@ impl VirtualUser for FixedRequestUser {
     }
 }
 
-/// A request under way; dropped without an end, it was interrupted.
+/// A request in progress. If it is dropped before its end, it counts as interrupted.
 struct RequestInFlight<'a> {
     shared: &'a RequestContext,
     scheduled: Option<Nanos>,

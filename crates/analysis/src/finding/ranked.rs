@@ -85,6 +85,12 @@ impl RankedFinding {
         self
     }
 
+    /// Names what would limit the system next.
+    pub(crate) fn limited_next(mut self, sentence: &str) -> Self {
+        self.finding.next_limit = Some(sentence.to_owned());
+        self
+    }
+
     /// A number in the claim, as data.
     pub(crate) fn with(mut self, quantity: Quantity) -> Self {
         self.finding.quantities.push(quantity);

@@ -1,8 +1,8 @@
-//! `loadstone ui`: the tests of a folder with their forms, the queue of runs, the runs that are over.
+//! `loadstone ui`: the tests of a folder with their forms, the queue of runs, and finished runs.
 //!
-//! Read `routes` first: what the page can request (web/src/feed/history.ts is its other side). [`catalogue::TestCatalogue`] has the tests,
-//! [`queue::RunQueue`] runs them one at a time as processes of this same binary (`run_process`), [`archive::RunArchive`] has the finished
-//! runs, and `relay` passes the live page of a running test through, so that one address and one token serve for everything.
+//! Read `routes` first: the requests that the page can send (their client is web/src/feed/history.ts). [`catalogue::TestCatalogue`] has the tests.
+//! [`queue::RunQueue`] runs them one at a time as processes of this binary (`run_process`). [`archive::RunArchive`] has the finished runs. `relay` forwards
+//! to the live page of a running test, so that one address and one token are enough.
 
 mod answers;
 mod archive;
@@ -31,7 +31,7 @@ use catalogue::TestCatalogue;
 use queue::RunQueue;
 use run_process::LaunchOptions;
 
-/// Serves until Ctrl-C. A run in progress is then stopped as by Ctrl-C in its own terminal, and waited for.
+/// Serves until Ctrl-C. It then stops a run in progress as Ctrl-C in a terminal would, and waits for it.
 pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::Result<Exit> {
     if !folder.is_dir() {
         return Err(
@@ -95,7 +95,7 @@ fn own_binary() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file, which it needs to start runs")
 }
 
-/// RunRequests to end: SIGINT and SIGTERM.
+/// Signals that request the end: SIGINT and SIGTERM.
 struct EndSignals {
     interrupt: Signal,
     terminate: Signal,

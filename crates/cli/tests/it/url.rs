@@ -25,7 +25,7 @@ fn users_keep_one_connection_each() {
     assert_eq!(ended.summary()["totals"]["bytes_received"], requests * OK.len() as u64, "{}", ended.everything());
 }
 
-/// Every reset that the target makes is a failure of the run, on kept connections too.
+/// Every reset by the target is a failure of the run, on kept-alive connections too.
 #[test]
 fn resets_are_failures_and_are_not_sent_again() {
     let behaviour = loadstone_stub::Behaviour::new().fault(0.1, loadstone_stub::Fault::Reset);
@@ -53,7 +53,7 @@ fn users_may_open_a_connection_for_every_request() {
 fn method_headers_and_body_arrive() {
     let url = format!("{}/anything", server::httpbin());
     let json = Folder::new().file("body.json", r#"{"a":1}"#);
-    // The echo answers with 200 whatever comes; a wrong method would be answered with 405 by /post.
+    // The echo server always responds with 200. /post would respond with 405 to a wrong method.
     json.run(&[
         "run",
         &url,
@@ -131,7 +131,7 @@ fn results_can_go_to_files_and_to_standard_output() {
 }
 
 #[test]
-fn nothing_is_written_when_nothing_is_wanted() {
+fn no_files_are_written_without_a_request() {
     let folder = Folder::new();
     let ended = folder.run(&["run", server::nginx(), "--rate", "20", "--for", "1s", "--no-save", "--json"]);
     let printed: serde_json::Value = serde_json::from_str(&ended.stdout).expect("the summary all the same");

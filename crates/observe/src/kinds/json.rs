@@ -15,7 +15,7 @@ use crate::reader::{PendingRead, SignalReader};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "json",
-    watches: "whatever shows its metrics as JSON",
+    watches: "a service with metrics as JSON",
     example: "observe.json(\"http://127.0.0.1:8081/metrics\", { only: [\"*.hibernate.*\"] })",
     alternatives: "",
     tells: "its numbers by their paths: `json/pool.waiting`",
@@ -24,13 +24,9 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "only",
             takes: OptionValue::Texts,
-            help: "paths of the numbers to read, where `*` stands for anything; without it, all",
+            help: "paths of the numbers to read; `*` matches any text; if empty, all",
         },
-        ObserverOption {
-            name: "totals",
-            takes: OptionValue::Texts,
-            help: "paths of numbers that only grow, and are shown by their growth",
-        },
+        ObserverOption { name: "totals", takes: OptionValue::Texts, help: "paths of numbers that only grow; shown as growth per second" },
     ],
     make: |description| Ok(Box::new(Json::from_description(description)?)),
 };

@@ -19,14 +19,14 @@ use crate::reader::{PendingRead, SignalReader, at_once};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "statsd",
-    watches: "whatever sends StatsD",
+    watches: "a service that sends StatsD",
     example: "observe.statsd({ listen: \"127.0.0.1:8125\" })",
     alternatives: "",
     tells: "what the service sends; point it there",
     options: &[ObserverOption {
         name: "listen",
         takes: OptionValue::Text { default: Some("127.0.0.1:8125") },
-        help: "where it listens, by UDP",
+        help: "listen address, by UDP",
     }],
     make: |description| Ok(Box::new(StatsdListener::from_description(description)?)),
 };

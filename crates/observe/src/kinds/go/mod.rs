@@ -37,7 +37,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 20, default: Some(5) },
-            help: "how often a second all stacks are sampled",
+            help: "stack samples per second",
         },
     ],
     make: |description| Ok(Box::new(Go::from_description(description)?)),

@@ -39,7 +39,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 20, default: Some(4) },
-            help: "how often a second all stacks are sampled; less often where that would take more than 2 % of the time",
+            help: "stack samples per second; fewer if they would take more than 2 % of the time",
         },
     ],
     make: |description| Ok(Box::new(Java::from_description(description)?)),

@@ -31,10 +31,10 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "brokers",
             takes: OptionValue::RequiredText,
-            help: "`host:port`, or several with commas between: any that answers is asked for all others",
+            help: "one or more `host:port`, separated by commas; they report the others",
         },
-        ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; where none is given, all but Kafka's own" },
-        ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; where none is given, all" },
+        ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; if empty, all except Kafka's own" },
+        ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; if empty, all" },
     ],
     make: |description| Ok(Box::new(Kafka::from_description(description)?)),
 };

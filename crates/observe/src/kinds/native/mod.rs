@@ -48,7 +48,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "profileHz",
             takes: OptionValue::WholeNumber { max: 200, default: Some(49) },
-            help: "how often a second of CPU time it is looked which function computes",
+            help: "samples per second of CPU time",
         },
     ],
     make: |description| Ok(Box::new(Native::from_description(description)?)),

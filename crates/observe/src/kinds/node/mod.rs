@@ -36,11 +36,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     options: &[
         PORT,
         PID,
-        ObserverOption {
-            name: "profileHz",
-            takes: OptionValue::WholeNumber { max: 1_000, default: Some(99) },
-            help: "how often a second it is looked which function computes",
-        },
+        ObserverOption { name: "profileHz", takes: OptionValue::WholeNumber { max: 1_000, default: Some(99) }, help: "samples per second" },
     ],
     make: |description| Ok(Box::new(NodeReader::from_description(description)?)),
 };

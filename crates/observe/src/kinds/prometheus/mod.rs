@@ -16,7 +16,7 @@ use text::{ExpositionSample, SampleType};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "prometheus",
-    watches: "whatever exports metrics",
+    watches: "any exporter of Prometheus metrics",
     example: "observe.prometheus(\"http://127.0.0.1:9100/metrics\", { only: [\"pool_*\"] })",
     alternatives: "",
     tells: "its own names: `prometheus/pool_size`",
@@ -25,7 +25,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "only",
             takes: OptionValue::Texts,
-            help: "names of the metrics to read, where `*` stands for anything; without it, all",
+            help: "names of the metrics to read; `*` matches any text; if empty, all",
         },
     ],
     make: |description| Ok(Box::new(Prometheus::from_description(description)?)),

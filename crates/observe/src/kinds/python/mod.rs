@@ -36,7 +36,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 10, default: Some(2) },
-            help: "how often a second all stacks are sampled",
+            help: "stack samples per second",
         },
     ],
     make: |description| Ok(Box::new(Python::from_description(description)?)),

@@ -40,17 +40,17 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "listen",
             takes: OptionValue::Text { default: Some("127.0.0.1:4318") },
-            help: "where it listens, for OTLP over HTTP and gRPC alike",
+            help: "listen address for OTLP over HTTP and gRPC",
         },
         ObserverOption {
             name: "forward",
             takes: OptionValue::Text { default: None },
-            help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which gets all that comes",
+            help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which receives all data",
         },
         ObserverOption {
             name: "link",
             takes: OptionValue::Text { default: None },
-            help: "where your own store shows a trace, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
+            help: "address of a trace in your trace store, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
         },
     ],
     make: |description| Ok(Box::new(TraceReader::from_description(description)?)),
