@@ -78,7 +78,7 @@ fn certificate_problem(certificate: &CertificateError) -> (String, &'static str)
     (problem.to_owned(), remedy)
 }
 
-const SET_NAME: &str = "use a host name of the certificate, or set one with --server-name (options.tls.serverName)";
+const SET_NAME: &str = "use a host name of the certificate, or set one with --server-name (options.serverName)";
 
 /// `presented`: as rustls shows names, such as `DnsName("example.com")`.
 fn other_names(presented: &[String]) -> String {

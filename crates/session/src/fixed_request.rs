@@ -178,7 +178,7 @@ impl<'a> RequestInFlight<'a> {
         let (outcome, status) = match &exchange.result {
             Ok(response) if is_expected(response.status) => (Outcome::Passed, response.status),
             Ok(response) => (Outcome::Status, response.status),
-            Err(failure) => (failure.outcome, 0),
+            Err(failure) => (failure.outcome, exchange.response().map_or(0, |response| response.status)),
         };
         recorder.request_ended(exchange.ended);
         let sample = Sample {
@@ -200,7 +200,13 @@ impl<'a> RequestInFlight<'a> {
                 recorder.failed_with(self.shared.series, &sample, &format!("status {status}"), answer);
             }
             Ok(_) => {}
-            Err(failure) => recorder.failed(self.shared.series, &sample, &failure.message),
+            Err(failure) => match exchange.response() {
+                Some(response) => {
+                    let answer = || FailureSample::new(status, response.headers.iter(), &response.body);
+                    recorder.failed_with(self.shared.series, &sample, &failure.message, answer);
+                }
+                None => recorder.failed(self.shared.series, &sample, &failure.message),
+            },
         }
         outcome
     }
