@@ -129,7 +129,8 @@ impl PeerWatch {
     pub(crate) fn failure(&self, error: &::h2::Error) -> Failure {
         let PeerNotes { speaks_http1, goaway } = self.notes(|notes| notes.clone());
         if speaks_http1 {
-            return Failure::protocol(format!("the server speaks HTTP/1.1, not HTTP/2: {NEEDS_HTTP2}"));
+            // No HTTP/2 connection came about, so a run in which nothing else happens did not reach its target.
+            return Failure::new(Outcome::Connect, format!("the server speaks HTTP/1.1, not HTTP/2: {NEEDS_HTTP2}"));
         }
         // A failed stream ended by itself, even if a GOAWAY came before.
         if let Some(goaway) = goaway.filter(|_| !error.is_reset() && !error.is_library()) {
@@ -156,7 +157,7 @@ impl PeerWatch {
 /// TLS negotiated another protocol (ALPN).
 pub(super) fn chose_other(chosen: &[u8]) -> Failure {
     let chosen = String::from_utf8_lossy(chosen);
-    Failure::protocol(format!("the server chose {chosen} in the TLS handshake (ALPN), not h2: {NEEDS_HTTP2}"))
+    Failure::new(Outcome::Connect, format!("the server chose {chosen} in the TLS handshake (ALPN), not h2: {NEEDS_HTTP2}"))
 }
 
 /// `ENHANCE_YOUR_CALM (11)`, the name of RFC 9113, section 7.
