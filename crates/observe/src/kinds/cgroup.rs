@@ -125,8 +125,8 @@ fn cpu_limit(group: &Path) -> Option<f64> {
 pub(super) struct CpuQuota {
     /// `None`: no limit.
     pub(super) cores: Option<f64>,
-    /// Seconds that the group was held back, in all.
-    pub(super) throttled: f64,
+    /// Seconds that the group was held back, in all. `None` if it cannot be read.
+    pub(super) throttled: Option<f64>,
 }
 
 impl CpuQuota {
@@ -157,8 +157,8 @@ impl CpuQuota {
             stat.get("throttled_usec").map(|us| *us as f64 / 1e6).or_else(|| stat.get("throttled_time").map(|ns| *ns as f64 / 1e9))
         };
         Some(match limited {
-            Some((group, cores)) => Self { cores: Some(cores), throttled: throttled(group).unwrap_or(0.0) },
-            None => Self { cores: None, throttled: 0.0 },
+            Some((group, cores)) => Self { cores: Some(cores), throttled: throttled(group) },
+            None => Self { cores: None, throttled: Some(0.0) },
         })
     }
 }
@@ -187,12 +187,16 @@ mod tests {
         write("cpu/shop/worker/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
         write("cpu/other/cpu.stat", "nr_periods 0\n");
         let of = |groups: &str| CpuQuota::under(root.path(), groups);
-        let limited = CpuQuota { cores: Some(0.3), throttled: 0.5 };
+        let limited = CpuQuota { cores: Some(0.3), throttled: Some(0.5) };
         assert_eq!(of("5:memory:/shop\n4:cpu,cpuacct:/shop/worker\n"), Some(limited));
-        assert_eq!(of("4:cpu:/other\n"), Some(CpuQuota { cores: None, throttled: 0.0 }));
+        assert_eq!(of("4:cpu:/other\n"), Some(CpuQuota { cores: None, throttled: Some(0.0) }));
         write("app.slice/cpu.max", "150000 100000\n");
         write("app.slice/cpu.stat", "usage_usec 2500000\nnr_throttled 4\nthrottled_usec 250000\n");
-        assert_eq!(of("0::/app.slice\n"), Some(CpuQuota { cores: Some(1.5), throttled: 0.25 }));
+        assert_eq!(of("0::/app.slice\n"), Some(CpuQuota { cores: Some(1.5), throttled: Some(0.25) }));
+        // A group whose throttling cannot be read has not been throttled for zero seconds.
+        write("odd.slice/cpu.max", "150000 100000\n");
+        write("odd.slice/cpu.stat", "usage_usec 2500000\n");
+        assert_eq!(of("0::/odd.slice\n"), Some(CpuQuota { cores: Some(1.5), throttled: None }));
         assert_eq!(of("3:memory:/x\n"), None);
     }
 

@@ -139,8 +139,9 @@ impl Host {
             let words: Vec<&str> = line.split_whitespace().collect();
             let Some(name) = words.get(2).filter(|name| disks.contains(**name)) else { continue };
             for (field, scale, metric) in DISK {
-                let value = words.get(field + 2).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
-                out.put_labelled(metric.part(name), &[("device", name)], value * scale);
+                if let Some(value) = words.get(field + 2).and_then(|word| word.parse::<f64>().ok()) {
+                    out.put_labelled(metric.part(name), &[("device", name)], value * scale);
+                }
             }
         }
     }
@@ -153,18 +154,23 @@ fn cpu(text: &str, out: &mut SignalCollector) {
         match words.next() {
             Some("cpu") => {
                 for ((mode, role), ticks) in MODES.into_iter().zip(words) {
-                    out.put_labelled(CPU.role(role), &[("mode", mode)], ticks.parse().unwrap_or(0.0) / ticks_per_second());
+                    if let Ok(ticks) = ticks.parse::<f64>() {
+                        out.put_labelled(CPU.role(role), &[("mode", mode)], ticks / ticks_per_second());
+                    }
                 }
             }
             Some("procs_running") => {
-                let running = words.next().and_then(|word| word.parse().ok()).unwrap_or(0.0);
-                out.put(RUNNABLE, running);
+                if let Some(running) = words.next().and_then(|word| word.parse().ok()) {
+                    out.put(RUNNABLE, running);
+                }
             }
             Some(name) if name.starts_with("cpu") => cores += 1,
             _ => {}
         }
     }
-    out.put(CORES, f64::from(cores));
+    if cores > 0 {
+        out.put(CORES, f64::from(cores));
+    }
 }
 
 fn network(out: &mut SignalCollector) {

@@ -162,7 +162,7 @@ impl Native {
         let table = ProcessTable::read();
         self.processes.retain(|pid| table.entry(*pid).is_some());
         if self.processes.is_empty() || self.reports.is_multiple_of(FIND_EVERY) {
-            self.processes = self.which.pids(&table, &sockets::tcp())?;
+            self.processes = self.which.pids(&table, &sockets::tcp().unwrap_or_default())?;
         } else {
             self.processes = table.with_descendants(&self.processes);
         }

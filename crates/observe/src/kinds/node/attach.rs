@@ -80,7 +80,7 @@ fn listening_ports(pid: u32) -> Vec<u16> {
     let mut inodes = HashSet::new();
     descriptors(pid, &mut inodes);
     let listens = |socket: &sockets::TcpSocket| socket.state == TcpState::Listen && inodes.contains(&socket.inode);
-    sockets::tcp().into_iter().filter(listens).map(|socket| socket.local_port).collect()
+    sockets::tcp().unwrap_or_default().into_iter().filter(listens).map(|socket| socket.local_port).collect()
 }
 
 /// What listens there, if that is an inspector: its list of targets says where to connect to.

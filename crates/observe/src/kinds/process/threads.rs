@@ -41,9 +41,9 @@ impl Threads {
         }
     }
 
-    /// Seconds that threads were ready to run and waited for a core.
-    pub(super) fn run_delay(&self) -> f64 {
-        self.run_delay.total()
+    /// Seconds that threads were ready to run and waited for a core. `None` if the kernel shows it of no thread.
+    pub(super) fn run_delay(&self) -> Option<f64> {
+        self.run_delay.has_seen_any().then(|| self.run_delay.total())
     }
 
     /// Cores in use by the busiest thread since the last reading; `None` for the first.

@@ -90,7 +90,7 @@ impl Which {
     /// When no process matches, may be looked at, or runs it.
     pub(crate) fn runtime(&self, runtime: &'static str, runs_it: impl Fn(u32) -> bool) -> Result<(u32, usize), NoProcess> {
         let table = ProcessTable::read();
-        let pids = self.pids(&table, &sockets::tcp())?;
+        let pids = self.pids(&table, &sockets::tcp().unwrap_or_default())?;
         let found: Vec<u32> = pids.iter().copied().filter(|pid| runs_it(*pid)).collect();
         let ticks = |pid: &u32| table.entry(*pid).map_or(0.0, |entry| entry.user_ticks + entry.system_ticks);
         match (found.iter().copied().max_by(|a, b| ticks(a).total_cmp(&ticks(b))), program(pids[0])) {

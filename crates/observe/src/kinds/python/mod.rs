@@ -104,7 +104,7 @@ impl Python {
     /// When there is no Python process, or py-spy may look into none of them.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), PythonError> {
         let look = self.pace.begin();
-        let pids = self.which.pids(&ProcessTable::read(), &sockets::tcp())?;
+        let pids = self.which.pids(&ProcessTable::read(), &sockets::tcp().unwrap_or_default())?;
         let found: Vec<u32> = pids.iter().copied().filter(|pid| is_python(*pid)).take(PROCESSES_MAX).collect();
         if found.is_empty() {
             let problem = |program| NoProcess::Other { pid: pids[0], runtime: "Python", program };
