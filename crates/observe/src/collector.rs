@@ -43,13 +43,13 @@ impl<'a> MetricSpec<'a> {
         Self::new(SignalKind::Counter, name, unit, help)
     }
 
-    /// What it means, whoever observes it.
+    /// What the metric means, independent of the kind of observer.
     pub(crate) const fn role(mut self, role: Role) -> Self {
         self.role = Some(role);
         self
     }
 
-    /// The pool, device or queue that it tells of.
+    /// The pool, device or queue that the metric describes.
     pub(crate) const fn part(mut self, part: &'a str) -> Self {
         self.part = part;
         self
@@ -77,7 +77,7 @@ pub(crate) struct SignalCollector {
     /// Instants are relative: how long before the reading ended it happened. Nanoseconds.
     journeys: Vec<FlowEvent>,
     traces: TraceBatch,
-    /// What is to be said of what it reads.
+    /// Remarks and warnings about the readings.
     notices: Vec<(NoticeKind, String)>,
 }
 

@@ -1,8 +1,8 @@
-//! Instants of readings that follow no beat.
+//! Jittered reading times, so that readings do not lock onto a periodic pattern.
 //!
-//! Load arrives evenly, and systems work in beats of their own: what is always read 20 ms after a whole second sees what is always there 20 ms after a
-//! whole second, and nothing else. Each reading is put off by a random part of its period (jittered sampling; Shapiro & Silverman 1960), so that
-//! their mean is the mean over time.
+//! Load arrives evenly, and systems have periodic work. An observer that always reads 20 ms after a whole second sees only the state at that instant.
+//! Each reading is therefore delayed by a random part of its period (jittered sampling; Shapiro & Silverman 1960), so that the mean of the readings is
+//! the mean over time.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! All observers of a run, on one thread of their own.
+//! All observers of a run, on one separate thread.
 
 use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -44,7 +44,7 @@ impl Observation {
         Ok(observation)
     }
 
-    /// Reads once [`Observation::begin`] is called. Two observers of the same name are told apart by `:2`, `:3`, ….
+    /// Reads once [`Observation::begin`] is called. Observers of the same name get the suffixes `:2`, `:3`, ….
     ///
     /// # Errors
     /// When the thread cannot be made. A source that is not there is a [`SignalNotice`].
@@ -86,7 +86,7 @@ impl Observation {
     /// From now on signals are read, on this clock.
     pub fn begin(&mut self, clock: Monotonic) {
         if let Some(begin) = self.begin.take() {
-            // The thread waits for it, unless it panicked, which the end of its channel tells.
+            // The thread waits for the clock unless it panicked, in which case its channel is closed.
             let _ = begin.send(clock);
         }
     }
@@ -135,9 +135,9 @@ async fn watch(mut observer: Observer, clock: Monotonic, sender: SyncSender<Sign
     let finished = observer.reader.finish(&mut readings).await;
     let (points, traces, notices) = (readings.finish(clock.now()), readings.take_traces(), readings.take_notices());
     let has_more = !points.is_empty() || !traces.is_empty() || !notices.is_empty();
-    // One that has no more to tell has not read again, if it was silent.
+    // A silent observer with nothing to add did not read again, so it does not count as a success.
     if finished.is_ok() && has_more {
-        delivery.tell(traces, notices);
+        delivery.add(traces, notices);
         delivery.succeeded(points, std::iter::empty(), readings.refused());
     }
 }
@@ -164,7 +164,7 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
         match read {
             Ok(()) => {
                 let refused = readings.refused();
-                delivery.tell(readings.take_traces(), readings.take_notices());
+                delivery.add(readings.take_traces(), readings.take_notices());
                 delivery.succeeded(points, readings.take_journeys(end), refused);
             }
             Err(problem) => {
@@ -177,7 +177,7 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
     }
 }
 
-/// What observing costs on this machine, as a signal of its own.
+/// The CPU cost of observing on this machine.
 const OWN_CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the thread that runs all observers");
 
 async fn own_cost(clock: Monotonic, sender: SyncSender<SignalBatch>) {

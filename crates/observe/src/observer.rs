@@ -26,7 +26,7 @@ impl fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// Whether a description names a kind and options that there are, each of the right shape. What it is about is not looked at.
+    /// Checks that a description names an existing kind and options of the right shape. The observed system is not contacted.
     ///
     /// # Errors
     /// Names the kind that is not known, or the option that is missing, unknown or of the wrong shape.

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use crate::collector::SignalCollector;
 use crate::error::ReadError;
 
-/// One look at a source, while it is under way.
+/// One reading of a source, in progress.
 pub(crate) type PendingRead<'a> = Pin<Box<dyn Future<Output = Result<(), ReadError>> + 'a>>;
 
 /// Reads signals from one source. It is made on one thread and used on another.
@@ -21,7 +21,7 @@ pub(crate) trait SignalReader: Send {
         every_ns
     }
 
-    /// Whether it must look at even intervals: what it reads is a window of time that has to meet the one before.
+    /// Whether the readings must be evenly spaced, because each covers a time window that must adjoin the previous one.
     fn keeps_time(&self) -> bool {
         false
     }
@@ -32,7 +32,7 @@ pub(crate) trait SignalReader: Send {
     /// Why there is nothing to read; the next call tries anew.
     fn read<'a>(&'a mut self, out: &'a mut SignalCollector) -> PendingRead<'a>;
 
-    /// The run has ended: looks for the last time, for readers that are told things late. It may wait for some seconds.
+    /// Takes a last reading after the run has ended, for sources that report late. It may wait for a few seconds.
     ///
     /// # Errors
     /// Why there is nothing to read.

@@ -7,10 +7,10 @@ use loadstone_metrics::{Role, unit};
 use super::statement::normalise;
 use crate::collector::{MetricSpec, SignalCollector};
 
-/// Statements told apart over a run; later ones are `(other)`.
+/// Distinct statements in a run; later ones count as `(other)`.
 const STATEMENTS_MAX: usize = 100;
 
-/// Pairs of waiting and blocking statement told apart over a run.
+/// Distinct pairs of waiting and blocking statement in a run.
 const PAIRS_MAX: usize = 200;
 
 /// What sessions wait for that wait for nothing.
@@ -107,7 +107,7 @@ impl SessionSamples {
     /// Reports the means, and begins anew. `role_of` knows what a wait means.
     pub(crate) fn report(&mut self, role_of: fn(&str) -> Role, out: &mut SignalCollector) {
         let samples = self.samples.max(1.0);
-        // An idle server has this one line, at 0, so that no sessions are told from no readings.
+        // An idle server reports this one line at 0, which distinguishes "no sessions" from "no readings".
         self.reported.waits.insert(ON_CPU.to_owned());
         self.reported.waits.extend(self.by_wait.keys().cloned());
         self.reported.blockers.extend(self.by_blocker.keys().cloned());

@@ -17,7 +17,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a container or service with limits",
     example: "observe.cgroup({ path: \"/sys/fs/cgroup/…\" })",
     alternatives: " or `{ pid }`",
-    tells: "`throttled` (share of the time), `cpu`, `cpu_limit`, `memory`",
+    reports: "`throttled` (share of the time), `cpu`, `cpu_limit`, `memory`",
     options: &[
         ObserverOption { name: "path", takes: OptionValue::Text { default: None }, help: "its folder" },
         ObserverOption {
@@ -120,7 +120,7 @@ fn cpu_limit(group: &Path) -> Option<f64> {
     }
 }
 
-/// The CPU limit that a process is under: of its own group, or of one around that.
+/// The CPU limit of a process, from its own control group or an enclosing one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CpuQuota {
     /// `None`: no limit.

@@ -14,7 +14,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "this machine",
     example: "observe.host()",
     alternatives: "",
-    tells: "`cpu{mode=idle}`, `runnable`, `pressure{…}`, `disk_busy{…}`, `disk_waiting{…}`, network, retransmits",
+    reports: "`cpu{mode=idle}`, `runnable`, `pressure{…}`, `disk_busy{…}`, `disk_waiting{…}`, network, retransmits",
     options: &[],
     make: |_| Ok(Box::new(Host::default())),
 };

@@ -18,7 +18,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "whatever shows its metrics as JSON",
     example: "observe.json(\"http://127.0.0.1:8081/metrics\", { only: [\"*.hibernate.*\"] })",
     alternatives: "",
-    tells: "its numbers by their paths: `json/pool.waiting`",
+    reports: "its numbers by their paths: `json/pool.waiting`",
     options: &[
         ADDRESS,
         ObserverOption {

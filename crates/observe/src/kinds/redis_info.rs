@@ -20,7 +20,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "Redis",
     example: "observe.redis(url, { lists: [\"jobs\"], streams: [\"events\"] })",
     alternatives: "",
-    tells: "`list{key=…}`, `stream{key=…}` (queue lengths), `stream_lag{…}`, Sidekiq's `sidekiq_queue{queue=…}`, `commands`, `clients_blocked`, `memory`",
+    reports: "`list{key=…}`, `stream{key=…}` (queue lengths), `stream_lag{…}`, Sidekiq's `sidekiq_queue{queue=…}`, `commands`, `clients_blocked`, `memory`",
     options: &[
         ADDRESS,
         ObserverOption { name: "lists", takes: OptionValue::Texts, help: "keys of lists whose lengths are read" },

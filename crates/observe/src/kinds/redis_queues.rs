@@ -136,7 +136,8 @@ pub(super) async fn bullmq(connection: &mut MultiplexedConnection, queues: &[Str
 const CELERY: MetricSpec<'_> = MetricSpec::gauge("celery_waiting", unit::COUNT, "Tasks that no worker has taken").role(Role::QueueLength);
 const UNACKED: MetricSpec<'_> = MetricSpec::gauge("celery_unacknowledged", unit::COUNT, "Tasks that workers have taken and not ended");
 
-/// A queue's tasks of priority 0, 3, 6 and 9 are lists of their own, and those taken by workers, of all queues, one hash (Kombu's `transport/redis.py`).
+/// A queue has a separate list for each of the priorities 0, 3, 6 and 9. One hash holds the tasks that workers have taken from any queue (Kombu's
+/// `transport/redis.py`).
 const CELERY_PRIORITIES: [&str; 4] = ["", "\u{6}\u{16}3", "\u{6}\u{16}6", "\u{6}\u{16}9"];
 
 /// Lengths of the named queues of Celery.
@@ -178,7 +179,7 @@ pub(super) async fn groups(connection: &mut MultiplexedConnection, stream: &str,
         let (stream, name) = (label(stream), label(&name));
         let part = format!("{stream}/{name}");
         for (metric, field) in [(PENDING, "pending"), (LAG, "lag")] {
-            // Redis before 7 tells no lag, nor does a later one where entries were deleted.
+            // Redis before 7 reports no lag; later versions report none after entries were deleted.
             if let Some(value) = number(field) {
                 out.put_labelled(metric.part(&part), &[("key", &stream), ("group", &name)], value);
             }

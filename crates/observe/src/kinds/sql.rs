@@ -21,7 +21,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a queue in a table, or anything else in PostgreSQL",
     example: "observe.sql({ name: \"jobs\", url, query: \"select count(*) as pending from jobs where …\" })",
     alternatives: "",
-    tells: "a signal for each column that is a number: `jobs/pending`",
+    reports: "a signal for each column that is a number: `jobs/pending`",
     options: &[
         ObserverOption { name: "url", takes: OptionValue::RequiredText, help: "the database" },
         ObserverOption { name: "query", takes: OptionValue::RequiredText, help: "one row of numbers, or rows of keys" },

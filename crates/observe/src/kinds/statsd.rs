@@ -22,7 +22,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "whatever sends StatsD",
     example: "observe.statsd({ listen: \"127.0.0.1:8125\" })",
     alternatives: "",
-    tells: "what the service sends; point it there",
+    reports: "what the service sends; point it there",
     options: &[ObserverOption {
         name: "listen",
         takes: OptionValue::Text { default: Some("127.0.0.1:8125") },
@@ -34,7 +34,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
 const PACKETS: MetricSpec<'_> = MetricSpec::counter("packets", unit::COUNT, "StatsD packets received");
 const UNREADABLE: MetricSpec<'_> = MetricSpec::counter("unreadable", unit::COUNT, "StatsD lines that could not be read");
 
-/// Values of a set told apart per interval.
+/// Distinct values of a set per interval.
 const SET_MAX: usize = 10_000;
 /// Packets read at one go, so that a flood cannot keep the thread.
 const PACKETS_MAX: usize = 20_000;

@@ -7,7 +7,7 @@ use loadstone_metrics::{Role, unit};
 use super::position::Position;
 use crate::collector::{MetricSpec, SignalCollector};
 
-/// Functions told apart over a run; later ones are `(other)`.
+/// Distinct functions in a run; later ones count as `(other)`.
 const FUNCTIONS_MAX: usize = 150;
 /// Of one report, functions with less of a core than this are `(other)`, so that a long tail does not use the room up.
 const CORES_MIN: f64 = 0.01;
@@ -25,9 +25,9 @@ const SAMPLES_EACH: MetricSpec<'_> =
 /// Seconds by function since the last report.
 #[derive(Debug, Default)]
 pub(crate) struct FunctionSamples {
-    /// Samples that stand for a second of CPU time; 0: not told.
+    /// Samples per second of CPU time; 0: unknown.
     hz: f64,
-    /// Seconds that were looked at.
+    /// Observed time. Seconds.
     seconds: f64,
     sums: BTreeMap<Position, f64>,
     /// Everything reported once is reported again, as 0, so that its line goes down.
@@ -35,8 +35,8 @@ pub(crate) struct FunctionSamples {
     proof: Option<FunctionProof>,
 }
 
-/// What a function must have used over the run before it gets a line of its own: where single samples are much of a second, a flat profile would else use
-/// the room up with whatever was met first.
+/// CPU time that a function must have used over the run before it gets its own line. Where one sample is a large part of a second, a flat profile would
+/// otherwise fill the table with the functions that happened to be sampled first.
 #[derive(Debug)]
 struct FunctionProof {
     /// Seconds, at least.
@@ -80,7 +80,7 @@ impl FunctionSamples {
         self.sums.clear();
     }
 
-    /// So many seconds more were looked at.
+    /// Adds to the observed time.
     pub(crate) fn looked(&mut self, seconds: f64) {
         self.seconds += seconds;
     }
@@ -90,12 +90,12 @@ impl FunctionSamples {
         *self.sums.entry(function).or_default() += seconds;
     }
 
-    /// Reports cores in use, and begins anew. Nothing where nothing was looked at.
+    /// Reports cores in use, and resets. Reports nothing if no time was observed.
     pub(crate) fn report(&mut self, out: &mut SignalCollector) {
         if self.seconds <= 0.0 {
             return;
         }
-        let mut told = BTreeMap::<Position, f64>::new();
+        let mut reports = BTreeMap::<Position, f64>::new();
         let sums = std::mem::take(&mut self.sums);
         self.proof.iter_mut().for_each(|proof| proof.total += sums.values().sum::<f64>());
         for (function, seconds) in sums {
@@ -104,15 +104,15 @@ impl FunctionSamples {
             let is_proven = is_known || self.proof.as_mut().is_none_or(|proof| proof.has(&function, seconds));
             let has_room = is_proven && cores >= CORES_MIN && self.reported.len() < FUNCTIONS_MAX;
             let other = || Position { at: "(other)".to_owned(), under: String::new() };
-            *told.entry(if is_known || has_room { function.clone() } else { other() }).or_default() += cores;
+            *reports.entry(if is_known || has_room { function.clone() } else { other() }).or_default() += cores;
             if has_room {
                 self.reported.insert(function);
             }
         }
-        for function in self.reported.iter().filter(|function| !told.contains_key(*function)).cloned().collect::<Vec<_>>() {
-            told.insert(function, 0.0);
+        for function in self.reported.iter().filter(|function| !reports.contains_key(*function)).cloned().collect::<Vec<_>>() {
+            reports.insert(function, 0.0);
         }
-        for (Position { at, under }, cores) in told {
+        for (Position { at, under }, cores) in reports {
             let labels = [("function", at.as_str()), ("under", under.as_str())];
             let known = if under.is_empty() { 1 } else { 2 };
             out.put_labelled(FUNCTION_CPU, &labels[..known], cores);

@@ -2,7 +2,7 @@
 
 use crate::collector::label;
 
-/// Functions of its own code that a position names, the innermost first.
+/// Functions of the service's code that a position names, innermost first.
 const OWN_MAX: usize = 2;
 /// Characters of a position's halves.
 const LENGTH_MAX: usize = 110;
@@ -19,9 +19,9 @@ pub(crate) struct Frame {
 /// A place in the code that says who waits where: `HikariPool.getConnection` below `PaymentDao.insert`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Position {
-    /// What was called: the outermost call of a library, or a function of its own code.
+    /// What was called: the outermost library call, or a function of the service's code.
     pub(crate) at: String,
-    /// The functions of its own code above that, innermost first; empty where there is none.
+    /// The service's functions above that call, innermost first; empty if there are none.
     pub(crate) under: String,
 }
 
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_stands_in_the_call_that_its_own_code_made() {
+    fn a_position_is_the_call_that_the_services_code_made() {
         let pool = [("Unsafe.park", false), ("HikariPool.getConnection", false), ("PaymentDao.insert", true), ("Worker.run", false)];
         let position = Position::of(&stack(&pool)).unwrap();
         assert_eq!((position.at.as_str(), position.under.as_str()), ("HikariPool.getConnection", "PaymentDao.insert"));

@@ -7,7 +7,7 @@ use loadstone_metrics::{Role, unit};
 use super::position::{Frame, Position};
 use crate::collector::{MetricSpec, SignalCollector, label};
 
-/// Groups of threads of one position told apart over a run; later ones are `(other)`.
+/// Distinct groups of threads at one position in a run; later ones count as `(other)`.
 const GROUPS_MAX: usize = 150;
 
 const HELP: &str = "Threads at work by what they wait for and where, mean over the samples";
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_at_the_end_of_a_name_tell_threads_of_one_pool_apart() {
+    fn trailing_numbers_in_thread_names_distinguish_threads_of_one_pool() {
         assert_eq!((family("http-exec-12"), family("pool-2-thread-1")), ("http-exec".to_owned(), "pool-2-thread".to_owned()));
         assert_eq!(family("Thread-1042 (process_request_thread)"), "Thread (process_request_thread)");
         assert_eq!((family("main"), family("ThreadPoolExecutor-0_3")), ("main".to_owned(), "ThreadPoolExecutor-0".to_owned()));

@@ -1,4 +1,4 @@
-//! Goroutines by what they wait for. The profile has no states; the runtime's functions at the top of a parked goroutine tell.
+//! Goroutines by what they wait for. The profile has no states; the runtime's functions at the top of a parked goroutine show the reason.
 
 use super::error::GoError;
 use super::pprof::{GoFunction, Profile};
@@ -24,7 +24,7 @@ pub(super) fn add_to(samples: &mut ThreadSamples, body: &[u8]) -> Result<(), GoE
     let profile = Profile::read(body)?;
     samples.begin_sample();
     for stack in profile.stacks() {
-        // Where the runtime interrupted it is no call of its own.
+        // The runtime's preemption frames are not calls of the program.
         let interrupted = stack.functions.iter().take_while(|function| function.name.starts_with("runtime.asyncPreempt")).count();
         samples.add(doing(&stack.functions), "", &stack.frames()[interrupted..], stack.value(0));
     }

@@ -8,7 +8,7 @@ use super::pprof::Profile;
 use crate::collector::{MetricSpec, SignalCollector};
 use crate::stacks::position::Position;
 
-/// Holders told apart over a run.
+/// Distinct lock holders in a run.
 const HOLDERS_MAX: usize = 50;
 
 const LOCK_WAIT: MetricSpec<'_> =

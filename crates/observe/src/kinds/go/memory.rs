@@ -27,8 +27,8 @@ impl GoMemory {
             return;
         }
         let body = get(&self.address, "application/json").await.ok();
-        let told = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
-        let Some(memory) = told.as_ref().and_then(|told| told.get("memstats")) else {
+        let variables = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
+        let Some(memory) = variables.as_ref().and_then(|variables| variables.get("memstats")) else {
             self.is_missing = true;
             return;
         };

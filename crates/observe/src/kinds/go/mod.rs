@@ -30,7 +30,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service in Go",
     example: "observe.go(\"http://127.0.0.1:6060\")",
     alternatives: ", where `net/http/pprof` answers",
-    tells: "`threads{wait=…,at=…,under=…}` (goroutines at work by what they wait for, and where), `function_cpu{…}`, `lock_wait{…}` where the service has a \
+    reports: "`threads{wait=…,at=…,under=…}` (goroutines at work by what they wait for, and where), `function_cpu{…}`, `lock_wait{…}` where the service has a \
             mutex profile, `gc` where it has `expvar`",
     options: &[
         ADDRESS,
@@ -123,18 +123,18 @@ impl Go {
         Ok(())
     }
 
-    /// Takes the last second's profile and has the next one made. Another who profiles the service goes first: then there is none.
+    /// Takes the last second's profile and requests the next one. There is none while another client profiles the service.
     async fn profile(&mut self) -> Result<(), GoError> {
-        if self.profile.as_ref().is_some_and(|made| !made.is_finished()) {
+        if self.profile.as_ref().is_some_and(|pending| !pending.is_finished()) {
             return Ok(());
         }
-        let made = match self.profile.take() {
-            Some(made) => made.await.ok(),
+        let response = match self.profile.take() {
+            Some(pending) => pending.await.ok(),
             None => None,
         };
         let address = self.cpu.clone();
         self.profile = Some(tokio::task::spawn_local(async move { get(&address, "*/*").await.map(|body| body.to_vec()) }));
-        let Some(Ok(body)) = made else { return Ok(()) };
+        let Some(Ok(body)) = response else { return Ok(()) };
         let profile = Profile::read(&body)?;
         let Some(cpu) = profile.value_index("cpu") else { return Ok(()) };
         self.functions.looked(profile.seconds());

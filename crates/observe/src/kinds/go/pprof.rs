@@ -133,9 +133,9 @@ impl GoFunction<'_> {
         !STANDARD.contains(&first) && !is_fetched
     }
 
-    /// `sql.(*DB).conn` of `database/sql.(*DB).conn`; numbers of closures stay, as they tell them apart.
+    /// `sql.(*DB).conn` of `database/sql.(*DB).conn`. The numbers of closures remain, because they distinguish closures.
     fn short(&self) -> String {
-        // A type's parameters hold paths of their own.
+        // Type parameters contain package paths, too.
         let name = self.name.split('[').next().unwrap_or(self.name);
         let rest = if name.len() < self.name.len() { self.name.rsplit(']').next().unwrap_or_default() } else { "" };
         format!("{}{rest}", name.rsplit('/').next().unwrap_or(name))

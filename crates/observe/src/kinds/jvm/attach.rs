@@ -54,8 +54,8 @@ impl Jvm {
             return Err(JvmError::Deaf(pid));
         }
         let asking = folder.join(format!(".attach_pid{inner}"));
-        let made = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&asking);
-        made.map_err(|_| NoProcess::Rights(pid))?;
+        let created = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&asking);
+        created.map_err(|_| NoProcess::Rights(pid))?;
         let woken = jvm.wake().await;
         // It is only there to be found by the JVM, which need not do so.
         let _ = std::fs::remove_file(&asking);

@@ -33,7 +33,7 @@ pub(super) fn read(pid: u32, number_inside: u32, out: &mut SignalCollector) {
     }
 }
 
-/// `/tmp/hsperfdata_USER/PID`, whoever the user is.
+/// `/tmp/hsperfdata_USER/PID`, for any user.
 fn file(pid: u32, number_inside: u32) -> Option<PathBuf> {
     let folders = std::fs::read_dir(format!("/proc/{pid}/root/tmp")).ok()?.flatten();
     let mut files = folders
@@ -89,12 +89,12 @@ fn text(bytes: &[u8]) -> String {
 fn put(counters: &JvmCounters, out: &mut SignalCollector) {
     let number = |name: &str| counters.numbers.get(name).copied();
     let Some(frequency) = number("sun.os.hrt.frequency").filter(|frequency| *frequency > 0.0) else { return };
-    // What runs beside the threads does not hold them up.
-    let is_beside = |collector: &u32| {
+    // Concurrent collectors do not stop the application's threads.
+    let is_concurrent = |collector: &u32| {
         let name = counters.texts.get(&format!("sun.gc.collector.{collector}.name")).map(|name| name.to_ascii_lowercase());
         name.is_some_and(|name| name.contains("concurrent") || name.contains("cycle"))
     };
-    let stopping = NUMBERS.filter(|collector| !is_beside(collector));
+    let stopping = NUMBERS.filter(|collector| !is_concurrent(collector));
     let collecting = stopping.filter_map(|collector| number(&format!("sun.gc.collector.{collector}.time")));
     if let Some(ticks) = collecting.reduce(|a, b| a + b) {
         out.put(COLLECTING, ticks / frequency);
@@ -134,9 +134,10 @@ mod tests {
         };
         let mut out = SignalCollector::new("jvm");
         put(&counters, &mut out);
-        let told: Vec<(String, f64)> = out.finish(0).into_iter().map(|(signal, point)| (signal.metric().to_owned(), point.value)).collect();
+        let reported: Vec<(String, f64)> =
+            out.finish(0).into_iter().map(|(signal, point)| (signal.metric().to_owned(), point.value)).collect();
         let wanted = [("gc", 2.0), ("stopped", 0.25), ("heap_old", 150.0), ("heap_old_max", 200.0), ("live_threads", 23.0)];
-        assert_eq!(told, wanted.map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(reported, wanted.map(|(name, value)| (name.to_owned(), value)));
     }
 
     proptest! {

@@ -276,12 +276,12 @@ JNI global refs: 10, weak refs: 0
 "#;
 
     #[test]
-    fn threads_are_told_by_what_they_wait_for_below_the_systems_own_code() {
+    fn threads_are_grouped_by_what_the_systems_own_code_waits_for() {
         let mut samples = samples();
         add_to(&mut samples, DUMP, SECOND);
         let mut out = SignalCollector::new("jvm");
         samples.threads.report(&mut out);
-        let told: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {}", signal.name, point.value)).collect();
+        let reported: Vec<String> = out.finish(0).into_iter().map(|(signal, point)| format!("{} = {}", signal.name, point.value)).collect();
         let wanted = [
             "jvm/threads{wait=lock,threads=http-exec,at=ReentrantLock.lock,under=Shop.buy} = 1",
             "jvm/threads{wait=lock,threads=http-exec,at=Stock.take,under=Shop.buy} = 1",
@@ -289,7 +289,7 @@ JNI global refs: 10, weak refs: 0
             "jvm/threads{wait=io,threads=http-exec,at=PgPreparedStatement.executeUpdate,under=PaymentDao.insert} = 1",
             "jvm/samples = 1",
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
 
     /// A thread that computes, one that waits in native code, and a compiler, after so many milliseconds of CPU time each.
@@ -352,22 +352,22 @@ JNI global refs: 10, weak refs: 0
     /// Four threads on one core: each computes for a quarter of the time.
     #[test]
     fn threads_that_wait_for_a_core_do_not_use_one() {
-        let told = cores_of_dumps(60, |second| (1..=4).map(|number| scoring(number, 250.0 * f64::from(second))).collect());
-        assert_eq!(told, ["jvm/function_cpu{function=Risk.score} = 1.000"]);
+        let reported = cores_of_dumps(60, |second| (1..=4).map(|number| scoring(number, 250.0 * f64::from(second))).collect());
+        assert_eq!(reported, ["jvm/function_cpu{function=Risk.score} = 1.000"]);
     }
 
-    /// A new request at each dump, on a thread of its own, while twenty of before still wait for the only core.
+    /// Each dump shows a new request on a new thread, while twenty earlier threads still wait for the only core.
     #[test]
     fn threads_that_have_just_begun_to_wait_for_a_core_do_not_use_one() {
         let used = |number: u32, second: u32| if number < 20 { f64::from(second) * 50.0 } else { f64::from(second - (number - 20)) };
-        let told = cores_of_dumps(30, |second| (0..20 + second).map(|number| scoring(number, used(number, second))).collect());
-        let cores: f64 = told[0].rsplit(' ').next().unwrap().parse().unwrap();
-        assert!((cores - 1.0).abs() < 0.1, "{told:?}");
+        let reported = cores_of_dumps(30, |second| (0..20 + second).map(|number| scoring(number, used(number, second))).collect());
+        let cores: f64 = reported[0].rsplit(' ').next().unwrap().parse().unwrap();
+        assert!((cores - 1.0).abs() < 0.1, "{reported:?}");
     }
 
     /// Before JDK 11 a dump has no CPU times.
     #[test]
-    fn without_cpu_times_functions_are_not_told() {
+    fn without_cpu_times_no_functions_are_reported() {
         let old = computing([1.0, 1.0, 1.0]).lines().map(|line| line.replace("cpu=1.00ms ", "") + "\n").collect::<String>();
         assert_eq!(cores_of_dumps(3, |_| old.clone()), [""; 0]);
     }

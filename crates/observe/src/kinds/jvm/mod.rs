@@ -31,7 +31,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on the JVM",
     example: "observe.jvm({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `function_cpu{…}`, `gc`, `stopped`, \
+    reports: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `function_cpu{…}`, `gc`, `stopped`, \
             `heap_old`",
     options: &[
         PORT,
@@ -55,8 +55,8 @@ struct Java {
     /// No dump before then.
     rests_until: u64,
     jvm: Option<Jvm>,
-    /// Of which process it was said that it is one of several.
-    told_of: Option<u32>,
+    /// The process for which the notice "the busiest of several" was sent.
+    notified_of: Option<u32>,
     samples: JavaSamples,
 }
 
@@ -90,7 +90,7 @@ impl Java {
             clock: Monotonic::start(),
             rests_until: 0,
             jvm: None,
-            told_of: None,
+            notified_of: None,
             samples: JavaSamples {
                 threads: ThreadSamples::of("threads"),
                 functions: FunctionSamples::at(f64::from(description.whole_number(SAMPLE_HZ.name).unwrap_or(1))),
@@ -105,8 +105,8 @@ impl Java {
         let look = self.pace.begin();
         if self.jvm.is_none() {
             let (pid, count) = self.which.runtime("a JVM", attach::is_jvm)?;
-            if count > 1 && self.told_of.replace(pid) != Some(pid) {
-                out.notice(NoticeKind::Remark, format!("looks into process {pid}, the busiest of {count} JVMs"));
+            if count > 1 && self.notified_of.replace(pid) != Some(pid) {
+                out.notice(NoticeKind::Remark, format!("observes process {pid}, the busiest of {count} JVMs"));
             }
             self.jvm = Some(Jvm::attach(pid).await?);
         }

@@ -25,7 +25,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "Kafka",
     example: "observe.kafka({ brokers: \"127.0.0.1:9092\" })",
     alternatives: "",
-    tells: "`produced{topic=…}` (messages), `lag{group=…,topic=…}` (messages that a consumer group has yet to read), `members{group=…}`, \
+    reports: "`produced{topic=…}` (messages), `lag{group=…,topic=…}` (messages that a consumer group has yet to read), `members{group=…}`, \
         `under_replicated`",
     options: &[
         ObserverOption {
@@ -72,8 +72,8 @@ struct Kafka {
     readings: u32,
     /// Last known, since a partition between two leaders has written nothing less.
     ends: HashMap<PartitionKey, i64>,
-    /// What has been said once.
-    told: HashSet<String>,
+    /// Notices that were sent, since each is sent once.
+    notified: HashSet<String>,
 }
 
 /// A group, as far as it was read.
@@ -111,7 +111,7 @@ impl Kafka {
             chosen: Vec::new(),
             readings: 0,
             ends: HashMap::new(),
-            told: HashSet::new(),
+            notified: HashSet::new(),
         })
     }
 
@@ -141,10 +141,10 @@ impl Kafka {
         for topic in topics.iter().filter(|topic| self.topics.contains(&topic.name)) {
             match topic.error {
                 code::UNKNOWN_TOPIC | code::INVALID_TOPIC => {
-                    tell(&mut self.told, out, NoticeKind::Remark, format!("there is no topic \"{}\" yet", topic.name))
+                    notify_once(&mut self.notified, out, NoticeKind::Remark, format!("there is no topic \"{}\" yet", topic.name))
                 }
                 code::TOPIC_FORBIDDEN => {
-                    tell(&mut self.told, out, NoticeKind::Incomplete, format!("may not read the topic \"{}\"", topic.name))
+                    notify_once(&mut self.notified, out, NoticeKind::Incomplete, format!("may not read the topic \"{}\"", topic.name))
                 }
                 _ => {}
             }
@@ -160,7 +160,7 @@ impl Kafka {
         let kept = topics.iter().take(TOPICS_MAX).take_while(fits).count();
         if kept < topics.len() {
             let what = format!("reads {kept} of {} topics, the first by name; name those that matter", topics.len());
-            tell(&mut self.told, out, NoticeKind::Incomplete, what);
+            notify_once(&mut self.notified, out, NoticeKind::Incomplete, what);
         }
         topics.truncate(kept);
         self.chosen = topics.iter().map(|topic| topic.name.clone()).collect();
@@ -173,10 +173,15 @@ impl Kafka {
         for broker in brokers {
             let (error, groups) = self.connections.to(&broker.address).await?.ask(requests::groups()).await?;
             if error == code::GROUP_FORBIDDEN {
-                tell(&mut self.told, out, NoticeKind::Incomplete, "may not list consumer groups".to_owned());
+                notify_once(&mut self.notified, out, NoticeKind::Incomplete, "may not list consumer groups".to_owned());
             } else if error != code::NONE {
                 // The broker has just become their coordinator, and reads them from its log.
-                tell(&mut self.told, out, NoticeKind::Remark, format!("{} did not list its groups at once: error {error}", broker.address));
+                notify_once(
+                    &mut self.notified,
+                    out,
+                    NoticeKind::Remark,
+                    format!("{} did not list its groups at once: error {error}", broker.address),
+                );
             }
             // Others share the protocol: workers of Kafka Connect, registries of schemas.
             let is_wanted = |name: &String, protocol: &str| {
@@ -192,11 +197,13 @@ impl Kafka {
         listed.sort();
         if listed.len() > GROUPS_MAX {
             let what = format!("reads {GROUPS_MAX} of {} consumer groups, the first by name; name those that matter", listed.len());
-            tell(&mut self.told, out, NoticeKind::Incomplete, what);
+            notify_once(&mut self.notified, out, NoticeKind::Incomplete, what);
             listed.truncate(GROUPS_MAX);
         }
         let missing = self.groups.iter().filter(|name| !listed.iter().any(|(listed, _)| listed == *name));
-        missing.for_each(|name| tell(&mut self.told, out, NoticeKind::Remark, format!("there is no consumer group \"{name}\" yet")));
+        missing.for_each(|name| {
+            notify_once(&mut self.notified, out, NoticeKind::Remark, format!("there is no consumer group \"{name}\" yet"))
+        });
 
         let coordinators: BTreeSet<&str> = listed.iter().map(|(_, address)| *address).collect();
         let mut members: HashMap<String, Option<usize>> = HashMap::new();
@@ -208,7 +215,7 @@ impl Kafka {
         for (name, address) in listed {
             let (error, committed) = self.connections.to(address).await?.ask(requests::committed(&name)).await?;
             if error == code::GROUP_FORBIDDEN {
-                tell(&mut self.told, out, NoticeKind::Incomplete, format!("may not read the consumer group \"{name}\""));
+                notify_once(&mut self.notified, out, NoticeKind::Incomplete, format!("may not read the consumer group \"{name}\""));
             }
             groups.push(ReadGroup { members: members.get(&name).copied().flatten(), name, committed });
         }
@@ -268,9 +275,9 @@ impl Kafka {
     }
 }
 
-/// Says something once.
-fn tell(told: &mut HashSet<String>, out: &mut SignalCollector, kind: NoticeKind, what: String) {
-    if told.insert(what.clone()) {
+/// Sends each notice once.
+fn notify_once(notified: &mut HashSet<String>, out: &mut SignalCollector, kind: NoticeKind, what: String) {
+    if notified.insert(what.clone()) {
         out.notice(kind, what);
     }
 }

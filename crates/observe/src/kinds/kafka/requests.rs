@@ -12,7 +12,7 @@ pub(super) struct ReadRequest<T> {
     pub(super) read: fn(&mut KafkaReader<'_>) -> KafkaRead<T>,
 }
 
-/// Kafka's error codes that are told apart.
+/// Kafka's error codes that the observer distinguishes.
 pub(super) mod code {
     pub(in super::super) const NONE: i16 = 0;
     pub(in super::super) const UNKNOWN_TOPIC: i16 = 3;

@@ -89,7 +89,7 @@ impl MysqlServer {
 impl MysqlError {
     fn of(doing: &'static str, problem: &mysql_async::Error) -> Self {
         let message = match problem {
-            mysql_async::Error::Server(said) => format!("{} ({})", said.message, said.code),
+            mysql_async::Error::Server(error) => format!("{} ({})", error.message, error.code),
             other => other.to_string(),
         };
         Self { doing, message }

@@ -66,7 +66,7 @@ const OLDEST_TRANSACTION: MetricSpec<'_> = MetricSpec::gauge("oldest_transaction
 const WAIT_EVENTS: MetricSpec<'_> =
     MetricSpec::gauge("wait_events", unit::COUNT, "1: waits come from the performance schema; 0: from the process list");
 
-/// What the last report saw, to tell of the time since.
+/// The counters at the last report, to compute the difference since.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     /// Transactions in the binary log, and groups of them.
@@ -103,7 +103,7 @@ impl Counters {
         let settings = server.rows(DOING, features.settings).await?;
         let (has_binlog, limit) = settings.first().map_or((false, 0.0), |row| (number(row, 0) == 1.0, number(row, 1)));
         out.put(CONNECTIONS_LIMIT, limit);
-        // What commits without the binary log is counted by InnoDB alone, where it is told to.
+        // Commits that bypass the binary log are counted only by InnoDB, and only if its counters are enabled.
         let logged = of(BINLOG_TRANSACTIONS).or_else(|| of(BINLOG_CACHE_USES)).filter(|_| has_binlog);
         let commits = match logged {
             Some(commits) => Some(commits),

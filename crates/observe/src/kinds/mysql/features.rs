@@ -52,7 +52,7 @@ async fn answers_one(server: &mut MysqlServer, sql: &str) -> bool {
     rows.first().is_some_and(|row| number(row, 0) == 1.0)
 }
 
-/// Sessions as `p`, with `thread`, `id`, `command`, `state` and `info`. MySQL's performance schema has all of it without holding up whoever connects;
+/// Sessions as `p`, with `thread`, `id`, `command`, `state` and `info`. MySQL's performance schema has all of it without blocking new connections;
 /// MariaDB's does not show the last states of a statement, in which it waits for its commit.
 fn sessions(has_schema: bool, is_mariadb: bool) -> &'static str {
     match (has_schema, is_mariadb) {

@@ -1,7 +1,7 @@
 //! What an active session waits for, and what that means.
 //!
 //! Three sources, the most certain first: InnoDB knows who waits for a row; the performance schema names the event that a session is in, as far as its
-//! instruments are on; the session's state, which is always there, tells commits, locks of tables and idling from the rest.
+//! instruments are on; the session's state, which is always available, distinguishes commits, table locks and idling from the rest.
 
 use loadstone_metrics::Role;
 
@@ -27,7 +27,7 @@ impl ActiveSession {
             return ROW_LOCK.to_owned();
         }
         let commits = self.is_at_commit();
-        match self.event.as_deref().and_then(telling) {
+        match self.event.as_deref().and_then(informative) {
             Some(event) if commits && role_of_event(event) != Role::SessionsWaitingForCommit => format!("{COMMIT}: {event}"),
             Some(event) => event.to_owned(),
             None if commits => COMMIT.to_owned(),
@@ -36,15 +36,15 @@ impl ActiveSession {
         }
     }
 
-    /// A session that is told to commit does nothing else, whatever its state is called.
+    /// A session that runs `COMMIT` does nothing else, regardless of the name of its state.
     fn is_at_commit(&self) -> bool {
         role_of_state(&self.state) == Some(Role::SessionsWaitingForCommit) || self.statement.trim().eq_ignore_ascii_case("commit")
     }
 }
 
-/// An event without `wait/`; `None` for those that say nothing of a wait: a call of the storage engine, which computes as well as waits, and idling
+/// An event without `wait/`. `None` for events that do not identify a wait: a storage engine call, which computes as well as waits, and idling
 /// between two statements.
-fn telling(event: &str) -> Option<&str> {
+fn informative(event: &str) -> Option<&str> {
     event.strip_prefix("wait/").filter(|event| !event.starts_with("io/table/"))
 }
 

@@ -1,7 +1,7 @@
-//! One thread's perf event: the kernel looks at its stack as it uses CPU time, and writes what it sees into a ring that both sides map.
+//! One thread's perf event: the kernel samples its stack as it uses CPU time, and writes the samples into a ring buffer that both sides map.
 //!
-//! The only place here that is `unsafe`. See perf_event_open(2). Nothing happens in the thread but the kernel's own look at its stack; the event ends
-//! with its descriptor, however this process ends.
+//! The only `unsafe` code of this observer. See perf_event_open(2). The thread itself is not changed: only the kernel reads its stack. The event ends with
+//! its descriptor, so it ends however this process ends.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -16,7 +16,7 @@ use perf_event_open_sys::perf_event_open;
 
 use super::ring::spans;
 
-/// Frames of one stack; what is further out tells no more.
+/// Frames of one stack; outer frames add no information.
 const FRAMES_MAX: u16 = 64;
 
 /// How threads are sampled.
@@ -24,7 +24,7 @@ const FRAMES_MAX: u16 = 64;
 pub(super) struct ThreadSampling {
     /// CPU time between two samples of a thread. Nanoseconds.
     pub(super) period_ns: u64,
-    /// Also while the kernel works for the thread, which needs rights. Its own functions are never looked at.
+    /// Also samples while the kernel works for the thread, which needs privileges. Kernel functions are never resolved.
     pub(super) has_kernel: bool,
     /// Pages of a ring; a power of two.
     pub(super) pages: usize,

@@ -1,6 +1,6 @@
 //! Where code lies in a process, by /proc/PID/maps (proc_pid_maps(5)), and in which files.
 //!
-//! An address is told as a place in a file, so that what is known of it holds for all processes that run the file, wherever it lies in each.
+//! An address is expressed as an offset in a file, so that its symbol is valid for all processes that run the file at any load address.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -129,7 +129,7 @@ fn opened(pid: u32, line: &MapLine<'_>, is_own: bool) -> Option<File> {
 }
 
 impl CodeMap {
-    /// Of a process; `None` where it is gone or may not be looked at.
+    /// Reads the map of a process; `None` where the process is gone or access is denied.
     pub(super) fn read(pid: u32, files: &mut CodeFiles) -> Option<Self> {
         let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
         let program = program.to_string_lossy();
@@ -158,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_code_are_told_from_the_rest() {
+    fn executable_mappings_are_recognised() {
         let line =
             MapLine::parse("55d0a000-55d0b000 r-xp 00002000 fe:01 1234                       /opt/my shop/server (deleted)").unwrap();
         assert_eq!((line.begin, line.end, line.offset), (0x55d0_a000, 0x55d0_b000, 0x2000));
         assert_eq!((line.path, line.label().as_str()), ("/opt/my shop/server (deleted)", "server"));
-        let made = MapLine::parse("7f00-7f10 rwxp 00000000 00:00 0 ").unwrap();
-        assert_eq!((made.path, made.label().as_str()), ("", "generated code"));
+        let generated = MapLine::parse("7f00-7f10 rwxp 00000000 00:00 0 ").unwrap();
+        assert_eq!((generated.path, generated.label().as_str()), ("", "generated code"));
         assert_eq!(MapLine::parse("7f00-7f10 r-xp 00000000 00:00 0                [vdso]").unwrap().label(), "vdso");
         assert_eq!(MapLine::parse("7f00-7f10 rw-p 00000000 00:00 0                [heap]"), None);
         assert_eq!(MapLine::parse("rubbish"), None);

@@ -24,14 +24,14 @@ pub(super) struct ThreadSample {
 /// Kind, flags and size.
 const HEADER: usize = 8;
 
-/// Hands over every record that is whole and of a known kind. What is cut off, or lies about its size, ends the reading.
-pub(super) fn each(bytes: &[u8], mut told: impl FnMut(Record)) {
+/// Passes on every complete record of a known kind. A truncated record or a wrong size ends the reading.
+pub(super) fn each(bytes: &[u8], mut take: impl FnMut(Record)) {
     let mut rest = bytes;
     while let (Some(kind), Some(flags), Some(size)) = (number32(rest, 0), number16(rest, 4), number16(rest, 6)) {
         let size = usize::from(size);
         let Some((record, after)) = rest.split_at_checked(size).filter(|_| size >= HEADER) else { return };
         if let Some(record) = read(kind, u32::from(flags), &record[HEADER..]) {
-            told(record);
+            take(record);
         }
         rest = after;
     }

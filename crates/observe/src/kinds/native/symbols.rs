@@ -1,4 +1,4 @@
-//! Names of functions, which a thread of its own looks up: reading the symbols of a large program takes a while.
+//! Names of functions, resolved on a separate thread, because reading the symbols of a large program takes time.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -92,7 +92,7 @@ impl Symbols {
         self.thread = None;
     }
 
-    /// Forgets all where too many are known. Not while something is to be told by them.
+    /// Forgets all names once there are too many. Must not run while a report still needs them.
     pub(super) fn bound(&mut self) {
         if self.names.len() > NAMES_MAX {
             self.names.clear();

@@ -97,14 +97,14 @@ impl SampledThreads {
         }
     }
 
-    /// Hands over what each thread's ring holds, and ends the events of threads that have ended. Rings whose pointers make no sense count as one loss each.
-    pub(super) fn take(&mut self, mut told: impl FnMut(&[u8])) -> u64 {
+    /// Passes on the content of each thread's ring, and closes the events of ended threads. A ring with invalid pointers counts as one loss.
+    pub(super) fn take(&mut self, mut read: impl FnMut(&[u8])) -> u64 {
         let ended = self.ended();
         let mut bytes = Vec::new();
         let mut losses = 0;
         for event in self.events.values_mut() {
             losses += u64::from(!event.take(&mut bytes));
-            told(&bytes);
+            read(&bytes);
         }
         for thread in ended {
             self.events.remove(&thread);

@@ -15,7 +15,7 @@ use crate::kinds::process::which::NoProcess;
 /// How often, and how many times, it is looked whether the inspector has opened.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS_MAX: usize = 150;
-/// Where inspectors open unless told otherwise, those of a cluster's workers one after the other.
+/// Default ports of inspectors: the workers of a cluster use consecutive ports.
 const INSPECTOR_PORTS: std::ops::RangeInclusive<u16> = 9229..=9260;
 /// Listening ports of a process that are asked whether they are an inspector's.
 const PORTS_MAX: usize = 8;

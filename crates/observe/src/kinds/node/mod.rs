@@ -31,7 +31,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on Node",
     example: "observe.node({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`busy` (share of the event loop), `delay`, `function_cpu{function=…,under=…}`, `work{type=…}` (look-ups of names and files at Node's own \
+    reports: "`busy` (share of the event loop), `delay`, `function_cpu{function=…,under=…}`, `work{type=…}` (look-ups of names and files at Node's own \
             threads), `active{type=…}`, `gc`, `heap`",
     options: &[
         PORT,
@@ -57,8 +57,8 @@ struct NodeReader {
     attached: Option<Attached>,
     /// A process whose inspector we had opened, and have not closed.
     opened: Option<u32>,
-    /// Of which process it was said that it is one of several.
-    told_of: Option<u32>,
+    /// The process for which the notice "the busiest of several" was sent.
+    notified_of: Option<u32>,
     functions: FunctionSamples,
 }
 
@@ -100,7 +100,7 @@ impl NodeReader {
             profile_us: 1_000_000 / u64::from(hz),
             attached: None,
             opened: None,
-            told_of: None,
+            notified_of: None,
             functions: FunctionSamples::at(f64::from(hz)),
         })
     }
@@ -112,8 +112,8 @@ impl NodeReader {
             self.attached = Some(self.attach(out).await?);
         }
         let Some(attached) = &mut self.attached else { return Ok(()) };
-        let told = attached.session.evaluate(READ).await?;
-        attached.counts.put(&told, out);
+        let reading = attached.session.evaluate(READ).await?;
+        attached.counts.put(&reading, out);
         attached.next_profile().await?;
         for mut finished in attached.session.take_events("Profiler.consoleProfileFinished") {
             let profile = finished.get_mut("profile").map(Value::take).unwrap_or_default();
@@ -127,13 +127,13 @@ impl NodeReader {
     /// When there is no such process, or it opens no inspector.
     async fn attach(&mut self, out: &mut SignalCollector) -> Result<Attached, NodeError> {
         let (pid, count) = self.which.runtime("Node", attach::is_node)?;
-        if count > 1 && self.told_of.replace(pid) != Some(pid) {
-            out.notice(NoticeKind::Remark, format!("looks into process {pid}, the busiest of {count} Node processes"));
+        if count > 1 && self.notified_of.replace(pid) != Some(pid) {
+            out.notice(NoticeKind::Remark, format!("observes process {pid}, the busiest of {count} Node processes"));
         }
         let inspector = match attach::open_inspector(pid).await {
             Some(inspector) => inspector,
             None => {
-                // Said first: should this be cut short, leaving closes it.
+                // Recorded first: if opening is interrupted, detaching still closes the inspector.
                 self.opened = Some(pid);
                 attach::have_opened(pid).await?
             }

@@ -127,15 +127,15 @@ mod tests {
         serde_json::from_value::<CpuProfile>(profile).unwrap().add_to(&mut functions);
         let mut out = SignalCollector::new("node");
         functions.report(&mut out);
-        let mut told: Vec<(String, String)> =
+        let mut reported: Vec<(String, String)> =
             out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), format!("{:.2}", point.value))).collect();
-        told.sort();
+        reported.sort();
         let line = |labels: &str, cores: &str| (format!("node/function_cpu{{{labels}}}"), cores.to_owned());
         let wanted = [
             line("function=garbage collector", "0.10"),
             line("function=handle shop.mjs:12", "0.20"),
             line("function=stringify,under=handle shop.mjs:12", "0.50"),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
 }

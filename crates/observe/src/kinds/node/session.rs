@@ -93,7 +93,7 @@ impl InspectorSession {
 
     /// Ends the connection.
     pub(super) async fn close(mut self) {
-        // Whoever is gone already needs no goodbye.
+        // A peer that has disconnected already needs no close frame.
         let _ = self.stream.close(None).await;
     }
 }

@@ -27,10 +27,10 @@ const WORK_MAX: MetricSpec<'_> =
     MetricSpec::gauge("work_max", unit::COUNT, "How much of one type these threads do at a time").role(Role::RuntimeWorkMax);
 const METER_SECONDS: MetricSpec<'_> = MetricSpec::counter("meter_seconds", unit::SECONDS, "Time that the meter's own counting took");
 
-/// Types of active resources told apart over a run.
+/// Distinct types of active resources in a run.
 const TYPES_MAX: usize = 60;
 
-/// What libuv does on threads of its own. Look-ups of names may have half of them (`slow_work_thread_threshold` in libuv's threadpool.c).
+/// Work of libuv's thread pool. Name look-ups may use half of its threads (`slow_work_thread_threshold` in libuv's threadpool.c).
 const LOOKUPS: &str = "look-ups of names";
 const FILES: &str = "files";
 
@@ -42,15 +42,15 @@ fn work_of(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// What was told before, so that it goes down to zero.
+/// Types that were reported before, so that they drop to zero.
 #[derive(Debug, Default)]
 pub(super) struct NodeCounts {
     types: BTreeSet<String>,
 }
 
 impl NodeCounts {
-    pub(super) fn put(&mut self, told: &Value, out: &mut SignalCollector) {
-        let number = |name: &str| told.get(name).and_then(Value::as_f64);
+    pub(super) fn put(&mut self, reading: &Value, out: &mut SignalCollector) {
+        let number = |name: &str| reading.get(name).and_then(Value::as_f64);
         for (spec, name) in
             [(BUSY, "active"), (CPU, "cpu"), (COLLECTING, "collecting"), (HEAP, "heap"), (HEAP_MAX, "heapMax"), (METER_SECONDS, "spent")]
         {
@@ -58,20 +58,20 @@ impl NodeCounts {
         }
         // Before the first full collection nothing is known of what lives.
         number("lived").filter(|lived| *lived > 0.0).into_iter().for_each(|lived| out.put(HEAP_LIVE, lived));
-        if let Some((mean, longest)) = told.get("delay").and_then(lateness) {
+        if let Some((mean, longest)) = reading.get("delay").and_then(lateness) {
             out.put(DELAY, mean);
             out.put(DELAY_MAX, longest);
         }
-        self.put_types(told, number("threads").unwrap_or(4.0), out);
+        self.put_types(reading, number("threads").unwrap_or(4.0), out);
     }
 
-    fn put_types(&mut self, told: &Value, threads: f64, out: &mut SignalCollector) {
-        let samples = told.get("samples").and_then(Value::as_f64).unwrap_or(0.0);
+    fn put_types(&mut self, reading: &Value, threads: f64, out: &mut SignalCollector) {
+        let samples = reading.get("samples").and_then(Value::as_f64).unwrap_or(0.0);
         // A loop that was busy all along has taken no sample.
         if samples == 0.0 {
             return;
         }
-        let counted = told.get("types").and_then(Value::as_object);
+        let counted = reading.get("types").and_then(Value::as_object);
         let mean = |kind: &str| counted.and_then(|types| types.get(kind)?.as_f64()).unwrap_or(0.0) / samples;
         for kind in counted.into_iter().flat_map(|types| types.keys()) {
             if self.types.len() < TYPES_MAX {
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn lookups_have_half_of_the_threads() {
         let mut out = SignalCollector::new("node");
-        let told = json!({ "samples": 4, "types": { "GetAddrInfoReqWrap": 80, "TCPSocketWrap": 12, "FSReqPromise": 2 }, "threads": 4 });
-        NodeCounts::default().put(&told, &mut out);
-        let told: Vec<(String, f64)> = out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), point.value)).collect();
-        let value = |name: &str| told.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
+        let reading = json!({ "samples": 4, "types": { "GetAddrInfoReqWrap": 80, "TCPSocketWrap": 12, "FSReqPromise": 2 }, "threads": 4 });
+        NodeCounts::default().put(&reading, &mut out);
+        let reported: Vec<(String, f64)> = out.finish(0).into_iter().map(|(signal, point)| (signal.name.clone(), point.value)).collect();
+        let value = |name: &str| reported.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
         assert_eq!((value("node/work{type=look-ups of names}"), value("node/work_max{type=look-ups of names}")), (Some(20.0), Some(2.0)));
         assert_eq!((value("node/work{type=files}"), value("node/active{type=TCPSocketWrap}")), (Some(0.5), Some(3.0)));
     }

@@ -27,7 +27,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on this machine",
     example: "observe.process({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
+    reports: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
             `descriptors`, `sockets{state=…}`",
     options: &[PORT, PID],
     make: |description| Ok(Box::new(Process::new(Which::from_description(description)?))),

@@ -87,7 +87,7 @@ impl Which {
     /// The busiest of those processes that run a runtime, and how many do.
     ///
     /// # Errors
-    /// When no process matches, may be looked at, or runs it.
+    /// When no process matches, access is denied, or no matching process runs this runtime.
     pub(crate) fn runtime(&self, runtime: &'static str, runs_it: impl Fn(u32) -> bool) -> Result<(u32, usize), NoProcess> {
         let table = ProcessTable::read();
         let pids = self.pids(&table, &sockets::tcp())?;

@@ -19,7 +19,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "whatever exports metrics",
     example: "observe.prometheus(\"http://127.0.0.1:9100/metrics\", { only: [\"pool_*\"] })",
     alternatives: "",
-    tells: "its own names: `prometheus/pool_size`",
+    reports: "its own names: `prometheus/pool_size`",
     options: &[
         ADDRESS,
         ObserverOption {

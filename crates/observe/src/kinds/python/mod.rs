@@ -28,7 +28,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service in Python",
     example: "observe.python({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command; with py-spy installed",
-    tells: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `gil` (share of the time in which a thread had the \
+    reports: "`threads{wait=…,threads=…,at=…,under=…}` (threads at work by what they wait for, and where), `gil` (share of the time in which a thread had the \
             interpreter's lock), `function_cpu{…}`",
     options: &[
         PORT,

@@ -30,11 +30,11 @@ pub(super) enum PythonError {
     Hung,
 }
 
-/// The one beside the service's own Python, as in its virtual environment, or else the one on the path.
+/// The py-spy next to the service's Python interpreter, as in a virtual environment, otherwise the one on the `PATH`.
 fn spy_of(pid: u32) -> PathBuf {
     let command = read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let beside = command.split('\0').next().and_then(|python| Path::new(python).parent()).map(|folder| folder.join("py-spy"));
-    beside.filter(|path| path.is_absolute() && path.is_file()).unwrap_or_else(|| PathBuf::from("py-spy"))
+    let next_to_python = command.split('\0').next().and_then(|python| Path::new(python).parent()).map(|folder| folder.join("py-spy"));
+    next_to_python.filter(|path| path.is_absolute() && path.is_file()).unwrap_or_else(|| PathBuf::from("py-spy"))
 }
 
 /// The threads of a process. As it is not stopped, what py-spy follows may be gone when it gets there: it looks again then.
@@ -72,6 +72,6 @@ async fn look(pid: u32) -> Result<Vec<PythonThread>, PythonError> {
     let output = output.map_err(|_| PythonError::Hung)?.map_err(PythonError::Start)?;
     serde_json::from_slice(&output.stdout).map_err(|_| {
         let text = String::from_utf8_lossy(&output.stderr);
-        PythonError::Refused { pid, problem: text.trim().lines().last().unwrap_or("it said nothing").chars().take(200).collect() }
+        PythonError::Refused { pid, problem: text.trim().lines().last().unwrap_or("no message").chars().take(200).collect() }
     })
 }

@@ -10,7 +10,7 @@ use super::assemble::TraceTree;
 use super::names::{NameTable, OTHER};
 use super::span::HeldSpan;
 
-/// Paths that are told apart; further ones count as one below their request.
+/// Distinct paths; further ones count as one path below their request.
 const PATHS_MAX: usize = 2_000;
 /// After the first hour, stretches are minutes: as snapshots are folded on disk.
 const SECONDS_UNTIL: u64 = 3_600;
@@ -146,7 +146,7 @@ impl Aggregates {
         if let Some(number) = self.paths.get(&key) {
             return *number;
         }
-        // A path of its own for what there is no room for, so that nothing is lost of the sum.
+        // Paths beyond the limit share one path, so that the sum loses nothing.
         let other = PathKey { parent: request, service: 0, name: 0, kind: SpanKind::Internal };
         if self.count as usize >= PATHS_MAX && key != other {
             return self.path(other, request, names);

@@ -195,11 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn time_before_a_child_is_its_lead_and_what_ran_beside_is_not_waited_for() {
+    fn time_before_a_child_is_its_lead_and_parallel_calls_are_not_waited_for() {
         use SpanKind::{Client, Internal, Server};
         let mut spans = [
             span(1, 99, Server, 0, 100),
-            // 30 before it, and a shorter one beside it.
+            // Starts after 30, with a shorter parallel call.
             span(2, 1, Client, 30, 60),
             span(3, 1, Internal, 35, 50),
             // 10 between, and 20 after.

@@ -127,7 +127,7 @@ impl SpanBook {
         ((high >> 32) as u32 == self.run).then(|| Some((TraceId::new(high, low)?, RequestLabel(high as u32))))?
     }
 
-    /// The last bits of an id are as good as a draw, and the same for all spans of a trace, whoever sends them.
+    /// The last bits of a trace id are random, and identical for all spans of the trace from all senders.
     fn is_read(&self, span: &ReadSpan) -> bool {
         let last = span.trace_id.last_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         is_read(last, self.zero_bits)
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_told_once_nothing_more_came_for_long_enough() {
+    fn a_trace_is_reported_after_a_quiet_period() {
         let mut book = SpanBook::new(RUN, 0);
         book.take(&export(0..1), 0, 0);
         book.settle(SETTLE_NS - 1);

@@ -35,7 +35,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "services with OpenTelemetry",
     example: "observe.traces()",
     alternatives: "",
-    tells: "where, in which service and call, the time of each request goes: [traces](traces.md); point the services' exporters there",
+    reports: "where, in which service and call, the time of each request goes: [traces](traces.md); point the services' exporters there",
     options: &[
         ObserverOption {
             name: "listen",
@@ -79,12 +79,12 @@ struct TraceReader {
     /// First quarter of the ids of the run's traces.
     run: u32,
     receiver: Option<SpanReceiver>,
-    told: ToldOnce,
+    notified: SentNotices,
 }
 
-/// What was said already.
+/// Notices that were sent, since each is sent once.
 #[derive(Default)]
-struct ToldOnce {
+struct SentNotices {
     one_of: u64,
     refused: bool,
     not_forwarded: bool,
@@ -100,7 +100,7 @@ impl SignalReader for TraceReader {
         Box::pin(async move {
             let run_ns = out.at();
             let report = self.receiver(run_ns)?.report(run_ns, false).await;
-            self.tell(report, out);
+            self.report(report, out);
             Ok(())
         })
     }
@@ -114,8 +114,8 @@ impl SignalReader for TraceReader {
             tokio::time::sleep(Duration::from_nanos(first.counts.patience_ns())).await;
             let last = receiver.report(run_ns, true).await;
             let counts = last.counts;
-            self.tell(first, out);
-            self.tell(last, out);
+            self.report(first, out);
+            self.report(last, out);
             if counts.traces == 0 {
                 out.notice(NoticeKind::Incomplete, self.why_nothing(&counts));
             }
@@ -140,7 +140,7 @@ impl TraceReader {
                 description.problem(format!("link \"{link}\" is not an address such as \"http://127.0.0.1:16686/trace/{{trace}}\""))
             );
         }
-        Ok(Self { listen, forward, run: 0, receiver: None, told: ToldOnce { one_of: 1, ..ToldOnce::default() } })
+        Ok(Self { listen, forward, run: 0, receiver: None, notified: SentNotices { one_of: 1, ..SentNotices::default() } })
     }
 
     /// The receiver, which is started if there is none.
@@ -167,7 +167,7 @@ impl TraceReader {
         )
     }
 
-    fn tell(&mut self, report: ReceiverReport, out: &mut SignalCollector) {
+    fn report(&mut self, report: ReceiverReport, out: &mut SignalCollector) {
         let counts = report.counts;
         out.put(SPANS, counts.received as f64);
         out.put(TRACES, counts.traces as f64);
@@ -182,24 +182,25 @@ impl TraceReader {
             out.put(CLOCK_SKEW, counts.skew_ns as f64 / 1e9);
         }
         out.traces(report.batch);
-        let told = &mut self.told;
-        if counts.one_of > told.one_of {
-            told.one_of = counts.one_of;
-            out.notice(NoticeKind::Remark, format!("so many spans came that only one of {} traces is read from here on", counts.one_of));
+        let notified = &mut self.notified;
+        if counts.one_of > notified.one_of {
+            notified.one_of = counts.one_of;
+            out.notice(NoticeKind::Remark, format!("too many spans arrived: from here on, only one of {} traces is read", counts.one_of));
         }
-        if let Some(problem) = report.refusal.filter(|_| !std::mem::replace(&mut told.refused, true)) {
-            out.notice(NoticeKind::Incomplete, format!("a message was not taken: {problem}"));
+        if let Some(problem) = report.refusal.filter(|_| !std::mem::replace(&mut notified.refused, true)) {
+            out.notice(NoticeKind::Incomplete, format!("a message was refused: {problem}"));
         }
-        if let Some(problem) = report.forward_problem.filter(|_| !std::mem::replace(&mut told.not_forwarded, true)) {
-            out.notice(NoticeKind::Remark, format!("a message could not be passed on: {problem}"));
+        if let Some(problem) = report.forward_problem.filter(|_| !std::mem::replace(&mut notified.not_forwarded, true)) {
+            out.notice(NoticeKind::Remark, format!("a message could not be forwarded: {problem}"));
         }
-        if counts.skew_ns >= SKEW_TOLD_NS && !std::mem::replace(&mut told.skew, true) {
+        if counts.skew_ns >= SKEW_NOTICE_MIN_NS && !std::mem::replace(&mut notified.skew, true) {
             let skew = loadstone_units::seconds(counts.skew_ns as f64 / 1e9);
-            let what = format!("the clocks of two services differ by {skew} at least; spans were moved into the calls that they answer");
+            let what =
+                format!("the clocks of two services differ by {skew} at least; their spans were shifted into the calls that they answer");
             out.notice(NoticeKind::Remark, what);
         }
     }
 }
 
-/// Clocks that differ by less are no news.
-const SKEW_TOLD_NS: u64 = 5_000_000;
+/// Smaller clock differences are not reported.
+const SKEW_NOTICE_MIN_NS: u64 = 5_000_000;

@@ -1,4 +1,4 @@
-//! Listens for spans on a thread of its own, so that a flood of them keeps no other observer waiting.
+//! Receives spans on a separate thread, so that a flood of them does not delay other observers.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -34,7 +34,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct ReportRequest {
     /// On the run's clock.
     pub(super) run_ns: u64,
-    /// Traces that are not complete are told, too.
+    /// Incomplete traces are reported, too.
     pub(super) is_last: bool,
     pub(super) reply: oneshot::Sender<ReceiverReport>,
 }
@@ -65,8 +65,8 @@ struct ReceiverState {
     book: RefCell<SpanBook>,
     clock: Monotonic,
     forward: Option<Rc<ForwardTarget>>,
-    /// Of a report that nobody waited for any more.
-    untold: RefCell<TraceBatch>,
+    /// The batch of a report whose requester had gone.
+    undelivered: RefCell<TraceBatch>,
     refused: Cell<u64>,
     refusal: RefCell<Option<MessageError>>,
 }
@@ -84,7 +84,7 @@ impl SpanReceiver {
                 book: RefCell::new(SpanBook::new(run, zero_wall)),
                 clock: Monotonic::start(),
                 forward: forward.map(Rc::new),
-                untold: RefCell::new(TraceBatch::default()),
+                undelivered: RefCell::new(TraceBatch::default()),
                 refused: Cell::new(0),
                 refusal: RefCell::new(None),
             };
@@ -184,7 +184,7 @@ impl ReceiverState {
 
     fn report(&self, request: ReportRequest) {
         let mut book = self.book.borrow_mut();
-        let mut batch = self.untold.take();
+        let mut batch = self.undelivered.take();
         batch.append(if request.is_last { book.last_batch() } else { book.batch(request.run_ns) });
         let report = ReceiverReport {
             batch,
@@ -196,7 +196,7 @@ impl ReceiverState {
             forward_problem: self.forward.as_ref().and_then(|forward| forward.take_problem()),
         };
         if let Err(report) = request.reply.send(report) {
-            self.untold.replace(report.batch);
+            self.undelivered.replace(report.batch);
         }
     }
 }
