@@ -14,7 +14,7 @@ const NOTICES_MAX: usize = 64;
 /// Flow events of one observer that wait for room in the channel.
 const FLOW_EVENTS_MAX: usize = 1_000_000;
 
-/// One observer's way from its readings to the channel.
+/// Delivers one observer's readings to the channel.
 pub(crate) struct BatchSender {
     observer: Arc<str>,
     clock: Monotonic,

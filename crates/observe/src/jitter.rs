@@ -7,10 +7,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-/// Part of a period by which a reading is put off at most; the rest is left for reading.
+/// The maximum delay of a reading, as a part of its period. The rest of the period is for the reading itself.
 const PART_MAX: f64 = 0.5;
 
-/// Delays of one observer's readings, one after the other.
+/// The sequence of delays of one observer's readings.
 pub(crate) struct Jitter {
     state: u64,
 }
@@ -23,7 +23,7 @@ impl Jitter {
         Self { state: hasher.finish() }
     }
 
-    /// By how much the next reading is put off: evenly spread up to a part of the period.
+    /// The delay of the next reading: uniform up to a part of the period.
     pub(crate) fn next(&mut self, period_ns: u64) -> Duration {
         // SplitMix64 (Steele, Lea & Flood 2014).
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -9,15 +9,15 @@ use crate::reader::SignalReader;
 pub(crate) struct ObserverKind {
     /// Scripts say `observe.NAME(…)`.
     pub(crate) name: &'static str,
-    /// Its row in docs/observers.md: which part of a system it is for.
+    /// Its row in docs/observers.md: the part of a system that it observes.
     pub(crate) watches: &'static str,
-    /// The same row: how it is written.
+    /// The same row: an example.
     pub(crate) example: &'static str,
-    /// The same row, behind the example, as Markdown: other ways to write it.
+    /// The same row, after the example, as Markdown: alternative options.
     pub(crate) alternatives: &'static str,
     /// The same row, as Markdown: its most important signals.
     pub(crate) reports: &'static str,
-    /// Besides `name` and `every`, which all kinds take. An address that is the first argument is [`crate::option::ADDRESS`].
+    /// In addition to `name` and `every`, which all kinds take. An address that is the first argument is [`crate::option::ADDRESS`].
     pub(crate) options: &'static [ObserverOption],
     /// Creates the observer. The options have the right shape, but their values may still be invalid.
     pub(crate) make: fn(&ObserverDescription<'_>) -> Result<Box<dyn SignalReader>, ObserveError>,

@@ -27,7 +27,7 @@ const RESPONSE_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Observation {
     batches: Receiver<SignalBatch>,
-    /// Until reading has begun.
+    /// Present until reading begins.
     begin: Option<oneshot::Sender<Monotonic>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -47,7 +47,7 @@ impl Observation {
     /// Reads once [`Observation::begin`] is called. Observers of the same name get the suffixes `:2`, `:3`, ….
     ///
     /// # Errors
-    /// When the thread cannot be made. A source that is not there is a [`SignalNotice`].
+    /// When the thread cannot be created. A missing source is a [`SignalNotice`].
     pub fn prepare(mut observers: Vec<Observer>) -> Result<Self, ObserveError> {
         let mut names = HashSet::new();
         for observer in &mut observers {
@@ -73,7 +73,7 @@ impl Observation {
                     watching.spawn_local(watch(observer, clock, sender.clone(), ended.clone()));
                 }
                 tokio::task::spawn_local(own_cost(clock, sender));
-                // The sender is only ever dropped; either way it is the end.
+                // The sender is only dropped; that signals the end.
                 let _ = stopped.await;
                 drop((end, ended));
                 while watching.join_next().await.is_some() {}
@@ -83,7 +83,7 @@ impl Observation {
         Ok(Self { batches, begin: Some(begin), stop: Some(stop), thread: Some(thread) })
     }
 
-    /// From now on signals are read, on this clock.
+    /// Begins to read signals, on this clock.
     pub fn begin(&mut self, clock: Monotonic) {
         if let Some(begin) = self.begin.take() {
             // The thread waits for the clock unless it panicked, in which case its channel is closed.
@@ -91,17 +91,17 @@ impl Observation {
         }
     }
 
-    /// What has been read since the last call, without waiting.
+    /// The readings since the last call, without waiting.
     pub fn take(&self) -> impl Iterator<Item = SignalBatch> + '_ {
         self.batches.try_iter()
     }
 
-    /// The next batch; `None` when there was none for so long.
+    /// The next batch; `None` after a time-out.
     pub fn next(&self, wait: Duration) -> Option<SignalBatch> {
         self.batches.recv_timeout(wait).ok()
     }
 
-    /// Stops reading; returns what was still waiting to be taken.
+    /// Stops reading and returns the remaining batches.
     pub fn stop(mut self) -> Vec<SignalBatch> {
         self.end();
         self.batches.try_iter().collect()
@@ -151,7 +151,7 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
     let mut is_first = true;
     loop {
         ticks.tick().await;
-        // The first reading is taken at once: it says whether the source is there.
+        // The first reading is immediate, because it shows whether the source is available.
         if !std::mem::take(&mut is_first) && !keeps_time {
             tokio::time::sleep(jitter.next(period_ns)).await;
         }
@@ -170,7 +170,7 @@ async fn read_on(observer: &mut Observer, clock: Monotonic, readings: &mut Signa
             Err(problem) => {
                 observer.reader.reset();
                 delivery.failed(begin, &problem.to_string());
-                // A source that is down is not asked more often than it reports.
+                // A source that is down is not read more often than it reports.
                 tokio::time::sleep(Duration::from_nanos(observer.every_ns)).await;
             }
         }

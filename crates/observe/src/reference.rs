@@ -1,4 +1,4 @@
-//! The tables of docs/observers.md, written from the kinds themselves. A test holds the page against them.
+//! The tables of docs/observers.md, generated from the kinds. A test compares the page with them.
 
 use crate::kinds::KINDS;
 use crate::option::EVERY_OBSERVER;

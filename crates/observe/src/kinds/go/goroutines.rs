@@ -4,7 +4,7 @@ use super::error::GoError;
 use super::pprof::{GoFunction, Profile};
 use crate::stacks::threads::{Doing, ThreadSamples};
 
-/// Functions of a parked goroutine, and what it is parked for; the first that is found counts.
+/// Functions at the top of a parked goroutine, and what it waits for. The first match counts.
 const PARKED: &[(&str, Doing)] = &[
     ("database/sql.(*DB).conn", Doing::Member),
     ("golang.org/x/sync/semaphore.(*Weighted).Acquire", Doing::Member),
@@ -19,7 +19,7 @@ const PARKED: &[(&str, Doing)] = &[
 /// Adds one sample.
 ///
 /// # Errors
-/// When it is no profile.
+/// When the response is not a profile.
 pub(super) fn add_to(samples: &mut ThreadSamples, body: &[u8]) -> Result<(), GoError> {
     let profile = Profile::read(body)?;
     samples.begin_sample();

@@ -1,4 +1,4 @@
-//! Go's collector and heap, where the service has `expvar`. Reading them stops the world for some microseconds.
+//! Go's collector and heap, where the service has `expvar`. Reading them stops the world for a few microseconds.
 
 use loadstone_metrics::{Role, unit};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use crate::http::{Address, get};
 const PAUSES: MetricSpec<'_> =
     MetricSpec::counter("gc", unit::SECONDS, "Time in which the collector stopped all goroutines").role(Role::GarbageCollection);
 const COLLECTIONS: MetricSpec<'_> = MetricSpec::counter("gc_runs", unit::COUNT, "Collections");
-const HEAP: MetricSpec<'_> = MetricSpec::gauge("heap", unit::BYTES, "Heap in use, garbage among it");
+const HEAP: MetricSpec<'_> = MetricSpec::gauge("heap", unit::BYTES, "Heap in use, including garbage");
 
 pub(super) struct GoMemory {
     address: Address,
-    /// A service that has none is not asked again.
+    /// A service without `expvar` is not asked again.
     is_missing: bool,
 }
 

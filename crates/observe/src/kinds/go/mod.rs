@@ -1,5 +1,4 @@
-//! Go: what its goroutines wait for and where, which functions compute, whose locks are waited for, its collector, as `net/http/pprof` and `expvar` show
-//! them.
+//! Go: waits of goroutines and their position, CPU time by function, lock holders, and the collector, from `net/http/pprof` and `expvar`.
 
 mod error;
 mod goroutines;
@@ -37,16 +36,16 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 20, default: Some(5) },
-            help: "how often a second all stacks are sampled",
+            help: "samples of all stacks per second",
         },
     ],
     make: |description| Ok(Box::new(Go::from_description(description)?)),
 };
 
-/// Every so many reports the mutex profile is read, which is a total since the service began.
+/// Reports between two readings of the mutex profile, which is a total since the service started.
 const LOCKS_EVERY: u64 = 5;
 
-/// Samples that Go's CPU profile takes in a second of CPU time.
+/// Samples per second of CPU time in Go's CPU profile.
 const PROFILE_HZ: f64 = 100.0;
 
 struct Go {
@@ -57,7 +56,7 @@ struct Go {
     reports: u64,
     threads: ThreadSamples,
     functions: FunctionSamples,
-    /// A second of CPU profile that is being made.
+    /// The one-second CPU profile in progress.
     profile: Option<JoinHandle<Result<Vec<u8>, FetchError>>>,
     locks: Locks,
     memory: GoMemory,
@@ -73,7 +72,7 @@ impl SignalReader for Go {
     }
 
     fn finish<'a>(&'a mut self, _out: &'a mut SignalCollector) -> PendingRead<'a> {
-        // The service stops profiling when nobody waits for it.
+        // The service stops profiling when the client disconnects.
         self.profile.take().iter().for_each(JoinHandle::abort);
         crate::reader::at_once(Ok::<(), GoError>(()))
     }

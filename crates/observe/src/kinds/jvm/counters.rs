@@ -1,5 +1,5 @@
-//! A JVM's own performance counters: time spent collecting, the old generation, threads. They lie in a file that the JVM shares (`hsperfdata`), so that
-//! reading them costs it nothing. Its layout is that of PerfDataPrologue and PerfDataEntry in HotSpot's perfMemory.hpp.
+//! A JVM's own performance counters: collection time, the old generation, threads. They are in a file that the JVM shares (`hsperfdata`), so reading them
+//! costs the JVM nothing. The layout is defined by PerfDataPrologue and PerfDataEntry in HotSpot's perfMemory.hpp.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,23 +10,23 @@ use crate::collector::{MetricSpec, SignalCollector};
 
 const COLLECTING: MetricSpec<'_> =
     MetricSpec::counter("gc", unit::SECONDS, "Time in which collectors stopped all threads").role(Role::GarbageCollection);
-const STOPPED: MetricSpec<'_> = MetricSpec::counter("stopped", unit::SECONDS, "Time in which all threads stood still, for whatever reason");
+const STOPPED: MetricSpec<'_> = MetricSpec::counter("stopped", unit::SECONDS, "Time in which all threads were stopped, for any reason");
 const OLD: MetricSpec<'_> = MetricSpec::gauge("heap_old", unit::BYTES, "Old generation in use").role(Role::HeapUsed);
-const OLD_MAX: MetricSpec<'_> = MetricSpec::gauge("heap_old_max", unit::BYTES, "Old generation that there may be").role(Role::HeapMax);
-const LIVE_THREADS: MetricSpec<'_> = MetricSpec::gauge("live_threads", unit::COUNT, "Threads that live");
+const OLD_MAX: MetricSpec<'_> = MetricSpec::gauge("heap_old_max", unit::BYTES, "Maximum size of the old generation").role(Role::HeapMax);
+const LIVE_THREADS: MetricSpec<'_> = MetricSpec::gauge("live_threads", unit::COUNT, "Live threads");
 
 /// Collectors and generations are numbered from 0.
 const NUMBERS: std::ops::Range<u32> = 0..4;
 const MAGIC: u32 = 0xcafe_c0c0;
 const LITTLE_ENDIAN: u8 = 1;
-/// Where the number of entries and the first of them stand.
+/// Offsets of the number of entries and of the first entry.
 const FIRST_ENTRY_AT: usize = 24;
 const COUNT_AT: usize = 28;
-/// Type of a 64-bit number, and of a byte, of which a text is a vector.
+/// Type codes of a 64-bit number and of a byte. A string is a vector of bytes.
 const LONG: u8 = b'J';
 const BYTE: u8 = b'B';
 
-/// Puts those of a process, where it has any (`-XX:-UsePerfData`).
+/// Reports the counters of a process, if it has any (`-XX:-UsePerfData` disables them).
 pub(super) fn read(pid: u32, number_inside: u32, out: &mut SignalCollector) {
     if let Some(bytes) = file(pid, number_inside).and_then(|path| std::fs::read(path).ok()) {
         put(&JvmCounters::parse(&bytes).unwrap_or_default(), out);
@@ -56,7 +56,7 @@ impl JvmCounters {
         }
         let mut found = Self::default();
         let mut at = number(bytes, FIRST_ENTRY_AT)?;
-        // Of bytes that make no sense, no more entries are read than fit.
+        // In invalid data, reads at most as many entries as fit.
         for _ in 0..number(bytes, COUNT_AT)?.min(bytes.len()) {
             let length = number(bytes, at)?;
             found.entry(bytes.get(at..at.checked_add(length)?)?);

@@ -1,6 +1,6 @@
-//! The JVM: what its threads wait for and where, its collectors, as `jcmd` asks and `jstat` reads.
+//! The JVM: waits of its threads and their position, and its collectors, from the sources of `jcmd` and `jstat`.
 //!
-//! Read [`dump`] first. All threads stand still while their stacks are written, for some milliseconds; no more than a fiftieth of the time is spent so.
+//! Read [`dump`] first. A dump stops all threads for a few milliseconds; dumps take at most 2 % of the time.
 
 mod attach;
 mod counters;
@@ -39,13 +39,13 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: SAMPLE_HZ.name,
             takes: OptionValue::WholeNumber { max: 20, default: Some(4) },
-            help: "how often a second all stacks are sampled; less often where that would take more than 2 % of the time",
+            help: "samples of all stacks per second; fewer if they would take more than 2 % of the time",
         },
     ],
     make: |description| Ok(Box::new(Java::from_description(description)?)),
 };
 
-/// Part of the time that may go to dumps.
+/// Maximum share of the time that dumps may take.
 const SHARE_MAX: f64 = 0.02;
 
 struct Java {
@@ -100,7 +100,7 @@ impl Java {
     }
 
     /// # Errors
-    /// When there is no JVM that can be asked.
+    /// When there is no JVM that accepts commands.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), JvmError> {
         let look = self.pace.begin();
         if self.jvm.is_none() {

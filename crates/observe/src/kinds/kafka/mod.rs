@@ -1,7 +1,7 @@
-//! Kafka: what is written to topics, and how far each consumer group is behind.
+//! Kafka: messages written to topics, and the lag of each consumer group.
 //!
-//! Read [`requests`] first: all that is asked. A reading asks one broker for topics, each leader where its partitions end, and each broker which groups it
-//! coordinates, what those have committed and how many members they have. The lag of a group is a queue: messages between what it has committed and the end.
+//! Read [`requests`] first. A reading asks one broker for the topics, each leader for the ends of its partitions, and each broker for the groups that it
+//! coordinates, with their committed offsets and members. The lag of a group is a queue: the messages between its committed offset and the end.
 
 mod connection;
 mod requests;
@@ -31,33 +31,35 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "brokers",
             takes: OptionValue::RequiredText,
-            help: "`host:port`, or several with commas between: any that answers is asked for all others",
+            help: "`host:port`, or several separated by commas: the first that answers lists the others",
         },
-        ObserverOption { name: "topics", takes: OptionValue::Texts, help: "names of topics; where none is given, all but Kafka's own" },
-        ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; where none is given, all" },
+        ObserverOption {
+            name: "topics",
+            takes: OptionValue::Texts,
+            help: "names of topics; by default, all except Kafka's internal topics",
+        },
+        ObserverOption { name: "groups", takes: OptionValue::Texts, help: "names of consumer groups; by default, all" },
     ],
     make: |description| Ok(Box::new(Kafka::from_description(description)?)),
 };
 
-/// Topics, their partitions together, and groups that are read at most.
+/// Limits on topics, on their partitions in total, and on groups.
 const TOPICS_MAX: usize = 64;
 const PARTITIONS_MAX: usize = 10_000;
 const GROUPS_MAX: usize = 64;
-/// Readings after which all topics are looked through again, which costs as much as there are topics.
+/// Readings between two listings of all topics, whose cost is proportional to the number of topics.
 const LOOK_AGAIN: u32 = 10;
 
 const PRODUCED: MetricSpec<'_> =
     MetricSpec::counter("produced", unit::COUNT, "Messages written to the topic (the ends of all its partitions)");
 const LAG: MetricSpec<'_> =
-    MetricSpec::gauge("lag", unit::COUNT, "Messages of the topic that the group has yet to read, by what it has committed")
-        .role(Role::QueueLength);
+    MetricSpec::gauge("lag", unit::COUNT, "Messages of the topic after the group's committed offset").role(Role::QueueLength);
 const MEMBERS: MetricSpec<'_> = MetricSpec::gauge("members", unit::COUNT, "Consumers in the group");
 const PARTITIONS: MetricSpec<'_> = MetricSpec::gauge("partitions", unit::COUNT, "Partitions of the topic");
 const BROKERS: MetricSpec<'_> = MetricSpec::gauge("brokers", unit::COUNT, "Brokers that are up");
-const UNDER_REPLICATED: MetricSpec<'_> =
-    MetricSpec::gauge("under_replicated", unit::COUNT, "Partitions of which a replica is missing or behind");
+const UNDER_REPLICATED: MetricSpec<'_> = MetricSpec::gauge("under_replicated", unit::COUNT, "Partitions with a missing or lagging replica");
 const LEADERLESS: MetricSpec<'_> =
-    MetricSpec::gauge("leaderless", unit::COUNT, "Partitions without a leader, which nobody can write to or read");
+    MetricSpec::gauge("leaderless", unit::COUNT, "Partitions without a leader, which can be neither written nor read");
 
 /// KafkaTopic and partition.
 type PartitionKey = (String, i32);
@@ -70,7 +72,7 @@ struct Kafka {
     /// Names of the topics that are read.
     chosen: Vec<String>,
     readings: u32,
-    /// Last known, since a partition between two leaders has written nothing less.
+    /// Last known ends, used while a partition has no leader.
     ends: HashMap<PartitionKey, i64>,
     /// Notices that were sent, since each is sent once.
     notified: HashSet<String>,
@@ -119,7 +121,7 @@ impl Kafka {
     /// When a broker cannot be reached, or does not answer as Kafka does.
     async fn look(&mut self, out: &mut SignalCollector) -> Result<(), KafkaError> {
         let (brokers, topics) = self.read_topics(out).await?;
-        // What is committed before the ends: a lag is never less than none.
+        // Committed offsets are read before the ends, so that a lag is never negative.
         let groups = self.read_groups(&brokers, out).await?;
         self.read_ends(&brokers, &topics).await?;
         out.put(BROKERS, brokers.len() as f64);
@@ -159,7 +161,7 @@ impl Kafka {
         };
         let kept = topics.iter().take(TOPICS_MAX).take_while(fits).count();
         if kept < topics.len() {
-            let what = format!("reads {kept} of {} topics, the first by name; name those that matter", topics.len());
+            let what = format!("reads only the first {kept} of {} topics by name; list the relevant ones in `topics`", topics.len());
             notify_once(&mut self.notified, out, NoticeKind::Incomplete, what);
         }
         topics.truncate(kept);
@@ -175,15 +177,15 @@ impl Kafka {
             if error == code::GROUP_FORBIDDEN {
                 notify_once(&mut self.notified, out, NoticeKind::Incomplete, "may not list consumer groups".to_owned());
             } else if error != code::NONE {
-                // The broker has just become their coordinator, and reads them from its log.
+                // The broker has just become the groups' coordinator and still loads them from its log.
                 notify_once(
                     &mut self.notified,
                     out,
                     NoticeKind::Remark,
-                    format!("{} did not list its groups at once: error {error}", broker.address),
+                    format!("{} could not list its groups: error {error}; the next reading tries again", broker.address),
                 );
             }
-            // Others share the protocol: workers of Kafka Connect, registries of schemas.
+            // Kafka Connect workers and schema registries use the same protocol.
             let is_wanted = |name: &String, protocol: &str| {
                 if self.groups.is_empty() { matches!(protocol, "consumer" | "") } else { self.groups.contains(name) }
             };
@@ -196,7 +198,10 @@ impl Kafka {
         }
         listed.sort();
         if listed.len() > GROUPS_MAX {
-            let what = format!("reads {GROUPS_MAX} of {} consumer groups, the first by name; name those that matter", listed.len());
+            let what = format!(
+                "reads only the first {GROUPS_MAX} of {} consumer groups by name; list the relevant ones in `groups`",
+                listed.len()
+            );
             notify_once(&mut self.notified, out, NoticeKind::Incomplete, what);
             listed.truncate(GROUPS_MAX);
         }
@@ -244,7 +249,7 @@ impl Kafka {
         for topic in topics {
             let shown = label(&topic.name);
             let labels = [("topic", shown.as_str())];
-            // A total over some of the partitions would jump once the others are known.
+            // A total over a part of the partitions would jump once the others are known.
             let ends: Option<Vec<i64>> =
                 topic.partitions.iter().map(|partition| self.ends.get(&(topic.name.clone(), partition.number)).copied()).collect();
             if let Some(ends) = ends {

@@ -38,7 +38,7 @@ struct Mysql {
     pace: SamplingPace,
     sessions: SessionSamples,
     counters: Counters,
-    /// What this server has; asked once per connection.
+    /// The server's features, read once per connection.
     features: Option<MysqlFeatures>,
 }
 
@@ -54,7 +54,7 @@ impl SignalReader for Mysql {
     fn reset(&mut self) {
         self.connection.reset();
         self.features = None;
-        // What was sampled before a gap says nothing about it.
+        // Samples from before a gap are not valid for the time after it.
         self.sessions = SessionSamples::default();
         self.counters = Counters::default();
         self.pace.reset();

@@ -14,14 +14,14 @@ const COMMIT: &str = "Commit";
 pub(super) struct ActiveSession {
     pub(super) state: String,
     pub(super) statement: String,
-    /// Whether InnoDB has it wait for a lock.
+    /// Whether InnoDB reports that it waits for a lock.
     pub(super) waits_for_row: bool,
-    /// The event that it is in, as the performance schema calls it.
+    /// Its current event in the performance schema.
     pub(super) event: Option<String>,
 }
 
 impl ActiveSession {
-    /// `CPU` where it waits for nothing that is known.
+    /// `CPU` if no wait is known.
     pub(super) fn wait(&self) -> String {
         if self.waits_for_row {
             return ROW_LOCK.to_owned();
@@ -48,7 +48,7 @@ fn informative(event: &str) -> Option<&str> {
     event.strip_prefix("wait/").filter(|event| !event.starts_with("io/table/"))
 }
 
-/// What a wait means, by the name that [`ActiveSession::wait`] gave it.
+/// The role of a wait, by its name from [`ActiveSession::wait`].
 pub(super) fn role_of_wait(wait: &str) -> Role {
     match wait {
         ON_CPU => Role::SessionsOnCpu,
@@ -99,7 +99,7 @@ fn role_of_event(event: &str) -> Role {
     }
 }
 
-/// Without backticks, and with the texts in it, which may stand in double quotes and hold escaped ones, as `'?'`.
+/// Removes backticks and replaces string literals, which may have double quotes and contain escaped quotes, by `'?'`.
 pub(super) fn without_quotes(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
     let mut rest = sql.chars();
@@ -111,7 +111,7 @@ pub(super) fn without_quotes(sql: &str) -> String {
                 while let Some(inside) = rest.next() {
                     match inside {
                         '\\' => drop(rest.next()),
-                        // A doubled quote ends one text and begins another, which is as good.
+                        // A doubled quote ends one literal and begins another, which has the same effect.
                         _ if inside == next => break,
                         _ => {}
                     }

@@ -30,10 +30,10 @@ pub(super) struct ThreadSampling {
     pub(super) pages: usize,
 }
 
-/// A thread that is being sampled. Dropping it ends that.
+/// A thread that is being sampled. Dropping the value stops sampling.
 pub(super) struct ThreadEvent {
     descriptor: OwnedFd,
-    /// The kernel's page of pointers, and behind it the ring.
+    /// The kernel's page of pointers, followed by the ring.
     map: MmapRaw,
     page: usize,
 }
@@ -46,7 +46,7 @@ pub(super) enum OpenError {
 
 impl ThreadEvent {
     /// # Errors
-    /// As the kernel says it: no rights, no such thread, no room.
+    /// The kernel's error: no privileges, no such thread, no resources.
     pub(super) fn open(thread: u32, sampling: ThreadSampling) -> Result<Self, OpenError> {
         let mut attributes = perf_event_attr {
             type_: PERF_TYPE_SOFTWARE,
@@ -61,12 +61,12 @@ impl ThreadEvent {
         attributes.set_exclude_hv(1);
         attributes.set_exclude_callchain_kernel(1);
         let thread = i32::try_from(thread).map_err(|_| OpenError::Event(io::ErrorKind::NotFound.into()))?;
-        // SAFETY: the attributes live until the call returns, and ask for nothing that writes to memory of ours.
+        // SAFETY: the attributes live until the call returns, and the call does not write to this process's memory.
         let number = unsafe { perf_event_open(&raw mut attributes, thread, -1, -1, u64::from(PERF_FLAG_FD_CLOEXEC)) };
         if number < 0 {
             return Err(OpenError::Event(io::Error::last_os_error()));
         }
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else has it.
+        // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
         let page = rustix::param::page_size();
         let mut options = MmapOptions::new();
@@ -75,7 +75,7 @@ impl ThreadEvent {
         Ok(Self { descriptor, map, page })
     }
 
-    /// Takes what the kernel has written since the last call. `false` where its pointers make no sense, and what there was is skipped.
+    /// Takes the data that the kernel has written since the last call. Returns `false` and skips the data if the pointers are invalid.
     pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         let pointers = self.map.as_mut_ptr().cast::<perf_event_mmap_page>();

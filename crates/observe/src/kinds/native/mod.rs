@@ -38,7 +38,7 @@ use threads::{SampledThreads, THREADS_MAX};
 
 pub(crate) const KIND: ObserverKind = ObserverKind {
     name: "native",
-    watches: "a service in C, C++, Rust, Go or anything else that is compiled",
+    watches: "a service in C, C++, Rust, Go or another compiled language",
     example: "observe.native({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
     reports: "`function_cpu{function=…,under=…}`",
@@ -48,14 +48,14 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "profileHz",
             takes: OptionValue::WholeNumber { max: 200, default: Some(49) },
-            help: "how often a second of CPU time it is looked which function computes",
+            help: "stack samples per second of CPU time",
         },
     ],
     make: |description| Ok(Box::new(Native::from_description(description)?)),
 };
 
 const SAMPLES: MetricSpec<'_> = MetricSpec::counter("samples", unit::COUNT, "Stacks that were sampled");
-const LOST: MetricSpec<'_> = MetricSpec::counter("lost", unit::COUNT, "Samples for which there was no room");
+const LOST: MetricSpec<'_> = MetricSpec::counter("lost", unit::COUNT, "Samples lost because a buffer was full");
 const SAMPLED: MetricSpec<'_> = MetricSpec::gauge("sampled_threads", unit::COUNT, "Threads that are being sampled");
 
 /// Samples that a function needs before it is reported by name.
@@ -68,7 +68,7 @@ const PAGES_OFTEN: usize = 8;
 /// After this many reports, the observer looks up again which processes listen on the port, which reads all descriptors of all processes. In between, it
 /// follows only the descendants of the processes that it found.
 const FIND_EVERY: u64 = 5;
-/// How long a report may wait for names; after that it comes with the next.
+/// How long a report may wait for names; after that, it is added to the next report.
 const NAMES_WAIT: Duration = Duration::from_millis(300);
 
 struct Native {
@@ -157,7 +157,7 @@ impl Native {
         Ok(())
     }
 
-    /// The processes, and those that they have begun since.
+    /// The processes and their descendants.
     ///
     /// # Errors
     /// When there is no such process.
@@ -196,12 +196,12 @@ impl Native {
         self.samples.ask();
     }
 
-    /// What takes longer to be named comes with the next report: its seconds wait with it.
+    /// Samples whose names take longer are added to the next report, together with their seconds.
     async fn report(&mut self, out: &mut SignalCollector) {
         if tokio::time::timeout(NAMES_WAIT, self.samples.named()).await.is_err() {
             return;
         }
-        // Those that came while others were being looked up.
+        // Samples that arrived during the look-up of others.
         self.samples.ask();
         if tokio::time::timeout(NAMES_WAIT, self.samples.named()).await.is_err() || !self.samples.is_named() {
             return;

@@ -39,9 +39,9 @@ struct Postgres {
     connection: PostgresConnection,
     pace: SamplingPace,
     sessions: SessionSamples,
-    /// Transactions of our own, which the server counts among all others.
+    /// The observer's own transactions, which the server includes in its counts.
     commits: u64,
-    /// What this server has; asked once per connection.
+    /// The server's features, read once per connection.
     features: Option<counters::Features>,
 }
 
@@ -57,7 +57,7 @@ impl SignalReader for Postgres {
     fn reset(&mut self) {
         self.connection.reset();
         self.features = None;
-        // What was sampled before a gap says nothing about it.
+        // Samples from before a gap are not valid for the time after it.
         self.sessions = SessionSamples::default();
         self.pace.reset();
     }

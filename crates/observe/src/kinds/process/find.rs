@@ -1,11 +1,11 @@
-//! The table of processes, and which of them are meant.
+//! The table of processes, and the selection of the observed ones.
 
 use std::collections::{HashMap, HashSet};
 
 use super::sockets::{TcpSocket, TcpState};
 use crate::procfs::read;
 
-/// What `/proc/PID/stat` says.
+/// The used fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ProcessEntry {
     name: String,
@@ -83,7 +83,7 @@ impl ProcessTable {
     }
 }
 
-/// proc_pid_stat(5). The name may hold anything, also spaces and brackets, so the last bracket counts.
+/// proc_pid_stat(5). The name may contain spaces and brackets, so the last bracket counts.
 fn parse_stat(text: &str) -> Option<ProcessEntry> {
     let open = text.find('(')?;
     let close = text.rfind(')')?;
@@ -150,7 +150,7 @@ pub(crate) fn cores_allowed(pid: u32) -> Option<f64> {
     (cores > 0).then_some(cores as f64)
 }
 
-/// Whether a process handles a signal (proc_pid_status(5)). To one that does not, most are death.
+/// Whether a process handles a signal (proc_pid_status(5)). Most unhandled signals terminate the process.
 pub(crate) fn catches(pid: u32, signal: rustix::process::Signal) -> bool {
     let status = read(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);

@@ -1,8 +1,8 @@
-//! A receiver of OpenTelemetry's spans: point the exporters of the system's services here.
+//! A receiver of OpenTelemetry spans, to which the exporters of the system's services send.
 //!
-//! Read [`book`] first: spans are joined to the traces of the load's requests there, in bounded memory. [`assemble`] makes a tree of each trace and lays its
-//! time on the critical path, [`aggregate`] adds traces up, [`receiver`] and [`message`] speak OTLP. Deliberately absent: attributes of spans, so that
-//! no secret in them is ever read; JSON; sampling of what is passed on.
+//! Read [`book`] first: it joins spans to the traces of the load's requests, in bounded memory. [`assemble`] builds a tree of each trace and computes its
+//! critical path, [`aggregate`] sums traces, [`receiver`] and [`message`] implement OTLP. Deliberately absent: attributes of spans, so that no secret in
+//! them is ever read; JSON; sampling of forwarded messages.
 
 mod aggregate;
 mod assemble;
@@ -40,32 +40,32 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
         ObserverOption {
             name: "listen",
             takes: OptionValue::Text { default: Some("127.0.0.1:4318") },
-            help: "where it listens, for OTLP over HTTP and gRPC alike",
+            help: "the address to listen on, for OTLP over both HTTP and gRPC",
         },
         ObserverOption {
             name: "forward",
             takes: OptionValue::Text { default: None },
-            help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which gets all that comes",
+            help: "another OTLP receiver over HTTP, such as `\"http://127.0.0.1:4319\"`, which gets all received messages",
         },
         ObserverOption {
             name: "link",
             takes: OptionValue::Text { default: None },
-            help: "where your own store shows a trace, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
+            help: "the URL of a trace in your own store, such as `\"http://127.0.0.1:16686/trace/{trace}\"`: the page links there",
         },
     ],
     make: |description| Ok(Box::new(TraceReader::from_description(description)?)),
 };
 
 const SPANS: MetricSpec<'_> = MetricSpec::counter("spans", unit::COUNT, "Spans received");
-const TRACES: MetricSpec<'_> = MetricSpec::counter("traces", unit::COUNT, "Traces of the load's requests that were put together");
-const FOREIGN: MetricSpec<'_> = MetricSpec::counter("foreign", unit::COUNT, "Spans of what the load did not ask for");
-const DROPPED: MetricSpec<'_> = MetricSpec::counter("dropped", unit::COUNT, "Spans left out for want of room");
+const TRACES: MetricSpec<'_> = MetricSpec::counter("traces", unit::COUNT, "Assembled traces of the load's requests");
+const FOREIGN: MetricSpec<'_> = MetricSpec::counter("foreign", unit::COUNT, "Spans of requests that the load did not send");
+const DROPPED: MetricSpec<'_> = MetricSpec::counter("dropped", unit::COUNT, "Spans dropped because of a limit");
 const REFUSED: MetricSpec<'_> = MetricSpec::counter("refused", unit::COUNT, "Messages that could not be read");
-const NOT_FORWARDED: MetricSpec<'_> = MetricSpec::counter("not_forwarded", unit::COUNT, "Messages that could not be passed on");
+const NOT_FORWARDED: MetricSpec<'_> = MetricSpec::counter("not_forwarded", unit::COUNT, "Messages that could not be forwarded");
 const CPU: MetricSpec<'_> = MetricSpec::counter("cpu", unit::SECONDS, "CPU time of the thread that receives spans");
-const CLOCK_SKEW: MetricSpec<'_> = MetricSpec::gauge("clock_skew", "seconds", "By how much the clocks of two services differed, at least");
+const CLOCK_SKEW: MetricSpec<'_> = MetricSpec::gauge("clock_skew", "seconds", "Minimum difference between the clocks of two services");
 
-/// An address that cannot be listened on.
+/// The listener could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {listen}: {problem}")]
 struct ReceiverListenError {
@@ -131,9 +131,9 @@ impl TraceReader {
         let listen = listen.parse().map_err(wrong)?;
         let forward = description.text("forward").map(str::to_owned);
         if let Some(Err(problem)) = forward.as_deref().map(ForwardTarget::parse) {
-            return Err(description.problem(format!("nothing can be passed on to `forward`: {problem}")));
+            return Err(description.problem(format!("`forward` cannot be used: {problem}")));
         }
-        // The page links there: nothing but a web page may be meant.
+        // The page contains this link, so only web addresses are allowed.
         let is_page = |link: &str| (link.starts_with("http://") || link.starts_with("https://")) && link.contains("{trace}");
         if let Some(link) = description.text("link").filter(|link| !is_page(link)) {
             return Err(
@@ -143,7 +143,7 @@ impl TraceReader {
         Ok(Self { listen, forward, run: 0, receiver: None, notified: SentNotices { one_of: 1, ..SentNotices::default() } })
     }
 
-    /// The receiver, which is started if there is none.
+    /// The receiver; starts it on first use.
     fn receiver(&mut self, run_ns: u64) -> Result<&SpanReceiver, ReceiverListenError> {
         let receiver = match self.receiver.take() {
             Some(receiver) => receiver,
@@ -156,15 +156,13 @@ impl TraceReader {
         Ok(self.receiver.insert(receiver))
     }
 
-    /// Why no trace was put together.
+    /// Why no trace was assembled.
     fn why_nothing(&self, counts: &SpanCounts) -> String {
         if counts.received == 0 {
-            return format!("no span came: start the services with OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", self.listen);
+            return format!("received no spans: start the services with OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", self.listen);
         }
         let spans = loadstone_units::counted(counts.received, "span");
-        format!(
-            "{spans} came, none of them of the load's requests: do the services take over their `traceparent`, and sample what it asks for?"
-        )
+        format!("received {spans}, none of them of the load's requests: do the services adopt `traceparent`, and sample as it requests?")
     }
 
     fn report(&mut self, report: ReceiverReport, out: &mut SignalCollector) {

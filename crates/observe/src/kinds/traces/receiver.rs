@@ -27,10 +27,10 @@ use super::message::{self, AnswerBody, MessageError, OtlpSignal};
 use super::proto::ExportTraces;
 
 const SETTLE_EVERY: Duration = Duration::from_millis(250);
-/// After a failed accept, such as for want of descriptors.
+/// Pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the receiver is asked for.
+/// A request to the receiver.
 pub(super) struct ReportRequest {
     /// On the run's clock.
     pub(super) run_ns: u64,
@@ -39,17 +39,17 @@ pub(super) struct ReportRequest {
     pub(super) reply: oneshot::Sender<ReceiverReport>,
 }
 
-/// What became known since the last report, and counts of all.
+/// Results since the last report, and total counts.
 #[derive(Debug, Default)]
 pub(super) struct ReceiverReport {
     pub(super) batch: TraceBatch,
     pub(super) counts: SpanCounts,
     /// CPU time of the receiver's thread. Nanoseconds.
     pub(super) cpu_ns: u64,
-    /// Messages that were not taken, and why the last of them was not.
+    /// Number of refused messages, and the reason of the last refusal.
     pub(super) refused: u64,
     pub(super) refusal: Option<MessageError>,
-    /// Messages that could not be passed on, and why the last of them could not.
+    /// Number of messages that could not be forwarded, and the reason of the last one.
     pub(super) not_forwarded: u64,
     pub(super) forward_problem: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(super) struct SpanReceiver {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct ReceiverState {
     book: RefCell<SpanBook>,
     clock: Monotonic,
@@ -73,7 +73,7 @@ struct ReceiverState {
 
 impl SpanReceiver {
     /// # Errors
-    /// When the address is taken, or no thread can be made.
+    /// When the address is in use, or no thread can be created.
     pub(super) fn start(listen: SocketAddr, run: u32, zero_wall: u64, forward: Option<ForwardTarget>) -> io::Result<Self> {
         let bound = BoundListener::bind(listen)?;
         bound.set_nonblocking(true)?;
@@ -93,7 +93,7 @@ impl SpanReceiver {
         Ok(Self { requests: Some(requests), thread: Some(thread) })
     }
 
-    /// What became known since the last call. The receiver ends only with this handle, so that there always is a report.
+    /// The results since the last call. The receiver ends only with this handle, so there is always a report.
     pub(super) async fn report(&self, run_ns: u64, is_last: bool) -> ReceiverReport {
         let (reply, answered) = oneshot::channel();
         match &self.requests {
@@ -131,7 +131,7 @@ async fn serve(bound: BoundListener, state: Rc<ReceiverState>, mut asked: mpsc::
     }
 }
 
-/// One connection, until either side ends it. Its problems concern nobody else.
+/// Serves one connection until either side ends it. Its errors do not affect other connections.
 async fn converse(stream: TcpStream, state: Rc<ReceiverState>) {
     // A missing TCP_NODELAY costs time, not correctness.
     let _ = stream.set_nodelay(true);

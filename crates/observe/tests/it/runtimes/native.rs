@@ -110,7 +110,7 @@ fn a_missing_or_ended_process_is_reported() {
     watch.more("app", 2);
     app.kill();
     let gone = format!("there is no process {}", app.pid());
-    let ended = format!("process {} has no threads any more", app.pid());
+    let ended = format!("process {} has ended", app.pid());
     watch.until("its end", |watch| refusal(&watch.notices(), &gone) || refusal(&watch.notices(), &ended));
     assert_eq!(perf_descriptors(), 0);
 }
