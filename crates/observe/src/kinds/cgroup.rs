@@ -17,7 +17,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a container or service with limits",
     example: "observe.cgroup({ path: \"/sys/fs/cgroup/…\" })",
     alternatives: " or `{ pid }`",
-    tells: "`throttled` (share of the time), `cpu`, `cpu_limit`, `memory`",
+    reports: "`throttled` (share of the time), `cpu`, `cpu_limit`, `memory`",
     options: &[
         ObserverOption { name: "path", takes: OptionValue::Text { default: None }, help: "its folder" },
         ObserverOption {
@@ -39,9 +39,9 @@ const MEMORY_LIMIT: MetricSpec<'_> = MetricSpec::gauge("memory_limit", unit::BYT
 const TASKS: MetricSpec<'_> = MetricSpec::gauge("tasks", unit::COUNT, "Tasks of the group");
 const PRESSURE: MetricSpec<'_> = MetricSpec::counter("pressure", unit::SECONDS, "Time in which some tasks waited for the resource");
 
-/// A path that holds none of the files that are looked for.
+/// A path that contains none of the expected files.
 #[derive(Debug, thiserror::Error)]
-#[error("{} holds none of the files of a control group", .0.display())]
+#[error("{} contains no control group files; give a folder such as /sys/fs/cgroup/my.slice", .0.display())]
 struct NotACgroup(PathBuf);
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Cgroup {
     }
 
     /// # Errors
-    /// When the path holds none of the files of a control group.
+    /// When the path contains no control group files.
     fn look(&self, out: &mut SignalCollector) -> Result<(), NotACgroup> {
         let stat = self.file("cpu.stat").unwrap_or_default();
         let stat = pairs(&stat);
@@ -120,12 +120,12 @@ fn cpu_limit(group: &Path) -> Option<f64> {
     }
 }
 
-/// The CPU limit that a process is under: of its own group, or of one around that.
+/// The CPU limit of a process, from its own control group or an enclosing one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CpuQuota {
     /// `None`: no limit.
     pub(super) cores: Option<f64>,
-    /// Seconds that the group was held back, in all. `None` if it cannot be read.
+    /// Total time for which the group was throttled. Seconds. `None` if it cannot be read.
     pub(super) throttled: Option<f64>,
 }
 

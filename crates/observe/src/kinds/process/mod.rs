@@ -1,7 +1,7 @@
 //! Local processes and their children.
 //!
-//! Found anew for every reading, so a restart or a new worker is seen. Counters add up over all processes and keep what ended ones
-//! had used.
+//! The processes are selected again for every reading, so restarts and new workers are included. Counters are sums over all
+//! processes, including ended ones.
 
 pub(crate) mod find;
 mod process_total;
@@ -27,7 +27,7 @@ pub(crate) const KIND: ObserverKind = ObserverKind {
     watches: "a service on this machine",
     example: "observe.process({ port: 8080 })",
     alternatives: ", by `pid`, or by the `name` of its command",
-    tells: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
+    reports: "`cpu` (cores in use), `busiest_thread`, `run_delay` (waiting for a core), `throttled` (by a container's limit), `memory`, `threads`, \
             `descriptors`, `sockets{state=…}`",
     options: &[PORT, PID],
     make: |description| Ok(Box::new(Process::new(Which::from_description(description)?))),
@@ -50,12 +50,12 @@ const CPU_QUOTA: MetricSpec<'_> =
 const READ: MetricSpec<'_> = MetricSpec::counter("read_bytes", unit::BYTES, "Bytes read from disk");
 const WRITTEN: MetricSpec<'_> = MetricSpec::counter("written_bytes", unit::BYTES, "Bytes written to disk");
 const MEMORY: MetricSpec<'_> =
-    MetricSpec::gauge("memory", unit::BYTES, "Resident memory; what processes share counts once, as much as the largest share")
+    MetricSpec::gauge("memory", unit::BYTES, "Resident memory; shared memory counts once, by the largest share of a process")
         .role(Role::ProcessMemory);
 const THREADS: MetricSpec<'_> = MetricSpec::gauge("threads", unit::COUNT, "Threads").role(Role::ProcessThreads);
 const PROCESSES: MetricSpec<'_> = MetricSpec::gauge("processes", unit::COUNT, "Processes");
 const DESCRIPTORS: MetricSpec<'_> =
-    MetricSpec::gauge("descriptors", unit::COUNT, "Open descriptors of the process nearest its limit").role(Role::ProcessDescriptors);
+    MetricSpec::gauge("descriptors", unit::COUNT, "Open descriptors of the process closest to its limit").role(Role::ProcessDescriptors);
 const DESCRIPTORS_LIMIT: MetricSpec<'_> =
     MetricSpec::gauge("descriptors_limit", unit::COUNT, "Descriptors that process may open").role(Role::ProcessDescriptorsMax);
 const SOCKETS: MetricSpec<'_> = MetricSpec::gauge("sockets", unit::COUNT, "TCP sockets by state");
@@ -81,7 +81,7 @@ impl SignalReader for Process {
     }
 }
 
-/// Ids of the processes that listen on a TCP port of this machine, and of all that descend from them.
+/// Ids of the processes that listen on a TCP port of this machine, and of all their descendants.
 pub fn processes_on(port: u16) -> Vec<u32> {
     let table = ProcessTable::read();
     table.with_descendants(&table.listening_on(port, &sockets::tcp().unwrap_or_default()))
@@ -184,7 +184,7 @@ impl Process {
         let mut waiting = 0.0;
         for socket in sockets {
             let ours = inodes.contains(&socket.inode);
-            // An accepted connection has its listener's port, also in TIME_WAIT, when it belongs to nobody any more.
+            // An accepted connection has its listener's port, even in TIME_WAIT, when no process owns it.
             if ours || (socket.state != TcpState::Listen && listening.contains(&socket.local_port)) {
                 *counts.entry(socket.state).or_default() += 1.0;
             }

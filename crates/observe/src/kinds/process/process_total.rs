@@ -1,8 +1,8 @@
-//! A total over counters that come and go.
+//! A total over counters of processes that start and end.
 
 use std::collections::HashMap;
 
-/// Adds up growing counters of many owners; an owner that ends leaves what it had counted when last seen.
+/// Sums growing counters of several owners. The last known count of an ended owner remains in the sum.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTotal {
     total: f64,
@@ -11,7 +11,7 @@ pub(crate) struct ProcessTotal {
     has_seen_any: bool,
 }
 
-/// Owners remembered; beyond that all are forgotten, which shows as a jump.
+/// Maximum number of owners; beyond that all are forgotten, which appears as a jump.
 const OWNERS_MAX: usize = 100_000;
 
 impl ProcessTotal {

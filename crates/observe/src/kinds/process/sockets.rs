@@ -12,7 +12,7 @@ pub(crate) struct TcpSocket {
     pub(crate) inode: u64,
 }
 
-/// States that tell something; the short-lived rest are one.
+/// States that are useful for diagnosis; the short-lived others are one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TcpState {
     Established,

@@ -1,4 +1,4 @@
-//! The threads of the observed processes: how long they waited for a core, and how much of one the busiest used.
+//! The threads of the observed processes: how long they waited for a core, and the CPU use of the busiest.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ type ThreadId = (u64, u64);
 pub(super) struct Threads {
     run_delay: ProcessTotal,
     clock: Monotonic,
-    /// When the last reading was taken, and time on a core of each thread then. Nanoseconds.
+    /// The time of the last reading, and each thread's CPU time at that reading. Nanoseconds.
     read_at: Option<u64>,
     before: HashMap<ThreadId, u64>,
     now: HashMap<ThreadId, u64>,

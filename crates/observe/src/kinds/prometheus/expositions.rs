@@ -1,4 +1,4 @@
-//! What pools' metrics mean in texts that well-known exporters and clients serve.
+//! Tests of the meaning of pool metrics, with expositions of well-known exporters and clients.
 
 use loadstone_metrics::{Role, Signal};
 
