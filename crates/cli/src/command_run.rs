@@ -81,7 +81,7 @@ impl CommandRun<'_> {
         let mut page = self.output.live.then(|| LivePage::new(self.output.live_address.clone()));
         let mut outputs = OutputFeed::new(self.output.settings()?, &announce_metrics);
         let mut terminal = TerminalProgress::new(self.output.quiet, self.color);
-        let mut interrupts = InterruptHandler;
+        let mut interrupts = InterruptHandler::default();
         let mut guard = self.stops_with_stdin.then(StdinGuard::default);
 
         let mut subscribers: Vec<&mut dyn Subscriber> = Vec::new();

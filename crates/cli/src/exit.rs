@@ -130,9 +130,17 @@ pub(crate) fn print(error: &anyhow::Error) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// Commands add the path of every file that they write. What has no context was written to standard output.
+fn is_of_stdout(error: &anyhow::Error) -> bool {
+    error.chain().len() == 1 && error.chain().all(|cause| cause.is::<std::io::Error>())
+}
+
 /// The error and its causes on one line. A cause is omitted if the error above it already contains it.
 fn sentence(error: &anyhow::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
+    if is_of_stdout(error) {
+        parts.push("cannot write to standard output".to_owned());
+    }
     for cause in error.chain().map(ToString::to_string) {
         if !parts.last().is_some_and(|above| above.contains(&cause)) {
             parts.push(cause);
@@ -151,5 +159,6 @@ mod tests {
         let error = anyhow::Error::from(io()).context("cannot create runs: the disk is away").context("no run");
         assert_eq!(sentence(&error), "no run: cannot create runs: the disk is away");
         assert_eq!(sentence(&anyhow::Error::from(io()).context("cannot create runs")), "cannot create runs: the disk is away");
+        assert_eq!(sentence(&anyhow::Error::from(io())), "cannot write to standard output: the disk is away");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -21,8 +22,8 @@ pub struct FixedRequest {
     pub method: String,
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// Status that counts as passed; `None`: any below 400.
-    pub expect_status: Option<u16>,
+    /// Statuses that count as passed; `None`: any below 400.
+    pub expect_status: Option<RangeInclusive<u16>>,
     pub keep_alive: bool,
 }
 
@@ -54,7 +55,7 @@ struct RequestContext {
     clock: Clock,
     request: PreparedRequest,
     series: SeriesId,
-    expect_status: Option<u16>,
+    expect_status: Option<RangeInclusive<u16>>,
 }
 
 impl FixedRequestUsers {
@@ -97,7 +98,7 @@ impl FixedRequestUsers {
                 clock: context.clock.clone(),
                 request: prepared,
                 series,
-                expect_status: request.expect_status,
+                expect_status: request.expect_status.clone(),
             }),
             keep_alive: request.keep_alive,
         })
@@ -174,11 +175,11 @@ impl<'a> RequestInFlight<'a> {
     fn end(mut self, exchange: &Exchange) -> Outcome {
         self.ended = true;
         let mut recorder = self.shared.recorder.borrow_mut();
-        let is_expected = |status: u16| self.shared.expect_status.map_or(status < 400, |wanted| status == wanted);
+        let is_expected = |status: u16| self.shared.expect_status.as_ref().map_or(status < 400, |wanted| wanted.contains(&status));
         let (outcome, status) = match &exchange.result {
             Ok(response) if is_expected(response.status) => (Outcome::Passed, response.status),
             Ok(response) => (Outcome::Status, response.status),
-            Err(failure) => (failure.outcome, 0),
+            Err(failure) => (failure.outcome, exchange.response().map_or(0, |response| response.status)),
         };
         recorder.request_ended(exchange.ended);
         let sample = Sample {
@@ -200,7 +201,13 @@ impl<'a> RequestInFlight<'a> {
                 recorder.failed_with(self.shared.series, &sample, &format!("status {status}"), answer);
             }
             Ok(_) => {}
-            Err(failure) => recorder.failed(self.shared.series, &sample, &failure.message),
+            Err(failure) => match exchange.response() {
+                Some(response) => {
+                    let answer = || FailureSample::new(status, response.headers.iter(), &response.body);
+                    recorder.failed_with(self.shared.series, &sample, &failure.message, answer);
+                }
+                None => recorder.failed(self.shared.series, &sample, &failure.message),
+            },
         }
         outcome
     }

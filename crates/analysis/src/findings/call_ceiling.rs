@@ -30,7 +30,7 @@
 use loadstone_metrics::Role;
 
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::Subject;
@@ -82,8 +82,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     // What is used up comes before what follows from it, whatever the generator did.
     let is_sure = found.standing != Standing::Consequence && ceiling.waiting.dwarfs_generator(facts.tally);
-    let doubt = if is_sure { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
-    Some(RankedFinding { doubt, ..with_alternatives(ceiling, found) })
+    let uncertainty = if is_sure { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    Some(RankedFinding { uncertainty, ..with_alternatives(ceiling, found) })
 }
 
 /// Workers hold a transaction each. Those who do and make no call, to this endpoint or another, wait for a connection.

@@ -50,7 +50,7 @@ use loadstone_metrics::{LeafSlice, MarkKind, SeriesKind, SeriesSlice};
 use crate::evidence::added_time;
 use crate::finding::Alternative;
 use crate::remark::load_shape::{self, WantedLoad};
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
@@ -191,8 +191,8 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
     let what_to_do = what_to_do.or_else(|| passed.map(|rate| below(facts, rate)));
     let found = found.try_next(what_to_do.unwrap_or_else(|| next(change, moved)));
-    let doubt = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
-    RankedFinding { doubt, ..found }
+    let uncertainty = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    RankedFinding { uncertainty, ..found }
 }
 
 fn what(change: &Change) -> String {

@@ -24,7 +24,7 @@
 use loadstone_metrics::{Outcome, SeriesKind};
 
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
@@ -167,8 +167,8 @@ fn told(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> Rank
         let told = format!("{} of the other seconds had as much of it", loadstone_units::share(share));
         found = found.weigh(Alternative::ruled_out("The load", told));
     }
-    let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
-    RankedFinding { doubt, ..found.try_next(next(failing)) }
+    let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    RankedFinding { uncertainty, ..found.try_next(next(failing)) }
 }
 
 /// What fails since the system cannot carry the load follows from what limits it: it fails above a load, or work had been waiting before.

@@ -1,15 +1,16 @@
-//! The load generator itself: at its limit, or so late that most of what the run rests on may be its doing. Where it only may have added to some numbers,
-//! those are marked and validity says so: that limits nothing.
+//! The load generator reached its limit, or most of the times that the run rests on may be its own lateness.
 //!
-//! Made if the generator did not make the load that it was asked for, or if most of the times that the run rests on may be its own. Where it may have
-//! added to some of them, these are marked and the validity says so ([doubt](../validity.md#doubt)): that limits nothing, and is no finding. Its evidence
-//! ends with what explains it: late schedule, unread responses, starved or throttled workers, script stalls. It comes before all other findings, with the
-//! [exceptions](../how-findings-work.md#ranking).
+//! Reported if the generator did not create the load that the test asks for, or if most of the response times that the verdict uses may include its own
+//! delay. If it may have added to a few numbers only, the report marks these numbers and [validity](../validity.md#uncertainty) lists them. Such numbers limit
+//! nothing, so they are no finding.
 //!
-//! A growth between two stretches of one run is the target's unless the generator was later in the second by at least half of that growth: what it was
-//! late by in both says nothing about their difference.
+//! The evidence ends with the cause: a late schedule, responses that were read late, workers without a core or throttled, or script stalls. This finding
+//! ranks before all others, with the [exceptions](../how-findings-work.md#ranking).
+//!
+//! Growth between two stretches of one run belongs to the target, unless the generator was later in the second stretch by at least half of that growth.
+//! Lateness that both stretches have in common does not affect their difference.
 
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
@@ -31,7 +32,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let worst = checks.first()?;
     let certain = |confidence, claim: &str| {
         let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
-        RankedFinding { doubt: GeneratorDoubt::Itself, ..found }
+        RankedFinding { uncertainty: GeneratorUncertainty::Itself, ..found }
     };
     let found = if !generator.generated_the_load() {
         certain(Confidence::High, "The load generator reached its limit: the target was asked for less than the test says")

@@ -295,7 +295,7 @@ fn a_generator_that_causes_some_uncertainty_is_no_limit() {
     }
     let summary = conclude(&run);
     let rules: Vec<&str> = summary.verdict.findings.findings.iter().map(|finding| finding.rule.as_str()).collect();
-    assert!(summary.requests.iter().any(|row| row.response.percentiles.iter().any(|percentile| percentile.doubt.is_some())));
+    assert!(summary.requests.iter().any(|row| row.response.percentiles.iter().any(|percentile| percentile.uncertainty.is_some())));
     assert!(target_alone == rules[0], "{rules:?}");
     assert!(!rules.contains(&"generator"), "{rules:?}");
 }

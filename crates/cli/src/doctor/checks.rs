@@ -42,7 +42,7 @@ pub(crate) fn examine(readings: &MachineReadings, asked: IntendedLoad) -> Vec<Do
         tracked(readings, asked),
         Some(cores(readings, asked)),
         Some(cpu_limit(readings, asked)),
-        memory_left(readings, asked),
+        Some(memory_left(readings, asked)),
         clock(readings),
         Some(governor(readings)),
         steal(readings),
@@ -57,6 +57,11 @@ pub(crate) fn examine(readings: &MachineReadings, asked: IntendedLoad) -> Vec<Do
 
 fn line(name: &'static str, grade: DoctorGrade, found: impl Into<String>, means: impl Into<String>) -> DoctorLine {
     DoctorLine { name, grade, found: found.into(), means: means.into(), raise: None }
+}
+
+/// A value that could not be read. Nothing is concluded from it.
+fn unknown(name: &'static str, means: &str) -> DoctorLine {
+    line(name, DoctorGrade::Note, "unknown", means).raised_by("mount -t proc proc /proc; mount -t cgroup2 none /sys/fs/cgroup")
 }
 
 /// Concurrent users: the requested number. For open load, the number in flight if each response takes one second (Little 1961).
@@ -142,6 +147,9 @@ fn cores(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
 }
 
 fn cpu_limit(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
+    if !readings.reads_limits {
+        return unknown("CPU limit", "the control group of this process cannot be read");
+    }
     let Some(limit) = readings.cpu_limit else {
         return line("CPU limit", DoctorGrade::Good, "none", "no control group throttles the generator");
     };
@@ -169,18 +177,20 @@ fn rough(count: u64) -> u64 {
     count / unit * unit
 }
 
-fn memory_left(readings: &MachineReadings, asked: IntendedLoad) -> Option<DoctorLine> {
-    let left = [readings.memory, readings.memory_limit].into_iter().flatten().min()?;
+fn memory_left(readings: &MachineReadings, asked: IntendedLoad) -> DoctorLine {
+    let Some(left) = [readings.memory, readings.memory_limit].into_iter().flatten().min() else {
+        return unknown("memory", "neither /proc/meminfo nor a limit of the control group can be read");
+    };
     let of_group = readings.memory_limit.is_some_and(|limit| readings.memory.is_none_or(|machine| limit < machine));
     let found = format!("{} free{}", memory(left), if of_group { " in the control group" } else { "" });
     let room = left.saturating_sub(MEMORY_BASE_BYTES) / MEMORY_PER_USER_BYTES;
     let means = format!("enough for about {} users with their connections", count(rough(room)));
     let needed = users(asked).unwrap_or(0);
     if needed <= room {
-        return Some(line("memory", DoctorGrade::Good, found, means));
+        return line("memory", DoctorGrade::Good, found, means);
     }
     let raise = if of_group { "raise memory.max (docker run --memory, resources.limits.memory)" } else { "use a larger machine" };
-    Some(line("memory", DoctorGrade::TooLittle, found, format!("{means}; {}", of_users(asked, needed))).raised_by(raise))
+    line("memory", DoctorGrade::TooLittle, found, format!("{means}; {}", of_users(asked, needed))).raised_by(raise)
 }
 
 fn clock(readings: &MachineReadings) -> Option<DoctorLine> {
@@ -258,7 +268,10 @@ fn disk(readings: &MachineReadings) -> Option<DoctorLine> {
 }
 
 fn processes(readings: &MachineReadings) -> DoctorLine {
-    if readings.reads_others {
+    let Some(reads_others) = readings.reads_others else {
+        return unknown("/proc", "observe.process and observe.host see nothing");
+    };
+    if reads_others {
         return line("/proc", DoctorGrade::Good, "all processes", "observe.process sees descriptors, sockets and I/O of any of them");
     }
     let means = "observe.process sees CPU and memory of all processes, descriptors, sockets and I/O only of your own";
@@ -270,7 +283,7 @@ fn perf(readings: &MachineReadings) -> Option<DoctorLine> {
     let level = readings.perf_paranoid?;
     let found = format!("perf_event_paranoid {level}");
     // Documentation/admin-guide/sysctl/kernel.rst: above 2 (Debian), and at 2 for the kernel, only with CAP_PERFMON.
-    if level <= 1 || readings.reads_others {
+    if level <= 1 || readings.reads_others == Some(true) {
         return Some(line("profilers", DoctorGrade::Good, found, "perf can profile the system during a run"));
     }
     let means = "Loadstone does not need it; a profiler sees no kernel functions, or nothing at all";

@@ -11,6 +11,7 @@ fn machine() -> MachineReadings {
         port_reuse: Some(2),
         tracked: None,
         cores: (4, 4),
+        reads_limits: true,
         cpu_limit: None,
         memory: Some(8 << 30),
         memory_limit: None,
@@ -21,7 +22,7 @@ fn machine() -> MachineReadings {
         name_servers: vec!["10.0.0.53".to_owned()],
         lookup: None,
         disk: Some(("runs".to_owned(), 20 << 30)),
-        reads_others: true,
+        reads_others: Some(true),
         perf_paranoid: Some(2),
     }
 }
@@ -112,7 +113,7 @@ fn conditions_that_distort_times_are_listed_with_a_remedy() {
     check(&MachineReadings { stolen: Some(0.06), ..machine() }, NOTHING, "steal", Note, "dedicated machine");
     check(&MachineReadings { busy: Some(0.51), ..machine() }, NOTHING, "other load", Note, "top");
     check(&MachineReadings { disk: Some(("runs".to_owned(), 1 << 20)), ..machine() }, NOTHING, "disk", Note, "prune");
-    check(&MachineReadings { reads_others: false, ..machine() }, NOTHING, "/proc", Note, "cap_sys_ptrace");
+    check(&MachineReadings { reads_others: Some(false), ..machine() }, NOTHING, "/proc", Note, "cap_sys_ptrace");
 }
 
 #[test]
@@ -124,8 +125,13 @@ fn a_target_without_an_address_is_a_problem() {
 }
 
 #[test]
-fn unreadable_values_are_left_out() {
+fn unreadable_values_are_left_out_or_unknown() {
     let dark = MachineReadings { descriptors: 1_024, cores: (1, 1), ..MachineReadings::default() };
     let names: Vec<&str> = examine(&dark, NOTHING).iter().map(|line| line.name).collect();
-    assert_eq!(names, ["descriptors", "cores", "CPU limit", "governor", "names", "/proc"]);
+    assert_eq!(names, ["descriptors", "cores", "CPU limit", "memory", "governor", "names", "/proc"]);
+    for name in ["CPU limit", "memory", "/proc"] {
+        check(&dark, NOTHING, name, DoctorGrade::Note, "");
+        let line = examine(&dark, NOTHING).into_iter().find(|line| line.name == name).unwrap();
+        assert_eq!(line.found, "unknown", "{line:?}");
+    }
 }

@@ -21,14 +21,16 @@ const CAP_SYS_PTRACE: u32 = 19;
 pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings {
     let (stolen, busy) = watched().unzip();
     let limit = getrlimit(Resource::Nofile);
-    let (cpu_limit, memory_limit) = group_limits();
+    let own_group = text("/proc/self/cgroup");
+    let (cpu_limit, memory_limit) = own_group.as_deref().map_or((None, None), group_limits);
     MachineReadings {
         descriptors: limit.maximum.or(limit.current).unwrap_or(u64::MAX),
         ports: pair("/proc/sys/net/ipv4/ip_local_port_range")
             .and_then(|(first, last)| Some((first.try_into().ok()?, last.try_into().ok()?))),
         port_reuse: number("/proc/sys/net/ipv4/tcp_tw_reuse"),
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count").zip(number("/proc/sys/net/netfilter/nf_conntrack_max")),
-        cores: (machine_cores(), loadstone_session::cores()),
+        cores: (machine_cores().unwrap_or_else(loadstone_session::cores), loadstone_session::cores()),
+        reads_limits: own_group.is_some() && Path::new(CGROUPS).is_dir(),
         cpu_limit,
         memory: text("/proc/meminfo").and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:").map(str::to_owned))?;
@@ -42,7 +44,7 @@ pub(crate) fn read_machine(target: Option<&Url>, runs: &Path) -> MachineReadings
         name_servers: name_servers(&text("/etc/resolv.conf").unwrap_or_default()),
         lookup: target.and_then(look_up),
         disk: disk(runs),
-        reads_others: getuid().is_root() || text("/proc/self/status").is_some_and(|status| has_capability(&status, CAP_SYS_PTRACE)),
+        reads_others: text("/proc/self/status").map(|status| getuid().is_root() || has_capability(&status, CAP_SYS_PTRACE)),
         perf_paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
     }
 }
@@ -62,16 +64,15 @@ fn pair(path: &str) -> Option<(u64, u64)> {
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-fn machine_cores() -> u32 {
-    let stat = text("/proc/stat").unwrap_or_default();
+fn machine_cores() -> Option<u32> {
+    let stat = text("/proc/stat")?;
     let is_core = |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    (stat.lines().filter(is_core).count() as u32).max(1)
+    Some(stat.lines().filter(is_core).count() as u32).filter(|cores| *cores > 0)
 }
 
 /// The tightest limit among the control group of this process and its ancestors: cores, and available bytes. Supports version 2, and version 1 with one
-/// folder per controller.
-fn group_limits() -> (Option<f64>, Option<u64>) {
-    let own = text("/proc/self/cgroup").unwrap_or_default();
+/// folder per controller. `own`: the text of /proc/self/cgroup.
+fn group_limits(own: &str) -> (Option<f64>, Option<u64>) {
     let below = |mount: &str, path: Option<&str>| {
         let root = Path::new(CGROUPS).join(mount);
         let group = root.join(path.unwrap_or_default().trim_start_matches('/'));
@@ -79,18 +80,23 @@ fn group_limits() -> (Option<f64>, Option<u64>) {
     };
     let unified = own.lines().find_map(|line| line.strip_prefix("0::"));
     let quotas = below("", unified).into_iter().filter_map(|group| cores_of_quota(&text(group.join("cpu.max"))?));
-    let quotas = quotas.chain(below("cpu", controller(&own, "cpu")).into_iter().filter_map(|group| {
+    let quotas = quotas.chain(below("cpu", controller(own, "cpu")).into_iter().filter_map(|group| {
         // A negative quota means no limit.
         let quota = number::<f64>(group.join("cpu.cfs_quota_us")).filter(|quota| *quota > 0.0)?;
         Some(quota / number::<f64>(group.join("cpu.cfs_period_us"))?)
     }));
     let left = |group: PathBuf, most: &str, now: &str| -> Option<u64> {
-        Some(number::<u64>(group.join(most))?.saturating_sub(number(group.join(now))?))
+        Some(limited(number(group.join(most))?)?.saturating_sub(number(group.join(now))?))
     };
     let memory = below("", unified).into_iter().filter_map(|group| left(group, "memory.max", "memory.current"));
-    let first = below("memory", controller(&own, "memory")).into_iter();
+    let first = below("memory", controller(own, "memory")).into_iter();
     let memory = memory.chain(first.filter_map(|group| left(group, "memory.limit_in_bytes", "memory.usage_in_bytes")));
     (quotas.reduce(f64::min), memory.min())
+}
+
+/// Version 1 writes the largest number of whole pages if there is no limit (memory.limit_in_bytes). No machine has that much memory.
+fn limited(bytes: u64) -> Option<u64> {
+    (bytes < 1 << 60).then_some(bytes)
 }
 
 /// The path under a version 1 controller, from `/proc/PID/cgroup`.
@@ -180,6 +186,7 @@ mod tests {
         assert_eq!(controller("4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/x\n", "cpu"), Some("/a/b"));
         assert_eq!(controller("0::/x\n", "cpu"), None);
         assert_eq!(name_servers("# mine\nsearch x\nnameserver 10.0.0.1\n nameserver ::1\n"), ["10.0.0.1", "::1"]);
+        assert_eq!((limited(9_223_372_036_854_771_712), limited(1 << 40)), (None, Some(1 << 40)));
         assert!(has_capability("Name:\tx\nCapEff:\t0000000000080000\n", CAP_SYS_PTRACE));
         assert!(!has_capability("CapEff:\t00000000fff7ffff\n", CAP_SYS_PTRACE));
     }

@@ -13,7 +13,9 @@ pub(crate) struct MachineReadings {
     pub(crate) tracked: Option<(u64, u64)>,
     /// Cores online in the machine, and cores available to this process.
     pub(crate) cores: (u32, u32),
-    /// CPU limit of the control group. Cores.
+    /// Whether the limits of the control group could be read.
+    pub(crate) reads_limits: bool,
+    /// CPU limit of the control group. Cores. `None`: no limit, if the limits could be read.
     pub(crate) cpu_limit: Option<f64>,
     /// Available memory, estimated by the kernel. Bytes.
     pub(crate) memory: Option<u64>,
@@ -30,7 +32,7 @@ pub(crate) struct MachineReadings {
     /// The folder of run directories, and its free space in bytes.
     pub(crate) disk: Option<(String, u64)>,
     /// Whether this process may read `/proc` entries of other users' processes: root, or CAP_SYS_PTRACE.
-    pub(crate) reads_others: bool,
+    pub(crate) reads_others: Option<bool>,
     /// `kernel.perf_event_paranoid`.
     pub(crate) perf_paranoid: Option<i64>,
 }

@@ -69,6 +69,26 @@ fn sigterm_is_taken_as_ctrl_c() {
     assert!(ended.summary()["totals"]["requests"].as_u64().unwrap() > 0, "{}", ended.everything());
 }
 
+/// A closed terminal or a lost SSH connection must not lose the run or its tear-down.
+#[test]
+fn a_hang_up_ends_gracefully_with_the_tear_down() {
+    let script = format!(
+        r#"import {{ arrivals, scenario, teardown, test }} from "loadstone";
+const s = scenario("S", async (user) => {{ await user.get("/"); }});
+teardown(async () => {{ console.log("torn down"); }});
+export default test({{ target: "{}", load: s.run(arrivals(20).for("100s")) }});
+"#,
+        server::nginx()
+    );
+    let folder = Folder::new().file("t.load.ts", &script);
+    let run = folder.start(&["run", "t.load.ts"]);
+    wait_for_slices(&folder);
+    run.signal(Signal::HUP);
+    let ended = run.ended().code(INTERRUPTED).says("torn down");
+    assert!(folder.runs()[0].join("end.json").is_file(), "{}", ended.everything());
+    assert!(ended.everything().contains("Stopping: no new load starts. Requests in progress may take up to 30s (gracefulStop)."));
+}
+
 #[test]
 fn a_killed_run_can_still_be_reported() {
     let folder = Folder::new();

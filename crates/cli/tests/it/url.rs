@@ -145,3 +145,19 @@ fn a_pipe_gets_no_control_characters() {
     assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "{:?}\n{:?}", ended.stdout, ended.stderr);
     assert!(!ended.stderr.contains('\r'), "{:?}", ended.stderr);
 }
+
+#[test]
+fn http2_only_against_a_server_of_http1_is_no_valid_run() {
+    let raw = Raw::answering(vec![send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")]);
+    let ended = Folder::new().run(&["run", &raw.address, "--http2=only", "--rate", "20", "--for", "1s"]);
+    ended.code(5).says("the server speaks HTTP/1.1, not HTTP/2");
+}
+
+#[test]
+fn a_class_of_statuses_can_be_expected() {
+    let raw = Raw::answering(vec![send("HTTP/1.1 204 None\r\n\r\n")]);
+    let run = |expected: &str| Folder::new().run(&["run", &raw.address, "--rate", "10", "--for", "1s", "--expect-status", expected]);
+    assert_eq!(run("2xx").code(0).summary()["totals"]["requests_failed"], 0);
+    assert_ne!(run("3xx").summary()["totals"]["requests_failed"], 0);
+    run("many").code(2).says("write a status such as 204, or a class such as 2xx");
+}

@@ -105,7 +105,7 @@ fn a_script_that_computes_delays_reads_and_the_run_reports_it() {
     let summary = ended.summary();
     let checks = summary["verdict"]["validity"]["checks"].as_array().expect("a list of checks");
     let check = |id: &str| checks.iter().find(|check| check["id"] == id).expect("the check");
-    assert_ne!(check("doubt")["grade"], "valid", "{}", check("doubt"));
+    assert_ne!(check("uncertainty")["grade"], "valid", "{}", check("uncertainty"));
     let check = check("read-lag");
     // For some percentile above the median: the kernel starts timestamping with a delay.
     let evidence = check["evidence"].as_str().expect("a string");

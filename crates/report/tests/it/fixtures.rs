@@ -188,7 +188,7 @@ pub(crate) fn times(histogram: &Histogram) -> TimeStats {
             low: value.map(|v| whole_ns(v * 0.97)),
             high: value.map(|v| whole_ns(v * 1.05)),
             samples_beyond: beyond,
-            doubt: None,
+            uncertainty: None,
         }
     };
     let some = |value: u64| (!histogram.is_empty()).then(|| seconds(value));
@@ -230,8 +230,8 @@ pub(crate) fn row(kind: SeriesKind, scenario: &str, name: &str, failed: u64, res
         bytes_sent: count * 100,
         bytes_received: count * 500,
         retried: 0,
-        rate_doubt: None,
-        failed_doubt: None,
+        rate_uncertainty: None,
+        failed_uncertainty: None,
     }
 }
 

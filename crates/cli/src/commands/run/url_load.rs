@@ -1,5 +1,7 @@
 //! Load on one URL without a script: its flags, and the request and plan that they describe.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 use clap::Args;
 use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, ScenarioRun, TestPlan, Timing};
@@ -46,9 +48,9 @@ pub(crate) struct UrlArgs {
     /// How long requests may continue after the load has ended.  [default: 30s]
     #[arg(long, value_name = "DURATION")]
     graceful_stop: Option<String>,
-    /// Status that counts as passed.  [default: any below 400]
-    #[arg(long, value_name = "STATUS")]
-    expect_status: Option<u16>,
+    /// Status that counts as passed, such as 204, or a class such as 2xx.  [default: any below 400]
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    expect_status: Option<RangeInclusive<u16>>,
     /// Objective such as 'p99<50ms', 'p95 of Buy<200ms', 'failures<1%', 'rate>=500/s'. Can be repeated.
     #[arg(long = "threshold", value_name = "OBJECTIVE")]
     thresholds: Vec<String>,
@@ -102,7 +104,7 @@ impl UrlArgs {
         if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(UsageError(format!("--method: \"{method}\" is not an HTTP method")));
         }
-        Ok(FixedRequest { url, method, headers, body, expect_status: self.expect_status, keep_alive: !self.no_keep_alive })
+        Ok(FixedRequest { url, method, headers, body, expect_status: self.expect_status.clone(), keep_alive: !self.no_keep_alive })
     }
 
     /// The plan that these flags describe.
@@ -129,6 +131,16 @@ impl UrlArgs {
         };
         plan.validate().map_err(|problem| UsageError(problem.to_string()))?;
         Ok(plan)
+    }
+}
+
+/// `204` or `2xx`, as in `expect` of scripts.
+fn status(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let class = |class: u16| class * 100..=class * 100 + 99;
+    match (text.as_bytes(), text.parse()) {
+        ([digit @ b'1'..=b'9', b'x' | b'X', b'x' | b'X'], _) => Ok(class(u16::from(digit - b'0'))),
+        (_, Ok(exact @ 100..=999)) => Ok(exact..=exact),
+        _ => Err("write a status such as 204, or a class such as 2xx".to_owned()),
     }
 }
 
@@ -169,4 +181,18 @@ fn profile(args: &UrlArgs) -> Result<LoadProfile, UsageError> {
 
 fn duration(flag: &str, text: Option<&str>, default_ns: u64) -> Result<u64, UsageError> {
     text.map_or(Ok(default_ns), |text| loadstone_units::duration::parse(text).map_err(|problem| UsageError(format!("{flag}: {problem}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_exact_or_a_class() {
+        assert_eq!(status("204"), Ok(204..=204));
+        assert_eq!((status("2xx"), status("5XX")), (Ok(200..=299), Ok(500..=599)));
+        for text in ["", "2x", "20x", "99", "1000", "0xx", "ok"] {
+            assert_eq!(status(text).unwrap_err(), "write a status such as 204, or a class such as 2xx", "{text}");
+        }
+    }
 }

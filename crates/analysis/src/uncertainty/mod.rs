@@ -1,8 +1,8 @@
 //! Uncertainty: the maximum by which the generator can have changed a number. docs/validity.md has the rule.
 //!
 //! A late generator adds time to its measurements. The record shows how much: the schedule lag of a request (its service time excludes it),
-//! and how long responses waited to be read. [`SeriesDoubt`] collects both for one series and computes lower bounds of its times.
-//! [`DoubtTally`] has one for each series of a run. `shown` adds the uncertainty to the numbers of a summary, and `decided` compares
+//! and how long responses waited to be read. [`SeriesUncertainty`] collects both for one series and computes lower bounds of its times.
+//! [`UncertaintyTally`] has one for each series of a run. `shown` adds the uncertainty to the numbers of a summary, and `decided` compares
 //! thresholds with the bounds.
 //!
 //! Deliberately absent: how a late generator affects the *target* by sending fewer requests, or more at once. Requests that started in a
@@ -17,10 +17,10 @@ mod stretch;
 mod tally;
 
 pub(crate) use decided::decided;
-pub(crate) use series::SeriesDoubt;
+pub(crate) use series::SeriesUncertainty;
 pub(crate) use shown::{JudgedPercentile, judged_percentiles, mark_numbers};
 pub(crate) use stretch::{LateStretch, lateness_between};
-pub(crate) use tally::DoubtTally;
+pub(crate) use tally::UncertaintyTally;
 
 /// An uncertainty up to this share of a number is ignored.
 pub(crate) const UNCERTAIN_SHARE_MIN: f64 = 0.05;
@@ -32,6 +32,6 @@ pub(crate) const UNUSABLE_SHARE_MIN: f64 = 0.25;
 pub(crate) const UNCERTAIN_SECONDS_MIN: f64 = 0.000_5;
 
 /// Whether an uncertainty matters for a number. Both in seconds.
-pub(crate) fn matters(value: f64, doubt: f64) -> bool {
-    doubt > UNCERTAIN_SECONDS_MIN && doubt > UNCERTAIN_SHARE_MIN * value
+pub(crate) fn matters(value: f64, uncertainty: f64) -> bool {
+    uncertainty > UNCERTAIN_SECONDS_MIN && uncertainty > UNCERTAIN_SHARE_MIN * value
 }

@@ -9,7 +9,7 @@ use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, Threshold, Wind
 use loadstone_run_directory::Run;
 
 use super::shortfall::{missing_rate, shortfall};
-use super::{DoubtTally, matters};
+use super::{UncertaintyTally, matters};
 use crate::load_time::LoadTime;
 use crate::statistics::{SAMPLES_BEYOND_MIN, samples_beyond};
 use crate::thresholds::samples::{MeasuredValue, ThresholdSamples, is_time, selected, selects};
@@ -115,13 +115,13 @@ fn late_generator(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Opti
             _ => continue,
         };
         let measured = measured(run.slices.iter().filter(|slice| is_in(slice)), threshold);
-        let doubts = DoubtTally::of(&run.plan, &run.slices, is_in);
+        let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, is_in);
         let selected = tally.series().iter().map(|series| &series.merged).filter(|series| selects(threshold, &series.key));
-        let doubt = doubts.of_all(selected.map(|series| (&series.key, series.count)));
+        let uncertainty = uncertainties.of_all(selected.map(|series| (&series.key, series.count)));
         let least = match threshold.aggregate {
-            Aggregate::Quantile(quantile) => doubt.least(quantile, value, &measured),
-            Aggregate::Mean => value - doubt.of_mean(&measured),
-            Aggregate::Max => doubt.least_max().min(value),
+            Aggregate::Quantile(quantile) => uncertainty.least(quantile, value, &measured),
+            Aggregate::Mean => value - uncertainty.of_mean(&measured),
+            Aggregate::Max => uncertainty.least_max().min(value),
             _ => return None,
         };
         if !matters(value, value - least) || !threshold.bound.holds(least) {
@@ -144,10 +144,10 @@ fn late_for_flow(run: &Run, tally: &RunTally, result: &ThresholdResult) -> Optio
     if !matches!(samples.measure(&threshold.metric, threshold.aggregate, None), MeasuredValue::Value(_)) {
         return None;
     }
-    let doubts = DoubtTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);
-    let doubt = value - doubts.of_flow(&flow.merged.time).least(quantile, value, &flow.merged.time);
-    let is_open = matters(value, doubt) && threshold.bound.holds(value - doubt);
-    is_open.then(|| format!("the generator may have added up to {}", loadstone_units::seconds(doubt)))
+    let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, |slice| slice.slice >= threshold.after_seconds);
+    let uncertainty = value - uncertainties.of_flow(&flow.merged.time).least(quantile, value, &flow.merged.time);
+    let is_open = matters(value, uncertainty) && threshold.bound.holds(value - uncertainty);
+    is_open.then(|| format!("the generator may have added up to {}", loadstone_units::seconds(uncertainty)))
 }
 
 /// The windows, the worst one first: first and last second (exclusive).
@@ -179,8 +179,8 @@ fn late_timeouts(run: &Run, threshold: &Threshold) -> Option<String> {
         count += series.count;
         failed += series.failed;
     }
-    let doubts = DoubtTally::of(&run.plan, &run.slices, judged);
-    let late = doubts.timeouts_read_late(|key| selects(threshold, key)).min(failed);
+    let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, judged);
+    let late = uncertainties.timeouts_read_late(|key| selects(threshold, key)).min(failed);
     let least = (failed - late) as f64 / if threshold.aggregate == Aggregate::Rate { count.max(1) as f64 } else { 1.0 };
     let is_open = late > 0 && threshold.bound.holds(least);
     is_open.then(|| {

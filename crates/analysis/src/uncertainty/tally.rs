@@ -6,7 +6,7 @@ use loadstone_metrics::{GeneratorSlice, Histogram, LeafSlice, Outcome, SeriesKey
 use loadstone_plan::{LoadProfile, OpenStage, ScenarioRun, TestPlan};
 
 use super::ladder::LatenessLadder;
-use super::series::{ReadLateness, SeriesDoubt};
+use super::series::{ReadLateness, SeriesUncertainty};
 use super::shortfall::shortfall;
 use crate::LeafTally;
 use crate::summary::outcome;
@@ -16,10 +16,10 @@ const TIMEOUT_LATENESS_NS: f64 = 1_000_000.0;
 
 /// Its memory grows with the number of series, not with the length of the run.
 #[derive(Debug, Clone)]
-pub(crate) struct DoubtTally {
+pub(crate) struct UncertaintyTally {
     leaves: Vec<LeafRule>,
     /// Sorted, so that the requests of an iteration are summed in one order: the same run always gives the same numbers.
-    series: BTreeMap<SeriesKey, SeriesDoubt>,
+    series: BTreeMap<SeriesKey, SeriesUncertainty>,
     /// Schedule lag that the generator caused, of all requests.
     lag: LatenessLadder,
     reads: LatenessLadder,
@@ -36,7 +36,7 @@ struct LeafRule {
     users_held: bool,
 }
 
-impl DoubtTally {
+impl UncertaintyTally {
     pub(crate) fn new(plan: &TestPlan) -> Self {
         let rule = |run: &ScenarioRun| LeafRule {
             scenario: plan.scenarios.get(run.scenario.0 as usize).map_or_else(String::new, |scenario| scenario.name.clone()),
@@ -83,23 +83,23 @@ impl DoubtTally {
             let users_held = of_scenario.clone().any(|leaf| leaf.users_held);
             let in_bursts = of_scenario.any(|leaf| leaf.in_bursts);
             if !self.series.contains_key(&series.key) {
-                self.series.insert(series.key.clone(), SeriesDoubt::new(in_bursts, 1.0));
+                self.series.insert(series.key.clone(), SeriesUncertainty::new(in_bursts, 1.0));
             }
-            let Some(doubt) = self.series.get_mut(&series.key) else { continue };
-            doubt.add_times(if users_held { &series.response } else { &series.service });
+            let Some(uncertainty) = self.series.get_mut(&series.key) else { continue };
+            uncertainty.add_times(if users_held { &series.response } else { &series.service });
             if users_held {
                 // The target causes the lag of the arrivals, but not the lag of the timers that started some of them.
-                doubt.add_reads(series.lag.count(), &timers.clone().for_requests(series.lag.count()));
+                uncertainty.add_reads(series.lag.count(), &timers.clone().for_requests(series.lag.count()));
             } else {
-                doubt.lag.merge(&series.lag);
+                uncertainty.lag.merge(&series.lag);
                 if !series.lag.is_empty() {
-                    doubt.span_ns += slice.end.saturating_sub(slice.start);
+                    uncertainty.span_ns += slice.end.saturating_sub(slice.start);
                 }
             }
             if series.key.kind == SeriesKind::Request {
-                doubt.add_reads(series.count, &reads);
-                doubt.add_connections(&series.phases);
-                doubt.timeouts_read_late += timeouts_read_late(series, &reads);
+                uncertainty.add_reads(series.count, &reads);
+                uncertainty.add_connections(&series.phases);
+                uncertainty.timeouts_read_late += timeouts_read_late(series, &reads);
                 if !users_held && !series.lag.is_empty() {
                     self.lag.add(&LatenessLadder::of(&series.lag), |late| late);
                 }
@@ -108,8 +108,8 @@ impl DoubtTally {
     }
 
     /// The uncertainty of one series. A group and an iteration are read as late as all their requests. `None`: nothing was measured for it.
-    pub(crate) fn of_series(&self, key: &SeriesKey, count: u64) -> Option<SeriesDoubt> {
-        let mut doubt = self.series.get(key)?.clone();
+    pub(crate) fn of_series(&self, key: &SeriesKey, count: u64) -> Option<SeriesUncertainty> {
+        let mut uncertainty = self.series.get(key)?.clone();
         if matches!(key.kind, SeriesKind::Group | SeriesKind::Iteration) {
             let is_part = |other: &SeriesKey| {
                 other.kind == SeriesKind::Request
@@ -118,18 +118,18 @@ impl DoubtTally {
             };
             let mut requests = 0;
             for (_, part) in self.series.iter().filter(|(other, _)| is_part(other)) {
-                doubt.add_reads_of(part);
+                uncertainty.add_reads_of(part);
                 requests += part.count();
             }
-            doubt.parts = (requests as f64 / count.max(1) as f64).ceil();
+            uncertainty.parts = (requests as f64 / count.max(1) as f64).ceil();
         }
-        Some(doubt)
+        Some(uncertainty)
     }
 
     /// The uncertainty of several series together.
-    pub(crate) fn of_all<'k>(&self, series: impl IntoIterator<Item = (&'k SeriesKey, u64)>) -> SeriesDoubt {
-        let mut all = SeriesDoubt::default();
-        series.into_iter().filter_map(|(key, count)| self.of_series(key, count)).for_each(|doubt| all.merge(&doubt));
+    pub(crate) fn of_all<'k>(&self, series: impl IntoIterator<Item = (&'k SeriesKey, u64)>) -> SeriesUncertainty {
+        let mut all = SeriesUncertainty::default();
+        series.into_iter().filter_map(|(key, count)| self.of_series(key, count)).for_each(|uncertainty| all.merge(&uncertainty));
         all
     }
 
@@ -141,20 +141,20 @@ impl DoubtTally {
 
     /// Timed-out requests of the wanted series whose responses may have arrived in time.
     pub(super) fn timeouts_read_late(&self, wanted: impl Fn(&SeriesKey) -> bool) -> u64 {
-        self.series.iter().filter(|(key, _)| wanted(key)).map(|(_, doubt)| doubt.timeouts_read_late).sum()
+        self.series.iter().filter(|(key, _)| wanted(key)).map(|(_, uncertainty)| uncertainty.timeouts_read_late).sum()
     }
 
     /// The uncertainty of a flow: a journey starts with a request, and may be measured from the time when that was due.
-    pub(crate) fn of_flow(&self, times: &Histogram) -> SeriesDoubt {
+    pub(crate) fn of_flow(&self, times: &Histogram) -> SeriesUncertainty {
         let mut late = self.lag.clone();
         late.add(&self.reads, |late| late);
         let count = times.count();
         let reads = ReadLateness { late, sum_ns: 0.0, requests: count };
         // Late to start, and late to read.
-        let mut doubt = SeriesDoubt::new(true, 2.0);
-        doubt.add_times(times);
-        doubt.add_reads(count, &reads);
-        doubt
+        let mut uncertainty = SeriesUncertainty::new(true, 2.0);
+        uncertainty.add_times(times);
+        uncertainty.add_reads(count, &reads);
+        uncertainty
     }
 }
 

@@ -6,7 +6,7 @@ use super::ladder::LatenessLadder;
 
 /// The lateness that affects one series. Merging adds that of another series or of a later second.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SeriesDoubt {
+pub(crate) struct SeriesUncertainty {
     /// The times without the time that the generator is known to have added: service times where it started requests late, response times
     /// where the target held the users that should have sent them.
     base: Histogram,
@@ -40,7 +40,7 @@ pub(crate) struct ReadLateness {
     pub(super) requests: u64,
 }
 
-impl SeriesDoubt {
+impl SeriesUncertainty {
     pub(super) fn new(in_bursts: bool, parts: f64) -> Self {
         Self { in_bursts, parts, ..Self::default() }
     }
@@ -69,14 +69,14 @@ impl SeriesDoubt {
     }
 
     /// Adds the reads of another series, for example those of a group's requests to the group.
-    pub(super) fn add_reads_of(&mut self, other: &SeriesDoubt) {
+    pub(super) fn add_reads_of(&mut self, other: &SeriesUncertainty) {
         self.expected.add(&other.expected, |late| late);
         self.most.add(&other.most, |late| late);
         self.read_lag_ns += other.read_lag_ns;
         self.opened.iter_mut().zip(other.opened).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    pub(super) fn merge(&mut self, other: &SeriesDoubt) {
+    pub(super) fn merge(&mut self, other: &SeriesUncertainty) {
         self.base.merge(&other.base);
         self.lag.merge(&other.lag);
         self.add_reads_of(other);

@@ -77,9 +77,9 @@ fn times<'a>(summary: &'a Summary, name: &str) -> &'a TimeStats {
     &summary.requests.iter().find(|row| *row.key.name == *name).unwrap().response
 }
 
-fn doubts(run: &Run) -> usize {
+fn uncertainties(run: &Run) -> usize {
     let summary = conclude(run);
-    summary.requests.iter().flat_map(|row| &row.response.percentiles).filter(|p| p.quantile <= 0.99 && p.doubt.is_some()).count()
+    summary.requests.iter().flat_map(|row| &row.response.percentiles).filter(|p| p.quantile <= 0.99 && p.uncertainty.is_some()).count()
 }
 
 fn grade(run: &Run) -> Grade {
@@ -115,9 +115,9 @@ fn holds(generator: Generator, per_second: u32, seed: u64) -> Result<(), TestCas
     for ((name, _), truths) in MEANS.into_iter().zip(&truths) {
         for percentile in &times(&summary, name).percentiles {
             let Some(value) = percentile.value else { continue };
-            let doubt = percentile.doubt.unwrap_or(f64::max(0.05 * value, 0.000_5));
+            let uncertainty = percentile.uncertainty.unwrap_or(f64::max(0.05 * value, 0.000_5));
             let highest = truth(truths, percentile.quantile + by_chance(generator, truths.len()));
-            prop_assert!(value - doubt <= highest * 1.005, "{name} {}: {value} − {doubt} > {highest}", percentile.quantile);
+            prop_assert!(value - uncertainty <= highest * 1.005, "{name} {}: {value} − {uncertainty} > {highest}", percentile.quantile);
             let truth = truth(truths, percentile.quantile);
             prop_assert!(truth <= value * 1.005, "{name} {}: {value} < {truth}", percentile.quantile);
         }
@@ -141,7 +141,7 @@ fn a_punctual_generator_causes_no_uncertainty() {
     for per_second in [20, 100, 1_000] {
         for seed in 0..10 {
             let (run, _) = minute(ON_TIME, per_second, seed);
-            assert_eq!((doubts(&run), grade(&run)), (0, Grade::Valid), "{per_second}/s, seed {seed}");
+            assert_eq!((uncertainties(&run), grade(&run)), (0, Grade::Valid), "{per_second}/s, seed {seed}");
         }
     }
 }
@@ -150,8 +150,8 @@ fn a_punctual_generator_causes_no_uncertainty() {
 fn rare_slow_wake_ups_cause_no_uncertainty() {
     // One in a thousand responses is read 5 ms late, and one in a thousand requests starts 5 ms late.
     let generator = Generator { starts_late: (0.001, 0.005), reads_late: (0.001, 0.005), slowest: false };
-    let doubted = (0..20).filter(|seed| grade(&minute(generator, 100, *seed).0) != Grade::Valid).count();
-    assert_eq!(doubted, 0);
+    let uncertain = (0..20).filter(|seed| grade(&minute(generator, 100, *seed).0) != Grade::Valid).count();
+    assert_eq!(uncertain, 0);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_late_generator_is_reported_for_the_numbers_that_it_moved() {
             let p95 = times(&summary, "A").percentiles.iter().find(|p| p.quantile == 0.95).copied().unwrap();
             let value = p95.value.unwrap();
             assert!(value > 1.05 * truth(&truths[0], 0.95), "the generator did not move it");
-            assert!(p95.doubt.is_some(), "{generator:?}, seed {seed}: {p95:?}");
+            assert!(p95.uncertainty.is_some(), "{generator:?}, seed {seed}: {p95:?}");
             assert!(summary.verdict.validity.grade > Grade::Valid);
         }
     }
@@ -178,7 +178,7 @@ fn lateness_of_one_request_causes_no_uncertainty_of_another() {
     let generator = Generator { reads_late: (0.01, 0.001), ..ON_TIME };
     let (run, _) = minute(generator, 100, 1);
     let summary = conclude(&run);
-    assert!(times(&summary, "B").percentiles.iter().all(|p| p.doubt.is_none()), "{:?}", times(&summary, "B"));
+    assert!(times(&summary, "B").percentiles.iter().all(|p| p.uncertainty.is_none()), "{:?}", times(&summary, "B"));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_single_uncertain_number_is_marked_and_the_run_remains_valid() {
     for (late_names, worth) in [(0, Grade::Valid), (1, Grade::Valid), (2, Grade::Suspect), (4, Grade::Suspect)] {
         let run = run(late_names);
         assert_eq!(grade(&run), worth, "{late_names} late");
-        let marked = |name| times(&conclude(&run), name).percentiles.iter().any(|percentile| percentile.doubt.is_some());
+        let marked = |name| times(&conclude(&run), name).percentiles.iter().any(|percentile| percentile.uncertainty.is_some());
         assert_eq!(["A", "B", "C", "D"].into_iter().filter(|name| marked(name)).count(), late_names);
     }
 }
@@ -217,9 +217,9 @@ fn lag_of_arrivals_that_waited_for_users_of_a_slow_target_is_no_uncertainty() {
         synthetic::run_of(plan, slices.collect())
     };
     let median = |run: &Run| times(&conclude(run), "A").percentiles[0];
-    assert_eq!(median(&run(20)).doubt, None);
+    assert_eq!(median(&run(20)).uncertainty, None);
     // While enough users were free, the generator was the cause.
-    assert!(median(&run(2_000)).doubt.is_some_and(|doubt| doubt > 0.99));
+    assert!(median(&run(2_000)).uncertainty.is_some_and(|uncertainty| uncertainty > 0.99));
 }
 
 /// Each request waited for the generator to connect, as well as for its response.
@@ -232,7 +232,7 @@ fn a_request_that_opens_a_connection_is_read_late_twice() {
             slice.generator(|generator| generator.read_lag.record_n(MS, requests.into())).done()
         };
         let run = synthetic::run_of(synthetic::plan(synthetic::closed(10, 60)), (0..60).map(second).collect());
-        times(&conclude(&run), "A").percentiles[0].doubt.unwrap()
+        times(&conclude(&run), "A").percentiles[0].uncertainty.unwrap()
     };
     // Reads of 1 ms, known to √2.
     let (none, few, all) = (median(0, 100), median(2, 100), median(100, 100));
@@ -257,9 +257,9 @@ fn a_group_is_late_for_all_its_requests() {
             .collect(),
     );
     let summary = conclude(&run);
-    let doubt = summary.groups[0].response.percentiles[0].doubt.unwrap();
+    let uncertainty = summary.groups[0].response.percentiles[0].uncertainty.unwrap();
     // Four reads of 1 ms, known to √2.
-    assert!((0.004..0.004 * 1.45).contains(&doubt), "{doubt}");
+    assert!((0.004..0.004 * 1.45).contains(&uncertainty), "{uncertainty}");
 }
 
 fn with_threshold(mut run: Run, threshold: Threshold) -> (ThresholdState, String, Grade) {
@@ -378,16 +378,16 @@ fn lateness_that_changes_no_judged_number_leaves_a_run_valid() {
         let (state, _, grade) = with_threshold(busy(per_second, 100 * MS, 2 * MS), below(0.95, 0.050));
         assert_eq!((state, grade), (ThresholdState::Failed, Grade::Valid), "{per_second}/s");
         // Without a threshold: times that are much larger than the lateness, and imperceptible lateness.
-        assert_eq!(grade_and_doubts(&busy(per_second, 100 * MS, 2 * MS)), (Grade::Valid, 0), "{per_second}/s");
-        assert_eq!(grade_and_doubts(&busy(per_second, 2 * MS, 315_000)), (Grade::Valid, 0), "{per_second}/s");
+        assert_eq!(grade_and_uncertainties(&busy(per_second, 100 * MS, 2 * MS)), (Grade::Valid, 0), "{per_second}/s");
+        assert_eq!(grade_and_uncertainties(&busy(per_second, 2 * MS, 315_000)), (Grade::Valid, 0), "{per_second}/s");
         // And lateness that is a third of the time, or decides a threshold.
-        assert_eq!(grade_and_doubts(&busy(per_second, 6 * MS, 2 * MS)).0, Grade::Invalid, "{per_second}/s");
+        assert_eq!(grade_and_uncertainties(&busy(per_second, 6 * MS, 2 * MS)).0, Grade::Invalid, "{per_second}/s");
         assert_eq!(with_threshold(busy(per_second, 10 * MS, 2 * MS), below(0.95, 0.011)).0, ThresholdState::Undecided, "{per_second}/s");
     }
 }
 
-fn grade_and_doubts(run: &Run) -> (Grade, usize) {
-    (grade(run), doubts(run))
+fn grade_and_uncertainties(run: &Run) -> (Grade, usize) {
+    (grade(run), uncertainties(run))
 }
 
 #[test]
@@ -406,7 +406,7 @@ fn rates_and_failure_counts_are_marked_if_the_generator_can_have_changed_them() 
     };
     let marks = |run: &Run| {
         let row = conclude(run).requests.remove(0);
-        (row.rate_doubt.map(f64::round), row.failed_doubt)
+        (row.rate_uncertainty.map(f64::round), row.failed_uncertainty)
     };
     assert_eq!(marks(&run(100, 0)), (None, None));
     // Eighty of the hundred that were due: twenty more per second might have been served.
@@ -468,7 +468,7 @@ fn users_that_start_at_once_are_no_bunch_of_late_requests() {
     let slice = (0..100).fold(Slice::new(0).arrivals(100), |slice, n| slice.request("A", n * 30_000, 40 * MS, Outcome::Passed));
     let run = synthetic::run_of(synthetic::plan(LoadProfile::burst(100)), vec![slice.done()]);
     let summary = conclude(&run);
-    assert_eq!((summary.response.percentiles[0].doubt, summary.verdict.validity.grade), (None, Grade::Valid));
+    assert_eq!((summary.response.percentiles[0].uncertainty, summary.verdict.validity.grade), (None, Grade::Valid));
 }
 
 #[test]
@@ -490,6 +490,6 @@ fn a_flow_is_compared_with_its_own_times() {
     };
     let (state, detail, grade) = with_threshold(flow(2 * SECOND), judged());
     assert_eq!((state, grade), (ThresholdState::Passed, Grade::Valid), "{detail}");
-    assert_eq!(conclude(&flow(2 * SECOND)).flows[0].time.percentiles[0].doubt, None);
-    assert!(conclude(&flow(30 * MS)).flows[0].time.percentiles[0].doubt.is_some());
+    assert_eq!(conclude(&flow(2 * SECOND)).flows[0].time.percentiles[0].uncertainty, None);
+    assert!(conclude(&flow(30 * MS)).flows[0].time.percentiles[0].uncertainty.is_some());
 }

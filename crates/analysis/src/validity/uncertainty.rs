@@ -8,8 +8,8 @@ use loadstone_plan::{LoadProfile, Metric};
 
 use super::check::{CheckInfo, CheckInput, RunStage};
 use super::{read_lag, run_queue, schedule_lag, stalls, throttling, worker_busy};
-use crate::doubt::{JudgedPercentile, UNUSABLE_SHARE_MIN};
 use crate::thresholds::samples::is_time;
+use crate::uncertainty::{JudgedPercentile, UNUSABLE_SHARE_MIN};
 use crate::{Grade, ThresholdResult, ThresholdState, ValidityCheck};
 
 /// Busy share of a worker above which the generator limits a closed loop.
@@ -19,7 +19,7 @@ const GENERATOR_BOUND_BUSY_SHARE_MIN: f64 = 0.97;
 const SUSPECT_ONE_IN: usize = 3;
 
 pub(super) const INFO: CheckInfo = CheckInfo {
-    id: "doubt",
+    id: "uncertainty",
     title: "Time the generator may have added",
     limits: "suspect when it leaves a threshold undecided, invalid when it leaves all of them undecided; where no threshold judges times: \
      suspect when it may exceed 5 % and 0.5 ms of more than a third of the p50, p95 and p99 of all requests, invalid when it may exceed 25 % of most of them",
@@ -68,8 +68,8 @@ fn is_of_times(metric: &Metric) -> bool {
 fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
     let at_limit = closed_at_limit(input);
     let mut uncertain: Vec<&JudgedPercentile> = input.judged.iter().filter(|judged| judged.is_uncertain()).collect();
-    uncertain.sort_by(|a, b| (b.doubt / b.value).total_cmp(&(a.doubt / a.value)));
-    let unusable = uncertain.iter().filter(|judged| judged.doubt > UNUSABLE_SHARE_MIN * judged.value).count();
+    uncertain.sort_by(|a, b| (b.uncertainty / b.value).total_cmp(&(a.uncertainty / a.value)));
+    let unusable = uncertain.iter().filter(|judged| judged.uncertainty > UNUSABLE_SHARE_MIN * judged.value).count();
     let Some(worst) = uncertain.first() else {
         if at_limit {
             return Some((
@@ -85,7 +85,7 @@ fn by_percentiles(input: &CheckInput<'_>) -> Option<(Grade, String)> {
         loadstone_units::percentile(worst.quantile),
         worst.request,
         loadstone_units::seconds(worst.value),
-        loadstone_units::seconds(worst.doubt)
+        loadstone_units::seconds(worst.uncertainty)
     );
     if input.judged.len() > 1 {
         evidence += &format!(

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use loadstone_metrics::{Histogram, SeriesKey, SeriesKind};
 
 use super::shortfall::missing_rate;
-use super::{DoubtTally, SeriesDoubt, UNCERTAIN_SHARE_MIN, matters};
+use super::{SeriesUncertainty, UNCERTAIN_SHARE_MIN, UncertaintyTally, matters};
 use crate::censored::{CensoredTimes, Quantile};
 use crate::statistics::samples_needed;
 use crate::summary::Numbers;
@@ -23,24 +23,24 @@ pub(crate) struct JudgedPercentile {
     pub(crate) quantile: f64,
     /// Both in seconds.
     pub(crate) value: f64,
-    pub(crate) doubt: f64,
+    pub(crate) uncertainty: f64,
 }
 
 impl JudgedPercentile {
     pub(crate) fn is_uncertain(&self) -> bool {
-        matters(self.value, self.doubt)
+        matters(self.value, self.uncertainty)
     }
 }
 
-pub(crate) fn judged_percentiles(tally: &RunTally, doubts: &DoubtTally) -> Vec<JudgedPercentile> {
+pub(crate) fn judged_percentiles(tally: &RunTally, uncertainties: &UncertaintyTally) -> Vec<JudgedPercentile> {
     let of_request = |series: &SeriesTally| {
         let merged = &series.merged;
-        let doubt = doubts.of_series(&merged.key, merged.count).unwrap_or_default();
+        let uncertainty = uncertainties.of_series(&merged.key, merged.count).unwrap_or_default();
         let judged = JUDGED_QUANTILES.into_iter().filter(|quantile| merged.response.count() >= samples_needed(*quantile).max(SAMPLES_MIN));
         let percentile = |quantile| match CensoredTimes::response(merged).quantile(quantile) {
             Quantile::Known(value) => {
-                let doubt = value - doubt.least(quantile, value, &merged.response);
-                Some(JudgedPercentile { request: merged.key.name.to_string(), quantile, value, doubt })
+                let uncertainty = value - uncertainty.least(quantile, value, &merged.response);
+                Some(JudgedPercentile { request: merged.key.name.to_string(), quantile, value, uncertainty })
             }
             Quantile::Beyond(_) | Quantile::NoData => None,
         };
@@ -50,36 +50,37 @@ pub(crate) fn judged_percentiles(tally: &RunTally, doubts: &DoubtTally) -> Vec<J
 }
 
 /// Marks each time, rate and count that the generator can have changed by an amount that matters.
-pub(crate) fn mark_numbers(numbers: &mut Numbers, tally: &RunTally, doubts: &DoubtTally) {
+pub(crate) fn mark_numbers(numbers: &mut Numbers, tally: &RunTally, uncertainties: &UncertaintyTally) {
     let measured: HashMap<&SeriesKey, &Histogram> =
         tally.series().iter().map(|series| (&series.merged.key, &series.merged.response)).collect();
     for row in [&mut numbers.requests, &mut numbers.groups, &mut numbers.scenarios].into_iter().flatten() {
-        if let (Some(measured), Some(doubt)) = (measured.get(&row.key), doubts.of_series(&row.key, row.count)) {
-            mark(&mut row.response, &doubt, measured);
+        if let (Some(measured), Some(uncertainty)) = (measured.get(&row.key), uncertainties.of_series(&row.key, row.count)) {
+            mark(&mut row.response, &uncertainty, measured);
         }
     }
     for row in [&mut numbers.requests, &mut numbers.groups, &mut numbers.scenarios].into_iter().flatten() {
-        let missing = missing_rate(row.rate, doubts.shortfall_of(&row.key.scenario, tally.leaves()));
-        row.rate_doubt = (missing > UNCERTAIN_SHARE_MIN * row.rate).then_some(missing);
-        let late = doubts.timeouts_read_late(|key| *key == row.key).min(row.failed);
-        row.failed_doubt = (late as f64 > UNCERTAIN_SHARE_MIN * row.failed as f64).then_some(late);
+        let missing = missing_rate(row.rate, uncertainties.shortfall_of(&row.key.scenario, tally.leaves()));
+        row.rate_uncertainty = (missing > UNCERTAIN_SHARE_MIN * row.rate).then_some(missing);
+        let late = uncertainties.timeouts_read_late(|key| *key == row.key).min(row.failed);
+        row.failed_uncertainty = (late as f64 > UNCERTAIN_SHARE_MIN * row.failed as f64).then_some(late);
     }
     for row in &mut numbers.flows {
         if let Some(flow) = tally.flows().iter().find(|flow| *flow.merged.name == *row.name) {
-            mark(&mut row.time, &doubts.of_flow(&flow.merged.time), &flow.merged.time);
+            mark(&mut row.time, &uncertainties.of_flow(&flow.merged.time), &flow.merged.time);
         }
     }
     if let Some(all) = tally.together(SeriesKind::Request) {
         let requests = tally.of_kind(SeriesKind::Request).map(|series| (&series.merged.key, series.merged.count));
-        mark(&mut numbers.response, &doubts.of_all(requests), &all.response);
+        mark(&mut numbers.response, &uncertainties.of_all(requests), &all.response);
     }
 }
 
-fn mark(times: &mut TimeStats, doubt: &SeriesDoubt, measured: &Histogram) {
-    let marked = |value: f64, doubt: f64| matters(value, doubt).then_some(doubt);
+fn mark(times: &mut TimeStats, uncertainty: &SeriesUncertainty, measured: &Histogram) {
+    let marked = |value: f64, uncertainty: f64| matters(value, uncertainty).then_some(uncertainty);
     for percentile in &mut times.percentiles {
-        percentile.doubt = percentile.value.and_then(|value| marked(value, value - doubt.least(percentile.quantile, value, measured)));
+        percentile.uncertainty =
+            percentile.value.and_then(|value| marked(value, value - uncertainty.least(percentile.quantile, value, measured)));
     }
-    times.mean_doubt = times.mean.and_then(|mean| marked(mean, doubt.of_mean(measured)));
-    times.max_doubt = times.max.and_then(|max| marked(max, max - doubt.least_max()));
+    times.mean_uncertainty = times.mean.and_then(|mean| marked(mean, uncertainty.of_mean(measured)));
+    times.max_uncertainty = times.max.and_then(|max| marked(max, max - uncertainty.least_max()));
 }
