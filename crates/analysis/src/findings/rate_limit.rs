@@ -2,8 +2,8 @@
 //!
 //! Made if one of these holds:
 //!
-//! - the target returned 429, or in gRPC RESOURCE_EXHAUSTED, to 1 % of a request or more, and at least five times; of several, it is said of all together, as one quota may count
-//!   them all. The second at most medium, as it is said of messages that are too large, too;
+//! - the target returned 429, or in gRPC RESOURCE_EXHAUSTED, to 1 % of a request or more, and at least five times; of several, it is
+//!   said of all together, as one quota may count them all. The second at most medium, as it is said of messages that are too large, too;
 //! - a stub rejected 1 % of its calls;
 //! - throughput of a request stopped as under [`effective-concurrency`](effective-concurrency.md) while others kept their times, at no whole number of
 //!   slots: a limiter that delays or, from one slot on, a lock or pool that is held for a part of the request; k places that are held for a share *s* of

@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use loadstone_report::access::{Loopback, Token};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Exit, UsageError};
+use crate::interrupt::StopSignals;
 use answers::AnswerArchive;
 use archive::RunArchive;
 use catalogue::TestCatalogue;
@@ -58,10 +58,10 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
     writeln!(stderr, "Open http://{address}/?token={} (read-only without the token). Ctrl-C ends it.", token.as_str())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut ends = EndSignals::watch()?;
+        let mut ends = StopSignals::listen()?;
         tokio::select! {
             served = routes::serve(listener, shared) => served.context("cannot serve the page any longer")?,
-            () = ends.next() => {}
+            _ = ends.next() => {}
         }
         if queue.close() {
             writeln!(stderr, "Stopping the run in progress. Press Ctrl-C again to stop it at once.")?;
@@ -70,7 +70,7 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
         loop {
             tokio::select! {
                 _ = &mut ended => return Ok(Exit::Passed),
-                () = ends.next() => { queue.interrupt(); }
+                _ = ends.next() => { queue.interrupt(); }
             }
         }
     })
@@ -93,23 +93,4 @@ fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
 
 fn own_binary() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file, which it needs to start runs")
-}
-
-/// RunRequests to end: SIGINT and SIGTERM.
-struct EndSignals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl EndSignals {
-    fn watch() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
