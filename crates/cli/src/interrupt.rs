@@ -14,14 +14,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const SIGHUP: u32 = 1;
 
 /// The signals that end a run.
-pub(crate) struct EndSignals {
+pub(crate) struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
     /// `None`: the process ignores it.
     hangup: Option<Signal>,
 }
 
-impl EndSignals {
+impl StopSignals {
     /// Must be called within a runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         let hangup = if ignores(SIGHUP) { None } else { Some(signal(SignalKind::hangup())?) };
@@ -59,7 +59,7 @@ fn ignores(signal: u32) -> bool {
 pub(crate) fn wait() -> Result<(), InterruptError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
-        EndSignals::listen()?.next().await;
+        StopSignals::listen()?.next().await;
         Ok(())
     })
 }
@@ -69,7 +69,7 @@ fn listen(mut hear: impl FnMut() + Send + 'static) -> Result<(), InterruptError>
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let mut signals = {
         let _entered = runtime.enter();
-        EndSignals::listen()?
+        StopSignals::listen()?
     };
     std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
         runtime.block_on(async {

@@ -24,7 +24,7 @@ use anyhow::Context;
 use loadstone_report::access::{Loopback, Token};
 
 use crate::exit::{Exit, UsageError};
-use crate::interrupt::EndSignals;
+use crate::interrupt::StopSignals;
 use answers::AnswerArchive;
 use archive::RunArchive;
 use catalogue::TestCatalogue;
@@ -58,7 +58,7 @@ pub(crate) fn serve(folder: &Path, runs: &Path, listen: SocketAddr) -> anyhow::R
     writeln!(stderr, "Open http://{address}/?token={} (read-only without the token). Ctrl-C ends it.", token.as_str())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut ends = EndSignals::listen()?;
+        let mut ends = StopSignals::listen()?;
         tokio::select! {
             served = routes::serve(listener, shared) => served.context("cannot serve the page any longer")?,
             _ = ends.next() => {}
