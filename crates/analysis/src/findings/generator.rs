@@ -1,18 +1,24 @@
-//! The load generator reached its limit, or most of the times that the run rests on may be its own lateness.
+//! The load generator at its limit: it sent less load than the test specifies, or most measured times may be due to its lateness.
 //!
-//! Reported if the generator did not create the load that the test asks for, or if most of the response times that the verdict uses may include its own
-//! delay. If it may have added to a few numbers only, the report marks these numbers and [validity](../validity.md#uncertainty) lists them. Such numbers limit
-//! nothing, so they are no finding.
+//! *The load generator reached its limit: the target received less load than the test specifies.*
 //!
-//! The evidence ends with the cause: a late schedule, responses that were read late, workers without a core or throttled, or script stalls. This finding
-//! ranks before all others, with the [exceptions](../how-findings-work.md#ranking).
+//! | case | confidence |
+//! |---|---|
+//! | the generator did not generate the requested load | high |
+//! | a validity check is invalid: most measured times may be due to the generator's lateness | medium |
 //!
-//! Growth between two stretches of one run belongs to the target, unless the generator was later in the second stretch by at least half of that growth.
-//! Lateness that both stretches have in common does not affect their difference.
+//! The evidence lists the failed [validity checks](../validity.md) and what explains them: a late schedule, unread responses, starved or throttled workers,
+//! script stalls.
+//!
+//! The finding ranks before all others, with the [exceptions](../how-findings-work.md#ranking). If the generator may have added time to some values only, no
+//! finding appears. Those values are marked, and the validity shows them ([uncertainty](../validity.md#uncertainty)).
+//!
+//! Other rules attribute growth between two stretches of a run to the target, unless the generator was later in the second stretch by at least half of that
+//! growth: lateness that is equal in both does not change their difference.
 
-use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::{Confidence, Grade};
 
@@ -30,14 +36,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let generator = &facts.generator;
     let checks = generator.failed_checks();
     let worst = checks.first()?;
-    let certain = |confidence, claim: &str| {
+    let finding = |confidence, claim: &str| {
         let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
         RankedFinding { uncertainty: GeneratorUncertainty::Itself, ..found }
     };
     let found = if !generator.generated_the_load() {
-        certain(Confidence::High, "The load generator reached its limit: the target was asked for less than the test says")
+        finding(Confidence::High, "The load generator reached its limit: the target received less load than the test specifies")
     } else if worst.grade == Some(Grade::Invalid) {
-        certain(Confidence::Medium, "Most of the times that the run rests on may be the load generator's")
+        finding(Confidence::Medium, "Most measured times may be due to the load generator, not the target")
     } else {
         return None;
     };
