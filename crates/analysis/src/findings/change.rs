@@ -145,7 +145,7 @@ fn told(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFinding {
     let what_changed = what(change);
     let what_changed = if beside.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
-    let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::told(facts, &all) } else { None };
+    let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::find(facts, &all) } else { None };
     let piles_up = change.shape == Shape::Drift && change.is_slower() && piles_up(facts, change, (change.from, change.to));
     let passed = if piles_up { passed_of_more(facts, change) } else { None };
     let where_to = match (&added_time, passed) {

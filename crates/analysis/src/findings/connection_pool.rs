@@ -113,7 +113,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found = found.rests_on(text, pool.series.clone(), (0.0, pool.from));
     }
     if !pool.is_threads {
-        found = acquiring::told(facts, found, span);
+        found = acquiring::add_evidence(facts, found, span);
     }
     let found = match (behind, held_longer) {
         _ if pool.filled.is_some() => found,
@@ -133,7 +133,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         format!("Have more than {size} {members}, or use each for less time, and run again.")
     };
     let is_it = |limit: &NextLimit<'_>| limit.role == Role::PoolInUse && [limit.part.part, limit.part.observer].contains(&pool.name);
-    Some(next_limit::told(facts, found, span, &is_it).try_next(next))
+    Some(next_limit::add_evidence(facts, found, span, &is_it).try_next(next))
 }
 
 /// Nothing that was found holds the members: is it the size?
