@@ -67,7 +67,7 @@ const PHASE_PART_MIN: f64 = 0.6;
 pub(super) const RULE: Rule = Rule {
     ids: &["change"],
     title: "Times changed",
-    says: "times changed while the load stayed the same, or by more than the load explains",
+    says: "times changed while the load was constant, or by more than the load explains",
     needs: &[],
     settings: &[],
     precedence: 20,

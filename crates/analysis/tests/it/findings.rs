@@ -92,7 +92,7 @@ fn the_limit_of_the_demo_shop_is_found() {
             // With a wider interval, four places that are held all the time cannot be distinguished from fewer.
             let others = finding.claim.strip_prefix("\"POST /checkout\" is served about 4 at a time: a pool, lock or limit of that size");
             let others =
-                others.and_then(|rest| rest.strip_suffix(" is in its path")).unwrap_or_else(|| panic!("{label}: {}", finding.claim));
+                others.and_then(|rest| rest.strip_suffix(" is in the request path")).unwrap_or_else(|| panic!("{label}: {}", finding.claim));
             const PART: &str = ", or fewer places that are held for part of the time,";
             const PART_OR_RATE: &str = ", fewer places that are held for part of the time, or a rate limit that delays,";
             assert!(["", PART, PART_OR_RATE].contains(&others) && findings.findings.len() == 1, "{label}: {}", finding.claim);
@@ -103,7 +103,7 @@ fn the_limit_of_the_demo_shop_is_found() {
             assert!(finding.confidence == if limit { Confidence::Medium } else { Confidence::High }, "{label}: {finding:?}");
             assert_eq!(finding.claim.contains("rate limit"), limit, "{label}: {finding:?}");
             sure += u32::from(!limit);
-            assert!(finding.alternatives[0].text.starts_with("A saturated CPU would slow everything down. Ruled out: "), "{finding:?}");
+            assert!(finding.alternatives[0].text.starts_with("A saturated CPU, which would slow down every request. Ruled out: "), "{finding:?}");
         }
     }
     // A few remain undecided because the search, which takes 0.02 to 0.8 s by itself, varies by as much as all others wait: it may wait
@@ -139,7 +139,7 @@ fn a_single_request_is_only_a_low_confidence_claim_with_the_cpu_not_ruled_out() 
     let finding = pool(&findings).expect("an effective concurrency");
     assert!(finding.claim.starts_with("\"GET /\" is served about 3"), "{}", finding.claim);
     assert!(
-        finding.claim.ends_with("or fewer places that are held for part of the time, are in its path")
+        finding.claim.ends_with("or fewer places that are held for part of the time, are in the request path")
             && finding.confidence == Confidence::Low,
         "{}",
         finding.claim

@@ -63,7 +63,7 @@ fn the_function_that_uses_the_core_is_named_if_the_runtime_was_profiled() {
     let place = "60 % of its CPU time is in `SHA2.implCompress` below `Risk.fingerprint`";
     assert!(first.rule == "cpu" && first.claim.ends_with(place), "{}", shown(&found));
     assert!(first.next.starts_with("Make `SHA2.implCompress` below `Risk.fingerprint` cheaper"), "{}", first.next);
-    assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("samples of the stack: 0.6")), "{}", shown(&found));
+    assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("stack samples: 0.6")), "{}", shown(&found));
     // Both kinds of requests end equally often, with 99 samples per second of each.
     let ended: f64 = 2.0 * fluid.ended.iter().sum::<f64>();
     let samples = conclude(&run).profiles[0].samples_each;
@@ -383,7 +383,7 @@ fn a_pool_with_increasing_hold_times_is_not_the_cause() {
     // The same pool in front of a core with a capacity of 25 per second: 40 ms each at first, and then 400.
     let fluid = HASHING.under(Load::Ramp(2.0, 40.0, 60));
     let found = findings(&pooled(&fluid, 10.0));
-    assert!(found[0].claim.ends_with("whatever they are used for has become slow"), "{}", shown(&found));
+    assert!(found[0].claim.ends_with("the operations that use them have become slow"), "{}", shown(&found));
     assert_eq!(found[0].confidence, Confidence::Low, "{}", shown(&found));
     // With the process observed, its core ranks first, and the pool is a consequence.
     let mut run = pooled(&fluid, 10.0);
@@ -565,7 +565,7 @@ fn a_pool_with_leaked_connections_is_not_reported_as_too_small() {
         found.into_iter().find(|finding| finding.rule == "connection-pool").unwrap()
     };
     let found = filling(&|second| (second / 3) as f64);
-    assert!(found.claim.ends_with("some are never given back (a leak)") && found.next.contains("not given back"), "{found:?}");
+    assert!(found.claim.ends_with("some are never returned (a leak)") && found.next.contains("not given back"), "{found:?}");
     assert!(found.evidence.iter().any(|evidence| evidence.text.contains("grew steadily, from 0")), "{found:?}");
     // Connections are taken and returned, or a few are taken at first.
     for in_use in [(|second| (second * 7 % 5) as f64) as fn(u64) -> f64, |second| second.min(3) as f64] {
