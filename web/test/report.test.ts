@@ -285,9 +285,9 @@ test("a number that the load generator may have increased is marked, with its un
     const numbers = await headline.locator("dl > div dd:nth-child(2)").allInnerTexts();
     expect(numbers.map((number) => number.startsWith("~"))).toEqual([false, false, false, false, true, true]);
     expect(await headline.locator("dd", { hasText: "~" }).first().getAttribute("title")).toMatch(/^up to .* of it may be the load generator's$/);
-    const notes = headline.locator(".doubts li");
+    const notes = headline.locator(".uncertainties li");
     expect(await text(notes.first())).toMatch(/^p95 of ".*" was .*, of which up to .* may be the load generator's$/);
-    expect(await headline.locator(".doubts > ul li").count()).toBe(3);
+    expect(await headline.locator(".uncertainties > ul li").count()).toBe(3);
     expect(await notes.last().isVisible()).toBe(false);
     await headline.locator("summary").click();
     expect(await notes.last().isVisible()).toBe(true);

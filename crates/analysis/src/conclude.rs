@@ -2,20 +2,20 @@
 
 use loadstone_run_directory::Run;
 
-use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;
 use crate::summary::{Conclusions, Numbers};
+use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{CheckInput, RunStage};
 use crate::{RunTally, Summary, Verdict, change_rows, findings, moved, profile_rows, resources, span_rows, thresholds, validity};
 
 /// Concludes everything from a run that is finished, killed or in progress. The same run gives the same summary.
 pub fn conclude(run: &Run) -> Summary {
     let tally = RunTally::of(&run.slices);
-    let doubts = DoubtTally::of(&run.plan, &run.slices, |_| true);
+    let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, |_| true);
     let mut numbers = Numbers::of(run, &tally);
-    doubt::mark_numbers(&mut numbers, &tally, &doubts);
+    uncertainty::mark_numbers(&mut numbers, &tally, &uncertainties);
     let (evaluated, threshold_samples) = thresholds::judged(run);
-    let (thresholds, undecided) = doubt::decided(run, &tally, evaluated);
+    let (thresholds, undecided) = uncertainty::decided(run, &tally, evaluated);
     let input = CheckInput {
         plan: &run.plan,
         host: &run.info.host,
@@ -24,7 +24,7 @@ pub fn conclude(run: &Run) -> Summary {
         notices: &run.notices,
         response: &numbers.response,
         threshold_samples: &threshold_samples,
-        judged: &doubt::judged_percentiles(&tally, &doubts),
+        judged: &uncertainty::judged_percentiles(&tally, &uncertainties),
         thresholds: &thresholds,
         undecided: &undecided,
         stage: RunStage::Over(run.end.as_ref()),

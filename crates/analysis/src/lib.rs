@@ -10,7 +10,6 @@ mod censored;
 mod change_rows;
 mod comparison;
 mod conclude;
-mod doubt;
 mod evidence;
 mod experiment;
 mod facts;
@@ -36,6 +35,7 @@ mod table;
 mod tally;
 mod thresholds;
 mod time_stats;
+mod uncertainty;
 mod validity;
 
 pub use capacity::{
@@ -45,7 +45,8 @@ pub use capacity::{
 };
 pub use comparison::{
     ComparedInput, ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, EFFECT, FindingMove,
-    FindingState, GateResult, GateState, LoadShape, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, compare,
+    FindingState, GateResult, GateState, LoadShape, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, ThresholdMove,
+    compare,
 };
 pub use conclude::conclude;
 pub use experiment::{

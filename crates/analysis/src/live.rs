@@ -7,10 +7,10 @@ use loadstone_plan::TestPlan;
 use loadstone_run_directory::{AgentInfo, HostFacts, RunInfo, SignalSeries};
 
 use crate::censored::CensoredTimes;
-use crate::doubt::{self, DoubtTally};
 use crate::percentile::stats;
 use crate::summary::{Conclusions, Numbers};
 use crate::thresholds::{ThresholdFailure, Thresholds};
+use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{self, CheckInput, RunStage};
 use crate::{Findings, Grade, RunTally, RunTotals, Summary, ThresholdResult, TimeStats, Validity, Verdict};
 
@@ -21,7 +21,7 @@ pub struct LiveAnalysis {
     host: HostFacts,
     agents: Vec<AgentInfo>,
     tally: RunTally,
-    doubts: DoubtTally,
+    uncertainties: UncertaintyTally,
     thresholds: Thresholds,
     notices: Vec<SignalNotice>,
     recent: VecDeque<Recent>,
@@ -81,7 +81,7 @@ impl LiveAnalysis {
             host: host.clone(),
             agents: Vec::new(),
             tally: RunTally::default(),
-            doubts: DoubtTally::new(plan),
+            uncertainties: UncertaintyTally::new(plan),
             thresholds: Thresholds::new(&plan.thresholds),
             notices: Vec::new(),
             recent: VecDeque::new(),
@@ -114,7 +114,7 @@ impl LiveAnalysis {
         }
         self.recent.push_back(recent);
         self.tally.push(slice);
-        self.doubts.push(slice);
+        self.uncertainties.push(slice);
         self.thresholds.push(slice)
     }
 
@@ -142,7 +142,7 @@ impl LiveAnalysis {
             notices: &self.notices,
             response: &response,
             threshold_samples: &self.thresholds.samples(),
-            judged: &doubt::judged_percentiles(&self.tally, &self.doubts),
+            judged: &uncertainty::judged_percentiles(&self.tally, &self.uncertainties),
             thresholds: &[],
             undecided: &[],
             stage: RunStage::Running,
@@ -182,7 +182,7 @@ impl LiveAnalysis {
         let findings = Findings { findings: Vec::new(), remark: crate::Remark::so_far() };
         let verdict = Verdict { validity: self.validity(), thresholds: self.thresholds.so_far(), findings };
         let mut numbers = Numbers::so_far(&self.tally);
-        doubt::mark_numbers(&mut numbers, &self.tally, &self.doubts);
+        uncertainty::mark_numbers(&mut numbers, &self.tally, &self.uncertainties);
         numbers.into_summary(
             info,
             &self.plan.name,

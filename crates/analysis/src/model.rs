@@ -99,10 +99,10 @@ pub struct RequestRow {
     pub retried: u64,
     /// By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_doubt: Option<f64>,
+    pub rate_uncertainty: Option<f64>,
     /// How many of `failed` may have been answered in time, at most, and were read late. Where it matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_doubt: Option<u64>,
+    pub failed_uncertainty: Option<u64>,
 }
 
 /// The part of a request, group or check that carries certain tags, over the whole run. It is in its row of that name, too.

@@ -68,7 +68,8 @@ fn percentile(times: CensoredTimes<'_>, quantile: f64, interval: (Option<f64>, O
 }
 
 fn shown(found: Quantile, count: u64, quantile: f64, interval: (Option<f64>, Option<f64>)) -> Percentile {
-    let empty = Percentile { quantile, value: None, low: None, high: None, samples_beyond: samples_beyond(count, quantile), doubt: None };
+    let empty =
+        Percentile { quantile, value: None, low: None, high: None, samples_beyond: samples_beyond(count, quantile), uncertainty: None };
     if count < samples_needed(quantile) {
         return empty;
     }

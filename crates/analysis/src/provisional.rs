@@ -3,10 +3,10 @@
 use loadstone_run_directory::Run;
 use serde::Serialize;
 
-use crate::doubt::{self, DoubtTally};
 use crate::facts::Facts;
 use crate::finding::{Remark, RuleId, Subject, is_same_matter};
 use crate::summary::Numbers;
+use crate::uncertainty::{self, UncertaintyTally};
 use crate::validity::{CheckInput, RunStage};
 use crate::{
     ChangeRow, Finding, Findings, ResourceRow, RunTally, SignalRow, Summary, change_rows, findings, moved, resources, thresholds, validity,
@@ -44,7 +44,7 @@ impl Provisional {
     /// Of the seconds so far. As [`conclude`](crate::conclude), but for what only the end can tell.
     pub fn of(run: &Run) -> Self {
         let tally = RunTally::of(&run.slices);
-        let doubts = DoubtTally::of(&run.plan, &run.slices, |_| true);
+        let uncertainties = UncertaintyTally::of(&run.plan, &run.slices, |_| true);
         let numbers = Numbers::so_far(&tally);
         let (_, threshold_samples) = thresholds::judged(run);
         let validity = validity::judge(&CheckInput {
@@ -55,7 +55,7 @@ impl Provisional {
             notices: &run.notices,
             response: &numbers.response,
             threshold_samples: &threshold_samples,
-            judged: &doubt::judged_percentiles(&tally, &doubts),
+            judged: &uncertainty::judged_percentiles(&tally, &uncertainties),
             thresholds: &[],
             undecided: &[],
             stage: RunStage::Running,

@@ -153,8 +153,8 @@ fn row(series: &SeriesTally, response: TimeStats) -> RequestRow {
         bytes_sent: merged.bytes_sent,
         bytes_received: merged.bytes_received,
         retried: merged.retried,
-        rate_doubt: None,
-        failed_doubt: None,
+        rate_uncertainty: None,
+        failed_uncertainty: None,
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Percentile {
     pub samples_beyond: u64,
     /// How much the generator may have added to it at most, where that matters. Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<f64>,
+    pub uncertainty: Option<f64>,
 }
 
 /// Distribution of one kind of time. Seconds.
@@ -36,10 +36,10 @@ pub struct TimeStats {
     pub percentiles: Vec<Percentile>,
     /// How much the generator may have added to the mean at most, where that matters. Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_doubt: Option<f64>,
+    pub mean_uncertainty: Option<f64>,
     /// The same for the maximum. Seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_doubt: Option<f64>,
+    pub max_uncertainty: Option<f64>,
 }
 
 impl TimeStats {

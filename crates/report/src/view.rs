@@ -162,10 +162,10 @@ pub struct ReportView {
     pub flow_notes: Vec<Vec<String>>,
     /// Notes on percentiles to which the generator may have added, in sentences. The largest share is first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubt_notes: Vec<String>,
+    pub uncertainty_notes: Vec<String>,
     /// The uncertain numbers for the headline, and how many more there are; `None` if every number is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubts_in_short: Option<String>,
+    pub uncertainty_in_short: Option<String>,
     /// Address of a trace in the user's trace store, with `{trace}` for its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_link: Option<String>,

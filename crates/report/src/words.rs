@@ -159,22 +159,22 @@ pub(crate) fn host(facts: &HostFacts) -> String {
 /// The maximum: `3.2 s`, or `≥ 3.2 s` if the longest wait was cut off.
 pub(crate) fn longest(times: &TimeStats) -> String {
     let bound = if times.max_is_bound { "≥ " } else { "" };
-    times.max.map_or_else(|| loadstone_units::NONE.to_owned(), |max| format!("{bound}{}", marked(max, times.max_doubt)))
+    times.max.map_or_else(|| loadstone_units::NONE.to_owned(), |max| format!("{bound}{}", marked(max, times.max_uncertainty)))
 }
 
 /// A time, with a mark if the generator may have added to it.
-pub(crate) fn marked(value: f64, doubt: Option<f64>) -> String {
-    format!("{}{}", if doubt.is_some() { "~" } else { "" }, loadstone_units::seconds(value))
+pub(crate) fn marked(value: f64, uncertainty: Option<f64>) -> String {
+    format!("{}{}", if uncertainty.is_some() { "~" } else { "" }, loadstone_units::seconds(value))
 }
 
 /// A rate, with a mark if the generator may have started less load than planned.
 pub(crate) fn rate(row: &RequestRow) -> String {
-    format!("{}{}", if row.rate_doubt.is_some() { "~" } else { "" }, loadstone_units::rate(row.rate))
+    format!("{}{}", if row.rate_uncertainty.is_some() { "~" } else { "" }, loadstone_units::rate(row.rate))
 }
 
 /// The number of failures, with a mark if the generator may have read some responses too late.
 pub(crate) fn failed(row: &RequestRow) -> String {
-    format!("{}{}", if row.failed_doubt.is_some() { "~" } else { "" }, loadstone_units::count(row.failed))
+    format!("{}{}", if row.failed_uncertainty.is_some() { "~" } else { "" }, loadstone_units::count(row.failed))
 }
 
 /// A percentile of a flow: `3.2 s`, or `≥ 3.2 s` if it lies among journeys that did not finish.
@@ -183,7 +183,7 @@ pub(crate) fn percentile(times: &TimeStats, quantile: f64) -> String {
         return loadstone_units::NONE.to_owned();
     };
     match (percentile.value, percentile.low) {
-        (Some(value), _) => marked(value, percentile.doubt),
+        (Some(value), _) => marked(value, percentile.uncertainty),
         (None, Some(bound)) => format!("≥ {}", loadstone_units::seconds(bound)),
         (None, None) => loadstone_units::NONE.to_owned(),
     }
@@ -200,12 +200,12 @@ struct UncertainNumber {
 }
 
 /// Notes on the uncertain numbers: how much of each may come from the generator. The largest share is first.
-pub(crate) fn doubts(summary: &Summary) -> Vec<String> {
+pub(crate) fn uncertainties(summary: &Summary) -> Vec<String> {
     uncertain_numbers(summary).into_iter().map(|number| number.note).collect()
 }
 
 /// The uncertain numbers for a headline: `uncertain: p99 of "Buy", failures of "Pay" and 3 more`. `None` if every number is certain.
-pub(crate) fn doubts_in_short(summary: &Summary) -> Option<String> {
+pub(crate) fn uncertainty_in_short(summary: &Summary) -> Option<String> {
     let all = uncertain_numbers(summary);
     let named: Vec<&str> = all.iter().take(UNCERTAIN_NAMED).map(|number| number.name.as_str()).collect();
     let rest = match all.len() - named.len() {
@@ -219,7 +219,7 @@ pub(crate) fn doubts_in_short(summary: &Summary) -> Option<String> {
 pub(crate) fn meaning(summary: &Summary) -> String {
     match summary.verdict.validity.grade {
         Grade::Valid => {
-            let uncertain = doubts_in_short(summary).map_or_else(String::new, |uncertain| format!("; {uncertain}"));
+            let uncertain = uncertainty_in_short(summary).map_or_else(String::new, |uncertain| format!("; {uncertain}"));
             format!("the measurement can be trusted{uncertain}")
         }
         Grade::Suspect => "read the numbers with care".to_owned(),
@@ -237,14 +237,14 @@ fn uncertain_numbers(summary: &Summary) -> Vec<UncertainNumber> {
     let mut all: Vec<UncertainNumber> = named.flat_map(|(name, times)| uncertain_times(&name, times)).collect();
     for row in &summary.requests {
         let name = &row.key.name;
-        if let Some(missing) = row.rate_doubt {
+        if let Some(missing) = row.rate_uncertainty {
             let (rate, missing_text) = (loadstone_units::rate(row.rate), loadstone_units::rate(missing));
             let note = format!(
                 "the rate of \"{name}\" was {rate} and may be up to {missing_text} too low: the load generator started less load than planned"
             );
             all.push(UncertainNumber { part: missing / row.rate, name: format!("rate of \"{name}\""), note });
         }
-        if let Some(late) = row.failed_doubt {
+        if let Some(late) = row.failed_uncertainty {
             let (failed, late_text) = (loadstone_units::counted(row.failed, "failure"), loadstone_units::count(late));
             let note =
                 format!("up to {late_text} of {failed} of \"{name}\" may have been answered in time: the load generator read them late");
@@ -257,11 +257,11 @@ fn uncertain_numbers(summary: &Summary) -> Vec<UncertainNumber> {
 
 fn uncertain_times(of: &str, times: &TimeStats) -> Vec<UncertainNumber> {
     let uncertain = |percentile: &loadstone_analysis::Percentile| {
-        let (value, doubt) = (percentile.value?, percentile.doubt?);
+        let (value, uncertainty) = (percentile.value?, percentile.uncertainty?);
         let name = format!("{} of {of}", loadstone_units::percentile(percentile.quantile));
-        let (value_text, doubt_text) = (loadstone_units::seconds(value), loadstone_units::seconds(doubt));
-        let note = format!("{name} was {value_text}, of which up to {doubt_text} may be the load generator's");
-        Some(UncertainNumber { part: doubt / value, name, note })
+        let (value_text, uncertainty_text) = (loadstone_units::seconds(value), loadstone_units::seconds(uncertainty));
+        let note = format!("{name} was {value_text}, of which up to {uncertainty_text} may be the load generator's");
+        Some(UncertainNumber { part: uncertainty / value, name, note })
     };
     times.percentiles.iter().filter_map(uncertain).collect()
 }

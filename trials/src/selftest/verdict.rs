@@ -72,19 +72,19 @@ impl SelfVerdict {
         !self.marked.is_empty() || !self.unmarked.is_empty()
     }
 
-    /// The run says that not all of its numbers can be trusted.
-    pub(super) fn doubts(&self) -> bool {
+    /// The run reports that not all of its numbers can be trusted.
+    pub(super) fn is_questioned(&self) -> bool {
         self.grade != "valid"
     }
 
-    /// Who reads the run knows what was moved: its grade says so, or each moved number does.
-    pub(super) fn tells(&self) -> bool {
-        self.doubts() || self.unmarked.is_empty()
+    /// Whether the run reports its moved numbers, by its grade or by a mark on each of them.
+    pub(super) fn is_reported(&self) -> bool {
+        self.is_questioned() || self.unmarked.is_empty()
     }
 
     /// Moved numbers are reported, and no others are.
     pub(super) fn is_right(&self) -> bool {
-        if self.is_moved() { self.tells() } else { !self.doubts() }
+        if self.is_moved() { self.is_reported() } else { !self.is_questioned() }
     }
 }
 
@@ -97,42 +97,42 @@ struct ShownNumber {
 
 /// Each time of all requests that a summary shows, with the true one.
 fn shown(response: &Value, true_ns: &[u64]) -> Vec<ShownNumber> {
-    let number = |name: &str, shown: &Value, doubt: &Value, true_s: f64| {
-        Some(ShownNumber { name: name.to_owned(), shown_s: shown.as_f64()?, true_s, is_marked: !doubt.is_null() })
+    let number = |name: &str, shown: &Value, uncertainty: &Value, true_s: f64| {
+        Some(ShownNumber { name: name.to_owned(), shown_s: shown.as_f64()?, true_s, is_marked: !uncertainty.is_null() })
     };
     let percentiles = response["percentiles"].as_array().map_or(&[][..], Vec::as_slice).iter().filter_map(|percentile| {
         let quantile = percentile["quantile"].as_f64()?;
         let rank = (quantile * true_ns.len() as f64 - 1e-9).ceil().max(1.0) as usize;
         let name = format!("p{}", (quantile * 1e6).round() / 1e4);
-        number(&name, &percentile["value"], &percentile["doubt"], *true_ns.get(rank - 1)? as f64 / 1e9)
+        number(&name, &percentile["value"], &percentile["uncertainty"], *true_ns.get(rank - 1)? as f64 / 1e9)
     });
     let mean_s = true_ns.iter().sum::<u64>() as f64 / true_ns.len() as f64 / 1e9;
     let max_s = true_ns.last().map_or(0.0, |longest| *longest as f64 / 1e9);
-    let mean = number("mean", &response["mean"], &response["mean_doubt"], mean_s);
-    percentiles.chain(mean).chain(number("max", &response["max"], &response["max_doubt"], max_s)).collect()
+    let mean = number("mean", &response["mean"], &response["mean_uncertainty"], mean_s);
+    percentiles.chain(mean).chain(number("max", &response["max"], &response["max_uncertainty"], max_s)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn summary(grade: &str, p99: f64, doubt: Option<f64>, requests: u64, failed: u64) -> Value {
+    fn summary(grade: &str, p99: f64, uncertainty: Option<f64>, requests: u64, failed: u64) -> Value {
         serde_json::json!({
             "totals": { "requests": requests, "requests_failed": failed },
             "response": {
                 "percentiles": [
-                    { "quantile": 0.5, "value": 0.005 }, { "quantile": 0.95, "value": null }, { "quantile": 0.99, "value": p99, "doubt": doubt } ],
-                "mean": 0.0051, "max": 0.0200, "max_doubt": 0.013 },
+                    { "quantile": 0.5, "value": 0.005 }, { "quantile": 0.95, "value": null }, { "quantile": 0.99, "value": p99, "uncertainty": uncertainty } ],
+                "mean": 0.0051, "max": 0.0200, "max_uncertainty": 0.013 },
             "verdict": { "validity": { "grade": grade, "checks": [
-                { "id": "doubt", "grade": grade }, { "id": "series", "grade": "valid" }, { "id": "samples", "grade": null } ] } },
+                { "id": "uncertainty", "grade": grade }, { "id": "series", "grade": "valid" }, { "id": "samples", "grade": null } ] } },
         })
     }
 
     /// Of 100 responses: the median took 5 ms, the 99th 6 ms, the longest 7 ms.
-    fn read(grade: &str, p99: f64, doubt: Option<f64>, requests: u64, failed: u64) -> SelfVerdict {
+    fn read(grade: &str, p99: f64, uncertainty: Option<f64>, requests: u64, failed: u64) -> SelfVerdict {
         let mut true_ns = vec![5_000_000; 98];
         true_ns.extend([6_000_000, 7_000_000]);
-        SelfVerdict::read(&summary(grade, p99, doubt, requests, failed), &true_ns, Some(1_000.0)).unwrap()
+        SelfVerdict::read(&summary(grade, p99, uncertainty, requests, failed), &true_ns, Some(1_000.0)).unwrap()
     }
 
     #[test]
@@ -147,15 +147,15 @@ mod tests {
     }
 
     #[test]
-    fn a_run_tells_by_its_grade_or_by_a_mark_on_each_moved_number() {
+    fn moved_numbers_are_reported_by_the_grade_or_by_a_mark_on_each() {
         assert!(read("suspect", 0.0090, None, 1_000, 0).is_right() && read("valid", 0.0090, Some(0.004), 1_000, 0).is_right());
         assert!(!read("valid", 0.0090, None, 1_000, 0).is_right());
-        assert_eq!(read("suspect", 0.0090, None, 1_000, 0).checks, ["doubt"]);
+        assert_eq!(read("suspect", 0.0090, None, 1_000, 0).checks, ["uncertainty"]);
         assert!(SelfVerdict::refused().is_right());
     }
 
     #[test]
-    fn a_run_that_was_not_moved_is_not_to_be_doubted() {
+    fn a_run_that_was_not_moved_is_not_uncertain() {
         let steady = |grade: &str| {
             let mut summary = summary(grade, 0.0060, None, 1_000, 0);
             summary["response"]["max"] = serde_json::json!(0.0071);

@@ -4,7 +4,7 @@
 const OF_CHECK: Record<string, string[]> = {
   "offered-rate": ["rate/asked", "rate/achieved"],
   "closed-users": ["users/asked", "users/active"],
-  doubt: ["generator_lag/*", "phases/lag"],
+  uncertainty: ["generator_lag/*", "phases/lag"],
   "schedule-lag": ["generator_lag/p99", "phases/lag"],
   "read-lag": ["generator_lag/read_max"],
   "worker-busy": ["generator/busy/*"],

@@ -4,9 +4,9 @@ import { answers } from "./verdict";
 
 const remark = { kind: "nothing", text: "", summary: "" };
 
-const view = (doubts: string | undefined, grade: string): ReportView => ({
+const view = (uncertainties: string | undefined, grade: string): ReportView => ({
   test: { state: "completed" },
-  doubts_in_short: doubts,
+  uncertainty_in_short: uncertainties,
   summary: { verdict: { validity: { grade, checks: [{ title: "Stalls", grade }] }, thresholds: [], findings: { findings: [], remark } } },
 } as unknown as ReportView);
 

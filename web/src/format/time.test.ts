@@ -3,10 +3,10 @@ import type { TimeStats } from "../generated/report";
 import { behind, behindLongest, longest, marked, percentile } from "./time";
 
 const times: TimeStats = {
-  count: 1000, mean: 0.02, min: 0.01, max: 10, max_is_bound: true, max_doubt: 0.04,
+  count: 1000, mean: 0.02, min: 0.01, max: 10, max_is_bound: true, max_uncertainty: 0.04,
   percentiles: [
     { quantile: 0.5, value: 0.02, low: 0.019, high: 0.021, samples_beyond: 500 },
-    { quantile: 0.95, value: 0.041, low: 0.04, high: 0.042, samples_beyond: 50, doubt: 0.009 },
+    { quantile: 0.95, value: 0.041, low: 0.04, high: 0.042, samples_beyond: 50, uncertainty: 0.009 },
     { quantile: 0.99, value: null, low: 3.2, high: null, samples_beyond: 10 },
     { quantile: 0.999, value: null, low: null, high: null, samples_beyond: 1 },
   ],
@@ -18,7 +18,7 @@ test("a time is marked if the load generator may have added to it", () => {
 });
 
 test("a longest wait that was cut off is a bound", () => {
-  const whole = { ...times, max_is_bound: false, max_doubt: undefined };
+  const whole = { ...times, max_is_bound: false, max_uncertainty: undefined };
   expect([times, whole, { ...times, max: null }].map(longest)).toEqual(["≥ ~10.0 s", "10.0 s", "—"]);
 });
 
@@ -26,5 +26,5 @@ test("the basis of a number is its interval, its samples and its uncertainty", (
   expect(behind(times, 0.95)).toBe("95 % interval 40.0 ms – 42.0 ms; 50 samples beyond; up to 9.00 ms of it may be the load generator's");
   expect(behind(times, 0.999)).toBe("Too few samples for p99.9: 1,000 in total");
   expect(behindLongest(times)).toContain("the true maximum is this or more; up to 40.0 ms of it may be");
-  expect(behindLongest({ ...times, max_is_bound: false, max_doubt: undefined })).toBeUndefined();
+  expect(behindLongest({ ...times, max_is_bound: false, max_uncertainty: undefined })).toBeUndefined();
 });

@@ -8,24 +8,24 @@ export function find(times: TimeStats, q: number): Percentile | undefined {
 }
 
 /** `38.2 ms`, or `~38.2 ms` if the load generator may have added to it. */
-export function marked(value: number | null | undefined, doubt: number | undefined): string {
-  return `${value != null && doubt !== undefined ? "~" : ""}${seconds(value)}`;
+export function marked(value: number | null | undefined, uncertainty: number | undefined): string {
+  return `${value != null && uncertainty !== undefined ? "~" : ""}${seconds(value)}`;
 }
 
 /** A percentile: `38.2 ms`, or `≥ 3.2 s` if it lies among journeys that did not finish. */
 export function percentile(times: TimeStats, q: number): string {
   const p = find(times, q);
   if (!p) return NONE;
-  return p.value === null && p.low !== null ? `≥ ${seconds(p.low)}` : marked(p.value, p.doubt);
+  return p.value === null && p.low !== null ? `≥ ${seconds(p.low)}` : marked(p.value, p.uncertainty);
 }
 
 /** The maximum: `3.2 s`, or `≥ 3.2 s` if the longest wait was cut off. */
 export function longest(times: TimeStats): string {
-  return `${times.max !== null && times.max_is_bound ? "≥ " : ""}${marked(times.max, times.max_doubt)}`;
+  return `${times.max !== null && times.max_is_bound ? "≥ " : ""}${marked(times.max, times.max_uncertainty)}`;
 }
 
 /** The meaning of the mark. */
-export function doubt(of: number | undefined): string[] {
+export function uncertainty(of: number | undefined): string[] {
   return of === undefined ? [] : [`up to ${seconds(of)} of it may be the load generator's`];
 }
 
@@ -36,11 +36,11 @@ export function behind(times: TimeStats, q: number): string {
   if (p.value === null) return "Among journeys that did not finish";
   // A run may be too short for an upper bound.
   const interval = p.low === null ? [] : [p.high === null ? `at least ${seconds(p.low)} (95 %)` : `95 % interval ${seconds(p.low)} – ${seconds(p.high)}`];
-  return [...interval, `${counted(p.samples_beyond, "sample")} beyond`, ...doubt(p.doubt)].join("; ");
+  return [...interval, `${counted(p.samples_beyond, "sample")} beyond`, ...uncertainty(p.uncertainty)].join("; ");
 }
 
 /** Notes on a maximum; empty if there are none. */
 export function behindLongest(times: TimeStats): string | undefined {
   const bound = times.max_is_bound ? ["the longest wait was cut off, so the true maximum is this or more"] : [];
-  return [...bound, ...doubt(times.max_doubt)].join("; ") || undefined;
+  return [...bound, ...uncertainty(times.max_uncertainty)].join("; ") || undefined;
 }

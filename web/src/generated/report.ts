@@ -331,6 +331,8 @@ export interface Finding {
   claim: string;
   confidence: Confidence;
   evidence: Array<Evidence>;
+  /** What would limit the system next, as far as was observed. The same sentence is part of the evidence. */
+  next_limit?: string;
   alternatives: Array<Alternative>;
   /** What to do next, in one or a few sentences. */
   next: string;
@@ -650,7 +652,7 @@ export interface Percentile {
   /** Samples beyond the percentile. */
   samples_beyond: number;
   /** How much the generator may have added to it at most, where that matters. Seconds. */
-  doubt?: number;
+  uncertainty?: number;
 }
 
 export interface ProbeView {
@@ -762,9 +764,9 @@ export interface ReportView {
   /** Notes per row of `summary.flows`, in sentences. */
   flow_notes: Array<Array<string>>;
   /** Notes on percentiles to which the generator may have added, in sentences. The largest share is first. */
-  doubt_notes?: Array<string>;
+  uncertainty_notes?: Array<string>;
   /** The uncertain numbers for the headline, and how many more there are; `undefined` if every number is certain. */
-  doubts_in_short?: string;
+  uncertainty_in_short?: string;
   /** Address of a trace in the user's trace store, with `{trace}` for its id. */
   trace_link?: string;
   /** Complete traces: for each request some slow ones, some failed ones, and a random sample. Empty while the run is in progress. */
@@ -801,9 +803,9 @@ export interface RequestRow {
   /** Sent again, since the connection they went out on was being closed as idle. Absent from the files of earlier versions. */
   retried: number;
   /** By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters. */
-  rate_doubt?: number;
+  rate_uncertainty?: number;
   /** How many of `failed` may have been answered in time, at most, and were read late. Where it matters. */
-  failed_doubt?: number;
+  failed_uncertainty?: number;
   kind: SeriesKind;
   scenario: string;
   /** The innermost group around the request. Empty outside groups. */
@@ -899,6 +901,8 @@ export interface RunComparison {
   differences: Array<RunDifference>;
   subjects: Array<ComparedSubject>;
   findings: Array<FindingMove>;
+  /** Thresholds that one run passed and the other failed. */
+  thresholds?: Array<ThresholdMove>;
   /** The gates: allowed changes for the worse, and whether they were exceeded. */
   gates?: Array<GateResult>;
 }
@@ -1168,9 +1172,9 @@ export interface TaggedRow {
   /** Sent again, since the connection they went out on was being closed as idle. Absent from the files of earlier versions. */
   retried: number;
   /** By how much `rate` may be too low, at most, as the load generator asked for less than it should have. Where it matters. */
-  rate_doubt?: number;
+  rate_uncertainty?: number;
   /** How many of `failed` may have been answered in time, at most, and were read late. Where it matters. */
-  failed_doubt?: number;
+  failed_uncertainty?: number;
   kind: SeriesKind;
   scenario: string;
   /** The innermost group around the request. Empty outside groups. */
@@ -1225,6 +1229,15 @@ export interface Threshold {
   label: string;
 }
 
+/** A threshold that one run passed and the other failed. Both results are decided: see the thresholds of either run. */
+export interface ThresholdMove {
+  label: string;
+  /** The run that failed. */
+  failed: Side;
+  /** The candidate's result in one sentence. */
+  detail: string;
+}
+
 export interface ThresholdResult {
   threshold: Threshold;
   state: ThresholdState;
@@ -1251,9 +1264,9 @@ export interface TimeStats {
   /** 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999 in this order. */
   percentiles: Array<Percentile>;
   /** How much the generator may have added to the mean at most, where that matters. Seconds. */
-  mean_doubt?: number;
+  mean_uncertainty?: number;
   /** The same for the maximum. Seconds. */
-  max_doubt?: number;
+  max_uncertainty?: number;
 }
 
 /** Everything that varies over time, on one axis. */

@@ -17,7 +17,7 @@ pub(super) struct Estimate {
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
     /// The maximum that the generator can have added to it.
-    pub(super) doubt: f64,
+    pub(super) uncertainty: f64,
     /// Degrees of freedom of the interval.
     pub(super) freedom: f64,
     /// The value is a lower bound: the percentile lies among requests that had not ended.
@@ -26,7 +26,7 @@ pub(super) struct Estimate {
 
 impl Estimate {
     pub(super) fn new(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
-        Self { value, low, high, doubt: 0.0, freedom: FREEDOM, is_bound: false }
+        Self { value, low, high, uncertainty: 0.0, freedom: FREEDOM, is_bound: false }
     }
 
     /// A percentile with the interval computed from this many seconds. Rounding may have put the value outside its interval.
@@ -72,15 +72,15 @@ pub(super) struct NumberChange {
 pub(super) fn difference(baseline: Estimate, candidate: Estimate, paired: Option<ChangeErrors>) -> NumberChange {
     let value = candidate.value - baseline.value;
     let ChangeErrors { below, above } = paired.unwrap_or_else(|| ChangeErrors::of_sides(baseline, candidate));
-    let (towards_zero, doubt) = if value > 0.0 { (below, candidate.doubt) } else { (above, baseline.doubt) };
+    let (towards_zero, uncertainty) = if value > 0.0 { (below, candidate.uncertainty) } else { (above, baseline.uncertainty) };
     let p = match towards_zero {
         _ if value == 0.0 => 1.0,
         // The time that the generator may have added is not random: it extends the interval.
-        Some(side) => t_two_sided(student_t(side.freedom) * value.abs() / (side.half() + doubt), side.freedom),
+        Some(side) => t_two_sided(student_t(side.freedom) * value.abs() / (side.half() + uncertainty), side.freedom),
         None => 1.0,
     };
-    let low = below.map(|side| value - side.half() - candidate.doubt);
-    let high = above.map(|side| value + side.half() + baseline.doubt);
+    let low = below.map(|side| value - side.half() - candidate.uncertainty);
+    let high = above.map(|side| value + side.half() + baseline.uncertainty);
     NumberChange { value, low, high, p }
 }
 
@@ -148,7 +148,7 @@ pub(super) fn log_ratio(baseline: Estimate, candidate: Estimate, paired: Option<
             value: estimate.value.ln(),
             low: positive(estimate.low),
             high: positive(estimate.high),
-            doubt: -(1.0 - (estimate.doubt / estimate.value).min(0.999)).ln(),
+            uncertainty: -(1.0 - (estimate.uncertainty / estimate.value).min(0.999)).ln(),
             freedom: estimate.freedom,
             is_bound: estimate.is_bound,
         })
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn time_that_the_generator_may_have_added_is_no_difference() {
-        let (a, b) = (estimate(10.0, 0.01), Estimate { doubt: 3.0, ..estimate(12.0, 0.01) });
+        let (a, b) = (estimate(10.0, 0.01), Estimate { uncertainty: 3.0, ..estimate(12.0, 0.01) });
         let change = difference(a, b, None);
         assert!(change.low.unwrap() < 0.0 && change.high.unwrap() < 2.1 && change.p > 0.05);
     }

@@ -3,14 +3,20 @@
 use super::headline::row_in_words;
 use super::model::{
     ComparedRow, ComparedSubject, ComparisonGate, ComparisonVerdict, GateResult, GateState, RowVerdict, RunComparison, SubjectKind,
+    ThresholdMove,
 };
 
 impl ComparisonGate {
-    /// The gate fails if a number is significantly worse by at least the limit, and holds if it is certainly not that much worse.
+    /// The gate fails if a number is worse by at least the limit and its interval excludes no change, and holds if it is certainly not that
+    /// much worse. A gate for one number uses the number's own interval. A gate for any number uses the verdicts, which are corrected for the
+    /// number of rows, and is undecided if the comparison as a whole is.
     pub fn judge(&self, comparison: &RunComparison) -> GateResult {
         let result = |state, detail: String| GateResult { gate: self.clone(), state, detail };
         if comparison.verdict == ComparisonVerdict::NotComparable {
             return result(GateState::Undecided, comparison.headline.clone());
+        }
+        if self.metric.is_none() && comparison.thresholds.iter().any(ThresholdMove::is_broken) {
+            return result(GateState::Failed, comparison.headline.clone());
         }
         let rows: Vec<_> = comparison.rows().filter(|(subject, row)| self.is_about(subject, row)).collect();
         if rows.is_empty() {
@@ -23,6 +29,9 @@ impl ComparisonGate {
         }
         if let Some((subject, row)) = of(GateState::Undecided).filter(|_| self.metric.is_some()) {
             return result(GateState::Undecided, format!("{}: {}", row_in_words(subject, row), why(row)));
+        }
+        if self.metric.is_none() && comparison.verdict == ComparisonVerdict::CannotTell {
+            return result(GateState::Undecided, comparison.headline.clone());
         }
         let detail = if rows.len() == 1 {
             row_in_words(rows[0].0, rows[0].1)
@@ -48,9 +57,10 @@ impl ComparisonGate {
             (false, Some(true)) => 1.0 / change - 1.0,
             (false, _) => change - 1.0,
         };
-        let most = if row.metric.more_is_better() == Some(true) { row.low } else { row.high };
+        let (least, most) = if row.metric.more_is_better() == Some(true) { (row.high, row.low) } else { (row.low, row.high) };
+        let is_worse = || self.metric.is_some() && least.map(upwards).is_some_and(|least| least > 0.0);
         match row.change.map(upwards) {
-            Some(worse) if row.verdict == RowVerdict::Worse && worse >= self.by => GateState::Failed,
+            Some(worse) if worse >= self.by && (row.verdict == RowVerdict::Worse || is_worse()) => GateState::Failed,
             Some(_) if most.map(upwards).is_some_and(|most| most < self.by) => GateState::Held,
             None if row.verdict == RowVerdict::Same => GateState::Held,
             Some(worse) if worse <= self.by && row.verdict == RowVerdict::Better => GateState::Held,

@@ -1,16 +1,18 @@
 //! The overall verdict, and its sentence.
 
-use super::model::{ComparedMetric, ComparedRow, ComparedSubject, ComparisonVerdict, RowVerdict, RunDifference, SubjectKind};
+use super::model::{
+    ComparedMetric, ComparedRow, ComparedSubject, ComparisonVerdict, RowVerdict, RunDifference, SubjectKind, ThresholdMove,
+};
 use super::row::FAILURES_EFFECT;
 
 /// The verdict over all rows except signals, whose better direction is unknown.
-pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference]) -> ComparisonVerdict {
+pub(super) fn verdict(subjects: &[ComparedSubject], differences: &[RunDifference], thresholds: &[ThresholdMove]) -> ComparisonVerdict {
     let judged = || subjects.iter().filter(|subject| subject.kind.has_known_direction()).flat_map(|subject| &subject.rows);
     let any = |verdict| judged().any(|row: &ComparedRow| row.verdict == verdict);
     if differences.iter().any(|difference| difference.forbids) {
         return ComparisonVerdict::NotComparable;
     }
-    match (any(RowVerdict::Worse), any(RowVerdict::Better)) {
+    match (any(RowVerdict::Worse) || thresholds.iter().any(ThresholdMove::is_broken), any(RowVerdict::Better)) {
         (true, true) => ComparisonVerdict::Mixed,
         (true, false) => ComparisonVerdict::Worse,
         (false, true) if more_failures(subjects).is_some() => ComparisonVerdict::CannotTell,
@@ -67,7 +69,13 @@ impl<'a> UndecidedMedians<'a> {
     }
 }
 
-pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject], differences: &[RunDifference], effect: f64) -> String {
+pub(super) fn sentence(
+    verdict: ComparisonVerdict,
+    subjects: &[ComparedSubject],
+    differences: &[RunDifference],
+    thresholds: &[ThresholdMove],
+    effect: f64,
+) -> String {
     let judged: Vec<(&ComparedSubject, &ComparedRow)> = subjects
         .iter()
         .filter(|subject| subject.kind.has_known_direction())
@@ -76,10 +84,18 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
     let describe = |wanted: RowVerdict| -> String {
         let mut found: Vec<_> = judged.iter().filter(|(_, row)| row.verdict == wanted).collect();
         found.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
-        // A single request is more specific than all requests together.
-        found.sort_by_key(|(subject, _)| subject.kind == SubjectKind::All);
+        // What users notice precedes resource use. A single request is more specific than all requests together.
+        found.sort_by_key(|(subject, _)| (subject.kind == SubjectKind::Target, subject.kind == SubjectKind::All));
         let first = found.first().map_or_else(String::new, |(subject, row)| row_in_words(subject, row));
         if found.len() > 1 { format!("{first}, and {} more", found.len() - 1) } else { first }
+    };
+    let worse = || match thresholds.iter().find(|threshold| threshold.is_broken()) {
+        Some(broken) => {
+            let rows = describe(RowVerdict::Worse);
+            let rows = if rows.is_empty() { rows } else { format!("; {rows}") };
+            format!("the threshold \"{}\" passed and now fails: {}{rows}", broken.label, broken.detail)
+        }
+        None => describe(RowVerdict::Worse),
     };
     let undecided = judged.iter().filter(|(_, row)| row.verdict == RowVerdict::CannotTell).count();
     let rest = if undecided == 0 { String::new() } else { format!("; {} of {} numbers are undecided", undecided, judged.len()) };
@@ -89,9 +105,9 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
                 differences.iter().filter(|difference| difference.forbids).map(|difference| difference.what.as_str()).collect();
             format!("the runs cannot be compared: {}", why.join(", "))
         }
-        ComparisonVerdict::Worse => format!("worse: {}", describe(RowVerdict::Worse)),
-        ComparisonVerdict::Better => format!("better: {}", describe(RowVerdict::Better)),
-        ComparisonVerdict::Mixed => format!("worse: {}; better: {}", describe(RowVerdict::Worse), describe(RowVerdict::Better)),
+        ComparisonVerdict::Worse => format!("worse: {}{}", worse(), largest_undecided(&judged)),
+        ComparisonVerdict::Better => format!("better: {}{}", describe(RowVerdict::Better), largest_undecided(&judged)),
+        ComparisonVerdict::Mixed => format!("worse: {}; better: {}", worse(), describe(RowVerdict::Better)),
         ComparisonVerdict::Same => format!("no change of {} or more was found{rest}", round(effect)),
         ComparisonVerdict::CannotTell if judged.iter().any(|(_, row)| row.verdict == RowVerdict::Better) => {
             let failures =
@@ -103,12 +119,31 @@ pub(super) fn sentence(verdict: ComparisonVerdict, subjects: &[ComparedSubject],
             match medians.minutes_needed() {
                 Some(minutes) => {
                     let each = loadstone_units::seconds(60.0 * minutes.ceil());
-                    format!("cannot tell: the runs are too short; medians need runs of about {each} each{rest}")
+                    format!(
+                        "cannot tell: the runs are too short; medians need runs of about {each} each{rest}{}",
+                        largest_undecided(&judged)
+                    )
                 }
-                None => format!("cannot tell: {}{rest}", medians.why()),
+                None => format!("cannot tell: {}{rest}{}", medians.why(), largest_undecided(&judged)),
             }
         }
     }
+}
+
+/// The largest change that users would notice and that is undecided, if its own interval excludes no change and no decided change is as
+/// large. Among many numbers, chance causes such an interval now and then, so it is no verdict.
+fn largest_undecided(judged: &[(&ComparedSubject, &ComparedRow)]) -> String {
+    let excludes_none = |row: &ComparedRow| {
+        let none = if row.metric.is_difference() { 0.0 } else { 1.0 };
+        row.low.is_some_and(|low| low > none) || row.high.is_some_and(|high| high < none)
+    };
+    let decided = judged.iter().filter(|(_, row)| matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse));
+    let largest = decided.filter(|(subject, _)| subject.kind != SubjectKind::Target).map(|(_, row)| size(row)).fold(0.0, f64::max);
+    let open = judged.iter().filter(|(subject, row)| {
+        row.verdict == RowVerdict::CannotTell && subject.kind != SubjectKind::Target && excludes_none(row) && size(row) > largest
+    });
+    let first = open.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
+    first.map_or_else(String::new, |(subject, row)| format!("; largest undecided change: {}", row_in_words(subject, row)))
 }
 
 /// A share that a user set, rounded: `3 %`.
@@ -177,8 +212,8 @@ mod tests {
     }
 
     fn judged_sentence(subjects: &[ComparedSubject]) -> (ComparisonVerdict, String) {
-        let verdict = verdict(subjects, &[]);
-        (verdict, sentence(verdict, subjects, &[], 0.03))
+        let verdict = verdict(subjects, &[], &[]);
+        (verdict, sentence(verdict, subjects, &[], &[], 0.03))
     }
 
     #[test]

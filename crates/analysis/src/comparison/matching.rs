@@ -1,12 +1,15 @@
 //! Conditions that should be the same in both runs, and are not. Reports show them before any number.
 
+use loadstone_metrics::Role;
 use loadstone_plan::{Load, LoadProfile, OpenStage, TestPlan};
-use loadstone_run_directory::RunEnd;
+use loadstone_run_directory::{Run, RunEnd, SignalSeries};
 use serde::{Deserialize, Serialize};
 
 use super::model::RunDifference;
 use super::side::ComparedInput;
 use crate::Grade;
+use crate::facts::readings::SignalReadings;
+use crate::statistics::mean;
 
 /// The differences, those that forbid a comparison first.
 pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>) -> Vec<RunDifference> {
@@ -41,6 +44,7 @@ pub(super) fn differences(baseline: ComparedInput<'_>, candidate: ComparedInput<
     let target = |plan: &TestPlan| plan.target.clone().unwrap_or_default();
     found.compare("target", target(&old.plan), target(&new.plan), false, "different target addresses: the network may differ, too");
     machine(baseline, candidate, &mut found);
+    other_programs(baseline, candidate, &mut found);
     found.compare(
         "workers",
         old.info.workers.to_string(),
@@ -104,6 +108,35 @@ fn load(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut F
             |count: usize| format!("changed {} while it ran", if count == 1 { "once".to_owned() } else { format!("{count} times") });
         found.add("load", times(scaled(baseline)), times(scaled(candidate)), true, "a user paused or scaled the load during the run");
     }
+}
+
+/// A difference of the cores that other programs used, as a share of the machine, that is listed.
+const OTHER_PROGRAMS_SHARE: f64 = 0.1;
+
+/// Programs that were not observed took cores from the system in one run and not in the other.
+fn other_programs(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, found: &mut Found) {
+    let (Some(old), Some(new)) = (other_use(baseline.run), other_use(candidate.run)) else { return };
+    if (old - new).abs() >= OTHER_PROGRAMS_SHARE {
+        let words = |share: f64| format!("other programs used {} of the machine", loadstone_units::share(share));
+        found.add("machine use", words(old), words(new), false, "other programs left the system less of the machine in one of the runs");
+    }
+}
+
+/// The share of the machine's cores that neither the observed processes nor the generator used. Mean over the run; `None`: not observed, or
+/// no process of the system was observed, so that its own use is unknown.
+fn other_use(run: &Run) -> Option<f64> {
+    let mean_of = |series: &SignalSeries| {
+        let readings = SignalReadings::of(series);
+        let values: Vec<f64> = readings.points().iter().map(|(_, value)| *value).filter(|value| value.is_finite()).collect();
+        mean(&values)
+    };
+    let of = |role: Role| run.signals.iter().filter(move |series| series.signal.role == Some(role)).map(mean_of);
+    let cores = of(Role::MachineCores).next().filter(|cores| *cores > 0.0)?;
+    let (machine, processes): (f64, Vec<f64>) = (of(Role::MachineCpu).sum(), of(Role::ProcessCpu).collect());
+    let generators = || run.slices.iter().flat_map(|slice| &slice.generator);
+    let wall: u64 = run.slices.iter().map(|slice| slice.end - slice.start).sum();
+    let generator = generators().map(|generator| generator.busy_ns).sum::<u64>() as f64 / wall.max(1) as f64;
+    (!processes.is_empty() && machine > 0.0).then(|| ((machine - processes.iter().sum::<f64>() - generator) / cores).clamp(0.0, 1.0))
 }
 
 /// The load that a test asks for, regardless of its duration. Two tests that ask for the same load have equal shapes.

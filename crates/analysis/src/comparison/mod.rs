@@ -1,4 +1,4 @@
-//! Compares two runs of one test. docs/compare.md has the definitions and the measured error rates.
+//! Compares two runs of one test. docs/compare.md has the definitions, docs/compare/method.md the measured error rates.
 //!
 //! Read [`RunComparison`] (`model`) first, then [`compare`]. `matching` lists what should be the same in both runs and is not. `times`,
 //! `target` and `own` create the rows. `change` computes the interval of a ratio, `discovery` selects the significant rows among many, and
@@ -21,11 +21,13 @@ mod quantile_pairs;
 mod ramp_truth;
 mod row;
 mod same_load;
+mod separation;
 mod series;
 mod side;
 #[cfg(test)]
 mod simulated;
 mod target;
+mod thresholds;
 mod times;
 #[cfg(test)]
 mod truth;
@@ -33,7 +35,7 @@ mod truth;
 pub use matching::LoadShape;
 pub use model::{
     ComparedMetric, ComparedRow, ComparedRun, ComparedSubject, ComparisonGate, ComparisonVerdict, FindingMove, FindingState, GateResult,
-    GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind,
+    GateState, RowVerdict, RunComparison, RunDifference, ShiftPoint, Side, SubjectKind, ThresholdMove,
 };
 pub use side::ComparedInput;
 
@@ -60,7 +62,8 @@ pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect
     target::list(&mut signals);
     subjects.extend(signals);
     let differences = matching::differences(baseline, candidate);
-    let verdict = headline::verdict(&subjects, &differences);
+    let thresholds = thresholds::moves(&baseline.summary.verdict.thresholds, &candidate.summary.verdict.thresholds);
+    let verdict = headline::verdict(&subjects, &differences, &thresholds);
     RunComparison {
         schema: 1,
         baseline: compared(baseline),
@@ -68,10 +71,11 @@ pub fn compare(baseline: ComparedInput<'_>, candidate: ComparedInput<'_>, effect
         effect,
         false_share: discovery::FALSE_SHARE,
         verdict,
-        headline: headline::sentence(verdict, &subjects, &differences, effect),
+        headline: headline::sentence(verdict, &subjects, &differences, &thresholds, effect),
         differences,
         subjects,
         findings: findings::moves(&baseline.summary.verdict.findings, &candidate.summary.verdict.findings),
+        thresholds,
         gates: Vec::new(),
     }
 }

@@ -23,6 +23,9 @@ pub struct RunComparison {
     pub differences: Vec<RunDifference>,
     pub subjects: Vec<ComparedSubject>,
     pub findings: Vec<FindingMove>,
+    /// Thresholds that one run passed and the other failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<ThresholdMove>,
     /// The gates: allowed changes for the worse, and whether they were exceeded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateResult>,
@@ -232,6 +235,24 @@ pub struct FindingMove {
     pub candidate: Option<String>,
 }
 
+/// A threshold that one run passed and the other failed. Both results are decided: see the thresholds of either run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct ThresholdMove {
+    pub label: String,
+    /// The run that failed.
+    pub failed: Side,
+    /// The candidate's result in one sentence.
+    pub detail: String,
+}
+
+impl ThresholdMove {
+    /// The baseline passed and the candidate failed.
+    pub fn is_broken(&self) -> bool {
+        self.failed == Side::Candidate
+    }
+}
+
 /// A condition that makes the candidate fail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -264,6 +285,15 @@ pub struct GateResult {
     /// One sentence.
     pub detail: String,
 }
+
+/// The percentiles of response times that are compared.
+pub(super) const PERCENTILES: [(ComparedMetric, f64); 5] = [
+    (ComparedMetric::P50, 0.5),
+    (ComparedMetric::P90, 0.9),
+    (ComparedMetric::P95, 0.95),
+    (ComparedMetric::P99, 0.99),
+    (ComparedMetric::P999, 0.999),
+];
 
 impl ComparedMetric {
     /// The name in reports: `p99`, `CPU per request`.

@@ -58,7 +58,7 @@ pub(super) fn of(input: RowInput<'_>) -> ComparedRow {
     let shown = |value: f64| if metric.is_difference() { value } else { value.exp() };
     let width = |estimate: Estimate| estimate.low.is_some() && estimate.high.is_some();
     let bounded = paired.map_or(width(old) && width(new), |errors| errors.below.is_some() && errors.above.is_some());
-    let is_uncertain = old.doubt > 0.0 || new.doubt > 0.0;
+    let is_uncertain = old.uncertainty > 0.0 || new.uncertainty > 0.0;
     let why = match (bounded, is_uncertain) {
         (false, _) if paired.is_some() => "the value occurs in too few seconds of the changing load for an interval",
         (false, _) => "too few samples, or too many requests that were cut off, for an interval",
@@ -109,6 +109,12 @@ pub(super) fn judge(row: &mut ComparedRow, different: bool, effect: f64) {
     } else {
         RowVerdict::CannotTell
     };
+    if matches!(row.verdict, RowVerdict::Better | RowVerdict::Worse | RowVerdict::Moved) {
+        // That it changed is certain, even where the interval of how much is wider.
+        let none = if row.metric.is_difference() { 0.0 } else { 1.0 };
+        let end = |end: Option<f64>, to: fn(f64, f64) -> f64| end.map(|end| to(end, none));
+        (row.low, row.high) = if change > 0.0 { (end(row.low, f64::max), row.high) } else { (row.low, end(row.high, f64::min)) };
+    }
     if row.verdict != RowVerdict::CannotTell {
         row.minutes_needed = None;
         row.why.clear();

@@ -1,22 +1,18 @@
 //! The numbers of a series of requests or journeys that are compared, and the pairing of seconds with the same load.
 
+use loadstone_metrics::Histogram;
+
 use super::change::{ChangeErrors, Estimate};
 use super::lasting::QueuedTimes;
-use super::model::{ComparedMetric, ComparedRow, Side};
+use super::model::{ComparedMetric, ComparedRow, PERCENTILES, Side};
 use super::quantile_pairs::QuantilePairs;
 use super::row::RowInput;
 use super::same_load::SameLoad;
+use super::separation::{self, RunParts};
 use super::side::{RunSide, SecondsInOrder, SeriesSecond, TimesHistory};
 use super::{blocks, pairs, row};
 use crate::TimeStats;
 
-pub(super) const PERCENTILES: [(ComparedMetric, f64); 5] = [
-    (ComparedMetric::P50, 0.5),
-    (ComparedMetric::P90, 0.9),
-    (ComparedMetric::P95, 0.95),
-    (ComparedMetric::P99, 0.99),
-    (ComparedMetric::P999, 0.999),
-];
 const QUEUE_LASTED: &str =
     "requests queued for so long that the length of the queue is random, and one ramp shows it only once; use a lower, constant load";
 
@@ -35,11 +31,18 @@ pub(super) struct SeriesNumbers {
     mean: Option<Estimate>,
     percentiles: Vec<Option<Estimate>>,
     seconds: SecondsInOrder,
+    parts: RunParts,
 }
 
 impl SeriesNumbers {
-    /// `percentiles`: in the order of [`PERCENTILES`].
-    pub(super) fn of(seconds: SecondsInOrder, rate: f64, times: &TimeStats, percentiles: Vec<Option<Estimate>>) -> Self {
+    /// `percentiles`: in the order of [`PERCENTILES`]. `history`: the times by second; empty if some are only lower bounds.
+    pub(super) fn of(
+        seconds: SecondsInOrder,
+        rate: f64,
+        times: &TimeStats,
+        percentiles: Vec<Option<Estimate>>,
+        history: &[Vec<&Histogram>],
+    ) -> Self {
         let sums = |of: SumOf| seconds.seconds.iter().map(of).collect::<Vec<_>>();
         // The first and the last second are rarely complete. The rate itself is that of the summary.
         let counts = sums(COUNT);
@@ -50,9 +53,10 @@ impl SeriesNumbers {
         Self {
             rate: Some(rate),
             failures: blocks::share(&sums(FAILED)),
-            mean: mean.map(|mean| Estimate { doubt: times.mean_doubt.unwrap_or(0.0), ..mean }),
+            mean: mean.map(|mean| Estimate { uncertainty: times.mean_uncertainty.unwrap_or(0.0), ..mean }),
             percentiles,
             seconds,
+            parts: RunParts::of(history),
         }
     }
 }
@@ -144,16 +148,21 @@ pub(super) fn rows(old: &SeriesNumbers, new: &SeriesNumbers, pairs: Option<&Seri
     let explained = |row: ComparedRow, lasted: bool| if lasted { row::with_reason(row, QUEUE_LASTED) } else { row };
     let without_end = lasted((f64::INFINITY, f64::INFINITY));
     let mean = pairs.and_then(|pairs| pairs.mean).filter(|_| !without_end);
+    let separated = |row: ComparedRow, both: Option<(Estimate, Estimate)>, lasted: bool| match both {
+        Some(both) if !lasted => separation::apply(row, both, (&old.parts, &new.parts)),
+        _ => row,
+    };
     let mut rows = vec![
         row(ComparedMetric::Rate, old.rate, new.rate, pairs.and_then(|pairs| pairs.rate)),
         row(ComparedMetric::Failures, old.failures, new.failures, pairs.and_then(|pairs| pairs.failures)),
-        explained(row(ComparedMetric::Mean, old.mean, new.mean, mean), without_end),
+        separated(explained(row(ComparedMetric::Mean, old.mean, new.mean, mean), without_end), old.mean.zip(new.mean), without_end),
     ];
     let percentiles = PERCENTILES.iter().zip(old.percentiles.iter().zip(&new.percentiles));
     rows.extend(percentiles.map(|((metric, quantile), (old, new))| {
         let (pairs, both) = (pairs, old.zip(*new));
         let paired = both.and_then(|(old, new)| pairs?.quantile(*quantile, old, new));
-        explained(row(*metric, *old, *new, paired), both.is_some_and(|(old, new)| lasted((old.value, new.value))))
+        let lasted = both.is_some_and(|(old, new)| lasted((old.value, new.value)));
+        separated(explained(row(*metric, *old, *new, paired), lasted), both, lasted)
     }));
     rows
 }

@@ -84,6 +84,7 @@ pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Op
     let (old, new) = (named(baseline), named(candidate));
     let seconds = shorter(baseline, candidate);
     let different_work = different_work(baseline, candidate, effect);
+    let less_work = less_work(baseline, candidate, effect);
     let mut subjects: Vec<ComparedSubject> = Vec::new();
     for (name, series) in &old {
         let Some(other) = new.get(name) else { continue };
@@ -93,8 +94,10 @@ pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Op
             _ => continue,
         };
         let row = both(of, (baseline, series), (candidate, other), load).row(metric, "", effect, seconds);
-        let row = match &different_work {
-            Some(why) if metric == ComparedMetric::CpuPerRequest => row::not_comparable(row, why),
+        let row = match (&different_work, &less_work) {
+            (Some(why), _) if metric == ComparedMetric::CpuPerRequest => row::not_comparable(row, why),
+            // Memory that is saved because less work was done is no improvement.
+            (_, Some(why)) if metric == ComparedMetric::Memory => row::not_comparable(row, why),
             _ => row,
         };
         let signal = &series.signal;
@@ -106,6 +109,18 @@ pub(super) fn subjects(baseline: &RunSide<'_>, candidate: &RunSide<'_>, load: Op
     }
     subjects.iter_mut().for_each(|subject| subject.rows.sort_by_key(|row| row.metric));
     subjects
+}
+
+/// Why the memory does not describe the same work in both runs: one of them served fewer requests per second; `None`: both served as many.
+fn less_work(baseline: &RunSide<'_>, candidate: &RunSide<'_>, effect: f64) -> Option<String> {
+    let served = |side: &RunSide<'_>| {
+        let totals = &side.summary.totals;
+        totals.request_rate * (1.0 - totals.requests_failed as f64 / totals.requests.max(1) as f64)
+    };
+    let (old, new) = (served(baseline), served(candidate));
+    let which = if new < old { "candidate" } else { "baseline" };
+    (old.max(new) > old.min(new) * (1.0 + effect))
+        .then(|| format!("the {which} served fewer requests per second, so it needed less memory"))
 }
 
 /// Why the CPU time per request does not describe the same work in both runs; `None`: as far as known it does.

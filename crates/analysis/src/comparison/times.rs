@@ -3,9 +3,9 @@
 use loadstone_metrics::{Histogram, SeriesKey};
 
 use super::change::{self, Estimate};
-use super::model::{ComparedSubject, ShiftPoint, Side, SubjectKind};
+use super::model::{ComparedSubject, PERCENTILES, ShiftPoint, Side, SubjectKind};
 use super::same_load::SameLoad;
-use super::series::{self, PERCENTILES, Pairing, SeriesNumbers, SeriesPairs};
+use super::series::{self, Pairing, SeriesNumbers, SeriesPairs};
 use super::side::{RunSide, SecondsInOrder, SeriesSecond, TimesHistory};
 use crate::statistics::{Intervals, samples_needed};
 use crate::{FlowRow, Percentile, RequestRow, TimeStats};
@@ -67,7 +67,7 @@ fn all(baseline: &RunSide<'_>, candidate: &RunSide<'_>, pairing: &Pairing<'_>, e
     let of = |side: &RunSide<'_>, history: &TimesHistory<'_>| {
         let (loaded, times) = (side.loaded(), &side.summary.response);
         let percentiles = percentiles(times, loaded.seconds.len(), &history.seconds);
-        SeriesNumbers::of(loaded, side.summary.totals.request_rate, times, percentiles)
+        SeriesNumbers::of(loaded, side.summary.totals.request_rate, times, percentiles, &history.seconds)
     };
     let numbers = (of(baseline, &histories.0), of(candidate, &histories.1));
     let pairs = pairing.pairs((&numbers.0, &histories.0), (&numbers.1, &histories.1));
@@ -92,7 +92,7 @@ fn of_series(
     let numbers = |side: &RunSide<'_>, row: &RequestRow, history: &TimesHistory<'_>| {
         let seconds = side.seconds.get(&row.key).cloned().unwrap_or_default();
         let percentiles = percentiles(&row.response, seconds.seconds.len(), &history.seconds);
-        SeriesNumbers::of(seconds, row.rate, &row.response, percentiles)
+        SeriesNumbers::of(seconds, row.rate, &row.response, percentiles, &history.seconds)
     };
     let none = TimesHistory::default();
     let (a, b) = (baseline.histories.get(&old.key).unwrap_or(&none), candidate.histories.get(&old.key).unwrap_or(&none));
@@ -114,7 +114,7 @@ fn percentiles(times: &TimeStats, seconds: usize, ended: &[Vec<&Histogram>]) -> 
             return Some(Estimate::at_least(bound, Intervals::of(ended, &merged).at(quantile).0, ended.len()));
         };
         let bounded = Estimate::percentile(value, (shown.low, shown.high), seconds);
-        Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
+        Some(Estimate { uncertainty: shown.uncertainty.unwrap_or(0.0), ..bounded })
     };
     PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()
 }
@@ -160,14 +160,14 @@ fn of_flow(
     effect: f64,
 ) -> ComparedSubject {
     let (a, b) = (TimesHistory::of_flow(baseline.run, &old.name), TimesHistory::of_flow(candidate.run, &new.name));
-    let numbers = |side: &RunSide<'_>, row: &FlowRow| {
-        SeriesNumbers::of(flow_seconds(side, &row.name), row.finish_rate, &row.time, flow_percentiles(side, row))
+    let numbers = |side: &RunSide<'_>, row: &FlowRow, history: &TimesHistory<'_>| {
+        SeriesNumbers::of(flow_seconds(side, &row.name), row.finish_rate, &row.time, flow_percentiles(side, row), &history.seconds)
     };
-    let numbers = (numbers(baseline, old), numbers(candidate, new));
     // For journeys that did not finish, only a lower bound of the time is known.
     let all_finished = old.finished == old.started && new.finished == new.started;
     let none = TimesHistory::default();
     let (c, d) = if all_finished { (&a, &b) } else { (&none, &none) };
+    let numbers = (numbers(baseline, old, c), numbers(candidate, new, d));
     let pairs = pairing.pairs((&numbers.0, c), (&numbers.1, d));
     ComparedSubject {
         kind: SubjectKind::Flow,
@@ -192,7 +192,7 @@ fn flow_percentiles(side: &RunSide<'_>, row: &FlowRow) -> Vec<Option<Estimate>> 
         let Some(value) = shown.value else { return Some(Estimate::at_least(shown.low?, low, history.len())) };
         let high = high.filter(|_| row.finished == row.started);
         let bounded = Estimate::percentile(value, (low, high), history.len());
-        Some(Estimate { doubt: shown.doubt.unwrap_or(0.0), ..bounded })
+        Some(Estimate { uncertainty: shown.uncertainty.unwrap_or(0.0), ..bounded })
     };
     PERCENTILES.iter().map(|(_, quantile)| of(*quantile)).collect()
 }

@@ -15,7 +15,7 @@ pub(crate) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64), is
     match beyond(facts, span, is_limit) {
         Some(next) => {
             let text = format!("after it, as far as was observed, {}", would_be(facts, &next, span));
-            found.rests_on(text, vec![next.series], span)
+            found.limited_next(&text).rests_on(text, vec![next.series], span)
         }
         None => found,
     }

@@ -4,8 +4,8 @@ use loadstone_metrics::{SeriesKey, SeriesKind};
 use loadstone_run_directory::Run;
 
 use super::model::BlockRecord;
-use crate::doubt::{self, DoubtTally};
 use crate::summary::Numbers;
+use crate::uncertainty::{self, UncertaintyTally};
 use crate::{ComparedMetric, Grade, RequestRow, RunTally, SubjectKind, TimeStats};
 
 /// The numbers that are compared.
@@ -32,15 +32,16 @@ pub(super) struct BlockSubject {
     /// In the order of [`METRICS`]; `None`: too few samples, or none.
     numbers: [Option<f64>; 6],
     /// For each number, the maximum share of it that the generator may have added.
-    doubts: [f64; 6],
+    uncertainties: [f64; 6],
 }
 
 impl BlockSubject {
     pub(super) fn of(key: SubjectKey, (count, failed): (u64, u64), seconds: f64, times: &TimeStats) -> Self {
         let at = |quantile: f64| times.percentiles.iter().find(|shown| (shown.quantile - quantile).abs() < 1e-9);
         let value = |quantile: f64| at(quantile).and_then(|shown| shown.value);
-        let share = |doubt: Option<f64>, value: Option<f64>| doubt.zip(value).map_or(0.0, |(doubt, value)| doubt / value);
-        let doubt = |quantile: f64| share(at(quantile).and_then(|shown| shown.doubt), value(quantile));
+        let share =
+            |uncertainty: Option<f64>, value: Option<f64>| uncertainty.zip(value).map_or(0.0, |(uncertainty, value)| uncertainty / value);
+        let uncertainty = |quantile: f64| share(at(quantile).and_then(|shown| shown.uncertainty), value(quantile));
         Self {
             key,
             count,
@@ -52,7 +53,7 @@ impl BlockSubject {
                 value(0.95),
                 value(0.99),
             ],
-            doubts: [0.0, 0.0, share(times.mean_doubt, times.mean), doubt(0.5), doubt(0.95), doubt(0.99)],
+            uncertainties: [0.0, 0.0, share(times.mean_uncertainty, times.mean), uncertainty(0.5), uncertainty(0.95), uncertainty(0.99)],
         }
     }
 
@@ -60,8 +61,8 @@ impl BlockSubject {
         METRICS.iter().position(|known| *known == metric).and_then(|index| self.numbers[index])
     }
 
-    pub(super) fn doubt(&self, metric: ComparedMetric) -> f64 {
-        METRICS.iter().position(|known| *known == metric).map_or(0.0, |index| self.doubts[index])
+    pub(super) fn uncertainty(&self, metric: ComparedMetric) -> f64 {
+        METRICS.iter().position(|known| *known == metric).map_or(0.0, |index| self.uncertainties[index])
     }
 
     /// Sum of all response times. Seconds.
@@ -83,7 +84,7 @@ impl Block {
         run.slices.retain(|slice| (warm_up..seconds).contains(&(slice.slice as usize)));
         let tally = RunTally::of(&run.slices);
         let mut numbers = Numbers::of(&run, &tally);
-        doubt::mark_numbers(&mut numbers, &tally, &DoubtTally::of(&run.plan, &run.slices, |_| true));
+        uncertainty::mark_numbers(&mut numbers, &tally, &UncertaintyTally::of(&run.plan, &run.slices, |_| true));
         let seconds = seconds.saturating_sub(warm_up).max(1) as f64;
         let of_row = |kind: SubjectKind, row: &RequestRow| {
             BlockSubject::of(SubjectKey { kind, series: Some(row.key.clone()) }, (row.count, row.failed), seconds, &row.response)

@@ -103,8 +103,8 @@ fn row(key: &SubjectKey, metric: ComparedMetric, pairs: &[Pair<'_>], effect: f64
 /// The maximum by which the generator can have raised the logarithm of a number, averaged over its blocks.
 fn added<'b>(key: &SubjectKey, metric: ComparedMetric, blocks: impl ExactSizeIterator<Item = &'b Block>) -> f64 {
     let count = blocks.len() as f64;
-    let doubts = blocks.filter_map(|block| block.subject(key)).map(|subject| -(1.0 - subject.doubt(metric).min(0.999)).ln());
-    doubts.sum::<f64>() / count
+    let uncertainties = blocks.filter_map(|block| block.subject(key)).map(|subject| -(1.0 - subject.uncertainty(metric).min(0.999)).ln());
+    uncertainties.sum::<f64>() / count
 }
 
 fn share_row(numbers: &[(f64, f64)], least: f64, empty: ExperimentRow) -> ExperimentRow {
@@ -255,9 +255,9 @@ mod tests {
         SubjectKey { kind: SubjectKind::Request, series: Some(SeriesKey::new(SeriesKind::Request, "Buy", "Buy")) }
     }
 
-    /// A block with this mean; the generator may have added `doubt` to it.
-    fn block(mean: f64, doubt: f64) -> Block {
-        let times = TimeStats { count: 100, mean: Some(mean), mean_doubt: Some(doubt), ..TimeStats::default() };
+    /// A block with this mean; the generator may have added `uncertainty` to it.
+    fn block(mean: f64, uncertainty: f64) -> Block {
+        let times = TimeStats { count: 100, mean: Some(mean), mean_uncertainty: Some(uncertainty), ..TimeStats::default() };
         let record = BlockRecord {
             round: 0,
             value: String::new(),

@@ -47,9 +47,9 @@ fn one(key: &SubjectKey, metric: SensitivityMetric, delays: &[f64], rounds: &[Ve
     let largest = heights.iter().flatten().fold(0.0_f64, |most, height| most.max(height.abs()));
     let sequence = Sequence::of(&slopes, HISTOGRAM_RESOLUTION * largest / span);
     // The maximum slope that the time added by a late generator can cause.
-    let doubt =
-        |block: &&Block| block.subject(key).map_or(0.0, |subject| subject.doubt(measured) * subject.number(measured).unwrap_or(0.0));
-    let tilt = rounds.iter().map(|round| round.iter().map(doubt).fold(0.0, f64::max)).sum::<f64>() / (rounds.len() as f64 * span);
+    let uncertainty =
+        |block: &&Block| block.subject(key).map_or(0.0, |subject| subject.uncertainty(measured) * subject.number(measured).unwrap_or(0.0));
+    let tilt = rounds.iter().map(|round| round.iter().map(uncertainty).fold(0.0, f64::max)).sum::<f64>() / (rounds.len() as f64 * span);
     let ends = sequence.ends().map(|(low, high)| (low - tilt, high + tilt));
     let mut found = Sensitivity {
         kind: key.kind,

@@ -4,7 +4,7 @@
 use loadstone_metrics::Snapshot;
 use loadstone_run_directory::Run;
 
-use crate::doubt::{LateStretch, lateness_between};
+use crate::uncertainty::{LateStretch, lateness_between};
 use crate::validity::{generator_checks, generator_evidence, load_was_made};
 use crate::{Grade, Validity, ValidityCheck};
 

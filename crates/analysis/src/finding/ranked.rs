@@ -25,7 +25,7 @@ pub(crate) enum Standing {
 
 /// What a load generator at its limit means for a finding; findings are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum GeneratorDoubt {
+pub(crate) enum GeneratorUncertainty {
     /// Nothing: it rests on waits far longer than the generator was late.
     None,
     /// It is the finding that says so for certain.
@@ -37,7 +37,7 @@ pub(crate) enum GeneratorDoubt {
 /// A finding and its rank.
 pub(crate) struct RankedFinding {
     pub(crate) standing: Standing,
-    pub(crate) doubt: GeneratorDoubt,
+    pub(crate) uncertainty: GeneratorUncertainty,
     /// Order between findings of equal rank, lower first: [`Rule::precedence`](super::rule::Rule::precedence).
     pub(crate) precedence: u16,
     pub(crate) finding: Finding,
@@ -55,7 +55,7 @@ impl RankedFinding {
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let is_guess = self.standing == Standing::Cause && self.finding.confidence == Confidence::Low;
         let standing = if is_guess { Standing::Symptom } else { self.standing };
-        (self.doubt, standing, is_guess, std::cmp::Reverse(self.finding.confidence), self.precedence)
+        (self.uncertainty, standing, is_guess, std::cmp::Reverse(self.finding.confidence), self.precedence)
     }
 
     /// Without evidence so far.
@@ -64,7 +64,7 @@ impl RankedFinding {
     }
 
     pub(crate) fn of(standing: Standing, finding: Finding) -> Self {
-        Self { standing, doubt: GeneratorDoubt::Possible, precedence: 0, finding }
+        Self { standing, uncertainty: GeneratorUncertainty::Possible, precedence: 0, finding }
     }
 
     /// Not behind the generator's own finding where requests took longer in a stretch by far more than the generator was late in it.
@@ -75,13 +75,19 @@ impl RankedFinding {
             && growth > 0.0
             && facts.generator.generated_the_load()
             && growth >= BEYOND * facts.generator.lateness((from, to)).read;
-        let doubt = if is_beyond { GeneratorDoubt::None } else { self.doubt };
-        Self { doubt, ..self }
+        let uncertainty = if is_beyond { GeneratorUncertainty::None } else { self.uncertainty };
+        Self { uncertainty, ..self }
     }
 
     /// What it rests on: a sentence, the columns or signals that show it, and the stretch in seconds.
     pub(crate) fn rests_on(mut self, text: String, series: Vec<String>, (from, to): (f64, f64)) -> Self {
         self.finding.evidence.push(Evidence { text, series, from_seconds: from, to_seconds: to });
+        self
+    }
+
+    /// Names what would limit the system next.
+    pub(crate) fn limited_next(mut self, sentence: &str) -> Self {
+        self.finding.next_limit = Some(sentence.to_owned());
         self
     }
 

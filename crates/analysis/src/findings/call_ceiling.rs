@@ -36,7 +36,7 @@ use crate::facts::calls_at_once::CallCeiling;
 use crate::facts::exhausted::Exhausted;
 use crate::facts::sessions::DatabaseSessions;
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::clock;
@@ -84,8 +84,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     // A consequence must not rank before the exhausted resource, even if waits far exceed the generator's lateness.
     let is_sure = found.standing != Standing::Consequence && ceiling.waiting.dwarfs_generator(facts.tally);
-    let doubt = if is_sure { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
-    Some(RankedFinding { doubt, ..with_alternatives(ceiling, found) })
+    let uncertainty = if is_sure { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    Some(RankedFinding { uncertainty, ..with_alternatives(ceiling, found) })
 }
 
 /// Each worker holds a transaction. A worker that holds one and makes no call, to this endpoint or another, waits for a connection.

@@ -33,7 +33,7 @@ use crate::facts::load_response::SLOWER_FACTOR_MIN;
 use crate::facts::signal_moves::{self, SignalMove};
 use crate::facts::timeline::TimelineOf;
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::instant::{clock, named};
@@ -172,8 +172,9 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let moved = !moves(facts, change).iter().any(SignalMove::has_moved);
     let what_to_do = what_to_do.or_else(|| passed.map(|rate| lower_load_advice(facts, rate)));
     let found = found.try_next(what_to_do.unwrap_or_else(|| next(change, moved)));
-    let doubt = if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
-    RankedFinding { doubt, ..found }
+    let uncertainty =
+        if dwarfs && facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    RankedFinding { uncertainty, ..found }
 }
 
 fn what(change: &Change) -> String {
@@ -413,7 +414,7 @@ fn passed_of_more(facts: &Facts<'_>, change: &Change) -> Option<f64> {
 /// The advice where the load exceeds what is served.
 fn lower_load_advice(facts: &Facts<'_>, rate: f64) -> String {
     format!(
-        "The load exceeds what is served. Ramp it from below {} to see how many requests are served at a time{}, and observe what they wait for.",
+        "The load exceeds what is served. Ramp the load from below {} to see how many requests are served at a time{}, and observe what they wait for.",
         loadstone_units::rate(rate),
         load_shape::line(facts, WantedLoad::Higher)
     )

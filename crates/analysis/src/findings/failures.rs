@@ -28,7 +28,7 @@ use crate::facts::Facts;
 use crate::facts::changes::Change;
 use crate::facts::failures::{FailedWhen, Failing};
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::finding::{Quantity, Subject};
 use crate::instant::{clock, named};
@@ -171,8 +171,8 @@ fn finding(facts: &Facts<'_>, failing: &Failing<'_>, with: &[&Failing<'_>]) -> R
         let because = format!("it was as high in {} of the other seconds", loadstone_units::share(share));
         found = found.weigh(Alternative::ruled_out("The load", because));
     }
-    let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
-    RankedFinding { doubt, ..found.try_next(next(failing)) }
+    let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    RankedFinding { uncertainty, ..found.try_next(next(failing)) }
 }
 
 /// Failures are a consequence of a limit if they occur above a load, or if work had been waiting before.

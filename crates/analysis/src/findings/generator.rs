@@ -11,14 +11,14 @@
 //! script stalls.
 //!
 //! The finding ranks before all others, with the [exceptions](../how-findings-work.md#ranking). If the generator may have added time to some values only, no
-//! finding appears. Those values are marked, and the validity shows them ([doubt](../validity.md#doubt)).
+//! finding appears. Those values are marked, and the validity shows them ([uncertainty](../validity.md#uncertainty)).
 //!
 //! Other rules attribute growth between two stretches of a run to the target, unless the generator was later in the second stretch by at least half of that
 //! growth: lateness that is equal in both does not change their difference.
 
 use crate::facts::Facts;
-use crate::finding::Subject;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::{Quantity, Subject};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::{Confidence, Grade};
 
@@ -36,9 +36,11 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let generator = &facts.generator;
     let checks = generator.failed_checks();
     let worst = checks.first()?;
+    let whole = (0.0, facts.tally.duration_seconds());
     let finding = |confidence, claim: &str| {
-        let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned());
-        RankedFinding { doubt: GeneratorDoubt::Itself, ..found }
+        let found = RankedFinding::new(Standing::Cause, "generator", Subject::Generator, confidence, claim.to_owned())
+            .with(Quantity::seconds("lateness", generator.lateness(whole).read));
+        RankedFinding { uncertainty: GeneratorUncertainty::Itself, ..found }
     };
     let found = if !generator.generated_the_load() {
         finding(Confidence::High, "The load generator reached its limit: the target received less load than the test specifies")
@@ -47,7 +49,6 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     } else {
         return None;
     };
-    let whole = (0.0, facts.tally.duration_seconds());
     let found = checks.iter().copied().chain(generator.reasons()).fold(found, |found, check| {
         found.rests_on(format!("{}: {}", check.title, check.evidence), vec![format!("validity/{}", check.id)], whole)
     });

@@ -2,8 +2,8 @@
 //!
 //! Made if one of these holds:
 //!
-//! - the target returned 429, or in gRPC RESOURCE_EXHAUSTED, to 1 % of a request or more; of several, it is said of all together, as one quota may count
-//!   them all. The second at most medium, as it is said of messages that are too large, too;
+//! - the target returned 429, or in gRPC RESOURCE_EXHAUSTED, to 1 % of a request or more, and at least five times. Several requests are reported together,
+//!   since one quota may count them all. RESOURCE_EXHAUSTED has at most medium confidence, because it also means that a message is too large;
 //! - a stub rejected 1 % of its calls;
 //! - throughput of a request stopped as under [`effective-concurrency`](effective-concurrency.md) while others kept their times, at no whole number of
 //!   slots: a limiter that delays or, from one slot on, a lock or pool that is held for a part of the request; k places that are held for a share *s* of
@@ -36,6 +36,10 @@ use crate::{Confidence, SeriesTally};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
 const REJECTED_MIN: f64 = 0.01;
+/// Rejections that there must be. A single one is no limit whose rate could be named.
+const REJECTIONS_MIN: u64 = 5;
+/// Fewer accepted requests per second would be shown as none.
+const ACCEPTED_MIN: f64 = 0.05;
 /// Seconds that are needed to tell an even pace.
 const SECONDS_MIN: usize = 15;
 /// Share of the seconds with the same most calls at once, from which busy workers are not ruled out.
@@ -104,6 +108,9 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
         }
     }
     let count: u64 = refused.iter().map(|series| of(series)).sum();
+    if count < REJECTIONS_MIN {
+        return None;
+    }
     let all: u64 = refused.iter().map(|series| series.merged.count).sum();
     let how = refusal.name();
     // One quota may count all of them, so what was accepted of all is what it lets through.
@@ -121,7 +128,11 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let accepted: Vec<f64> = seconds.iter().map(|(.., accepted)| *accepted).collect();
     let (mean, half) = mean_of_batches(&accepted);
     let (from, to) = (seconds.first()?.0, seconds.last()?.1);
+    // Where nothing was accepted, no limit is known.
+    let rejects_all = mean < ACCEPTED_MIN;
     let (is_limited, its) = match names.len() {
+        1 if rejects_all => ("is limited, to an unknown rate".to_owned(), "its requests"),
+        _ if rejects_all => ("are limited, to an unknown rate".to_owned(), "their requests"),
         1 => (format!("is limited to about {}", loadstone_units::rate(mean)), "its requests"),
         _ => (format!("are limited to about {} together", loadstone_units::rate(mean)), "their requests"),
     };
@@ -132,8 +143,11 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     );
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), Confidence::High, claim)
-        .with(Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half))
+    let confidence = if rejects_all { Confidence::Medium } else { Confidence::High };
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), confidence, claim);
+    let limit = Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half);
+    let found = if rejects_all { found } else { found.with(limit) };
+    let found = found
         .rests_on(
             format!(
                 "{} responses with {how}; in those seconds, {mean:.1} other requests per second were accepted{interval}",

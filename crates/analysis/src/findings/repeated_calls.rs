@@ -3,7 +3,7 @@
 //! The page of [span-growth](span-growth.md) describes this rule, too.
 
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::Subject;
@@ -49,5 +49,5 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         format!("{} of their time adds up on the way of the request", loadstone_units::share(call.one_by_one)),
     ));
     let found = found.try_next("Make one call for all of them: a join, a list of keys (`where id in (…)`), a batch; or make them at once.");
-    Some(RankedFinding { doubt: GeneratorDoubt::None, ..found })
+    Some(RankedFinding { uncertainty: GeneratorUncertainty::None, ..found })
 }

@@ -24,7 +24,7 @@
 //! for high confidence). Calls at once are none: they hold a request up for one of them.
 
 use crate::finding::Alternative;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::Subject;
@@ -88,8 +88,8 @@ fn told(growth: &SpanGrowth<'_>) -> RankedFinding {
     } else {
         found.weigh(Alternative::ruled_out("The load generator, and the way to the system", "the time was taken within the system"))
     };
-    let doubt = if is_outside { GeneratorDoubt::Possible } else { GeneratorDoubt::None };
-    RankedFinding { doubt, ..found.try_next(next(growth)) }
+    let uncertainty = if is_outside { GeneratorUncertainty::Possible } else { GeneratorUncertainty::None };
+    RankedFinding { uncertainty, ..found.try_next(next(growth)) }
 }
 
 /// `shop`, or the span's own name where its service is not known.

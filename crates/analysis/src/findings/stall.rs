@@ -16,7 +16,7 @@
 
 use crate::finding::Alternative;
 use crate::evidence::examined;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
 use crate::finding::Subject;
 use crate::finding::rule::{FindingSearch, Rule};
@@ -109,8 +109,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     } else {
         format!("Look for what does that {often}, and let it do less at a time or aside from requests.")
     };
-    let doubt = if facts.generator.grade() == Grade::Invalid { GeneratorDoubt::None } else { GeneratorDoubt::Possible };
-    Some(RankedFinding { doubt, ..found.try_next(next) })
+    let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
+    Some(RankedFinding { uncertainty, ..found.try_next(next) })
 }
 
 /// Other programs on the machine, as another cause.

@@ -9,7 +9,7 @@
 
 use crate::finding::Alternative;
 use crate::evidence::examined;
-use crate::finding::ranked::{GeneratorDoubt, RankedFinding, Standing};
+use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
@@ -73,7 +73,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         vec!["in_flight/requests".to_owned(), "response/max".to_owned()],
         (from, end),
     );
-    let found = RankedFinding { doubt: GeneratorDoubt::None, ..found };
+    let found = RankedFinding { uncertainty: GeneratorUncertainty::None, ..found };
     Some(
         found
             .weigh(long_queue(all))

@@ -64,7 +64,7 @@ fn stats(times: [f64; 3]) -> TimeStats {
         low: None,
         high: None,
         samples_beyond: 100,
-        doubt: None,
+        uncertainty: None,
     };
     TimeStats { count: 10_000, percentiles: [0.5, 0.95, 0.99].into_iter().zip(times).map(percentile).collect(), ..TimeStats::default() }
 }
@@ -84,8 +84,8 @@ fn input(run: usize, requests: &[(&str, [f64; 3])]) -> TrendInput {
         bytes_sent: 0,
         bytes_received: 0,
         retried: 0,
-        rate_doubt: None,
-        failed_doubt: None,
+        rate_uncertainty: None,
+        failed_uncertainty: None,
     };
     let summary = Summary {
         schema: Summary::SCHEMA,

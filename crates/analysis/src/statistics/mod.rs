@@ -12,6 +12,7 @@
 //! | `normal`, `student` | the two distributions, and degrees of freedom |
 //! | `interval` | 95 % intervals of quantiles and means whose samples depend on each other |
 //! | `tail_samples` | how many samples a percentile needs |
+//! | `rank_sum` | whether one of two samples has the larger values |
 //! | `random` | a generator that gives the same numbers for the same run |
 //!
 //! Deliberately absent: what a number means for a system under load. That belongs to `facts`.
@@ -26,6 +27,7 @@ mod moments;
 mod normal;
 mod proportion;
 mod random;
+mod rank_sum;
 mod robust;
 mod scan;
 pub(crate) mod shift;
@@ -43,6 +45,7 @@ pub(crate) use normal::{Z_95, Z_95_ONE_SIDED};
 pub(crate) use proportion::share_in_words;
 pub(crate) use proportion::wilson_interval;
 pub(crate) use random::Xorshift;
+pub(crate) use rank_sum::rank_sum_p;
 pub(crate) use robust::{best_tenth, interquartile_range, median, median_deviation, nearest_of_sorted, quantile, slow_threshold};
 pub(crate) use scan::{likeliest_stretch, sum_of_counts};
 pub(crate) use student::{freedom_by_kurtosis, student_t, t_two_sided, welch_freedom};

@@ -4,7 +4,7 @@ use loadstone_metrics::{SeriesKind, SignalNotice};
 use loadstone_plan::TestPlan;
 use loadstone_run_directory::{AgentInfo, HostFacts, RunEnd};
 
-use crate::doubt::JudgedPercentile;
+use crate::uncertainty::JudgedPercentile;
 use crate::{Grade, RunTally, ThresholdResult, TimeStats, ValidityCheck};
 
 /// The data that the checks examine.

@@ -7,7 +7,6 @@ mod check;
 mod clock_drift;
 mod connecting;
 mod conservation;
-mod doubt;
 mod exhaustion;
 mod in_flight;
 mod lateness;
@@ -23,6 +22,7 @@ mod slices;
 mod stalls;
 mod steady;
 mod throttling;
+mod uncertainty;
 mod users;
 mod worker_busy;
 
@@ -42,13 +42,13 @@ enum CheckedThing {
 
 type Check = fn(&CheckInput<'_>) -> ValidityCheck;
 
-/// In display order. The checks from schedule lag to stalls have no grade: they explain the uncertainty, which the `doubt` check grades.
+/// In display order. The checks from schedule lag to stalls have no grade: they explain the uncertainty, which the `uncertainty` check grades.
 const CHECKS: &[(CheckedThing, Check)] = &[
     (CheckedThing::Other, requests::check),
     (CheckedThing::Generator, offered_rate::check),
     (CheckedThing::Other, users::open),
     (CheckedThing::Generator, users::closed),
-    (CheckedThing::Generator, doubt::check),
+    (CheckedThing::Generator, uncertainty::check),
     (CheckedThing::Evidence, schedule_lag::check),
     (CheckedThing::Evidence, read_lag::check),
     (CheckedThing::Evidence, worker_busy::check),
@@ -104,6 +104,6 @@ fn of_subject(validity: &Validity, wanted: CheckedThing) -> impl Iterator<Item =
 
 /// Whether the generator produced the load that the plan asks for, in the result of [`judge`].
 pub(crate) fn load_was_made(validity: &Validity) -> bool {
-    let is_complete = |check: &ValidityCheck| check.id == doubt::INFO.id || check.grade < Some(Grade::Invalid);
+    let is_complete = |check: &ValidityCheck| check.id == uncertainty::INFO.id || check.grade < Some(Grade::Invalid);
     generator_checks(validity).all(is_complete)
 }

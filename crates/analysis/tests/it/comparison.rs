@@ -5,10 +5,10 @@ use loadstone_analysis::{
     SubjectKind, compare, conclude,
 };
 use loadstone_metrics::{GaugeValue, MetricSlice, MetricValue, Outcome, Role, Tags, ValueHistogram};
-use loadstone_plan::{LoadProfile, OpenStage, Timing};
+use loadstone_plan::{Aggregate, Comparison, LoadProfile, Metric, OpenStage, Timing};
 use loadstone_run_directory::Run;
 
-use crate::synthetic::{MS, SECOND, Slice, closed, counter, gauge, open, plan, run_of};
+use crate::synthetic::{MS, SECOND, Slice, closed, counter, gauge, open, plan, run_of, threshold};
 
 /// 60 seconds of 50 requests each, whose times cycle through these milliseconds, multiplied by `slower`. The first `failing` of each second
 /// fail.
@@ -232,6 +232,117 @@ fn a_gate_without_a_subject_is_undecided_and_a_gate_of_a_request_judges_only_tha
     let anything = ComparisonGate { metric: None, ..gate(ComparedMetric::P95, 0.0) };
     assert_eq!(anything.judge(&comparison).state, GateState::Failed);
     assert_eq!(anything.judge(&compared(&run(1.0, 0), &run(1.0, 0))).state, GateState::Held);
+}
+
+/// `run(1.0, 0)`, and in every second the times of some requests multiplied: from 1 to 81, different in each second.
+fn overloaded() -> Run {
+    let second = |number: u32| {
+        let mut slice = Slice::new(number).arrivals(50);
+        let factor = 2.0 + f64::from(number * 37 % 60);
+        for request in 0..50_u64 {
+            let spread = (request * 7 + u64::from(number) * 13) % 50;
+            let slower = if request < 20 { factor * 4.0 } else { 1.5 };
+            slice = slice.request("Buy", 0, ((20 * MS + spread * MS / 5) as f64 * slower) as u64, Outcome::Passed);
+        }
+        slice.done()
+    };
+    run_of(plan(open(50.0, 60)), (0..60).map(second).collect())
+}
+
+fn anything_worse() -> ComparisonGate {
+    ComparisonGate { label: "anything worse".to_owned(), metric: None, name: None, by: 0.0 }
+}
+
+#[test]
+fn a_large_change_is_worse_however_much_the_candidate_varies() {
+    let comparison = compared(&run(1.0, 0), &overloaded());
+    for metric in [ComparedMetric::Mean, ComparedMetric::P90, ComparedMetric::P99] {
+        let row = row(&comparison, SubjectKind::All, metric);
+        assert_eq!(row.verdict, RowVerdict::Worse, "{row:?}");
+        assert!(row.low.is_some_and(|low| low >= 1.0), "the interval does not contradict the verdict: {row:?}");
+    }
+    assert_eq!(anything_worse().judge(&comparison).state, GateState::Failed);
+    assert_eq!(gate(ComparedMetric::Mean, 0.05).judge(&comparison).state, GateState::Failed);
+}
+
+/// One stall of ten seconds: how much slower the system is in general is unknown, but the threshold was met before.
+#[test]
+fn a_threshold_that_passed_and_fails_is_a_regression() {
+    let with_threshold = |mut run: Run| {
+        run.plan.thresholds = vec![threshold(Metric::ResponseTime, Aggregate::Quantile(0.95), Comparison::Below, 0.5)];
+        run
+    };
+    let stalled = || {
+        let mut run = run(1.0, 0);
+        for number in 20..30 {
+            let slice = (0..50).fold(Slice::new(number).arrivals(50), |slice, request| {
+                slice.request("Buy", 0, (1 + request % 10) * SECOND, Outcome::Passed)
+            });
+            run.slices[number as usize] = slice.done();
+        }
+        run
+    };
+    let comparison = compared(&with_threshold(run(1.0, 0)), &with_threshold(stalled()));
+    assert_eq!(comparison.thresholds.len(), 1, "{}", comparison.headline);
+    assert!(comparison.thresholds[0].is_broken());
+    assert_eq!(comparison.verdict, ComparisonVerdict::Worse, "{}", comparison.headline);
+    assert!(comparison.headline.contains("passed and now fails"), "{}", comparison.headline);
+    assert_eq!(anything_worse().judge(&comparison).state, GateState::Failed);
+    // In reverse it is no regression.
+    let comparison = compared(&with_threshold(stalled()), &with_threshold(run(1.0, 0)));
+    assert!(!comparison.thresholds[0].is_broken() && comparison.verdict != ComparisonVerdict::Worse, "{}", comparison.headline);
+}
+
+/// The user named the number, so its own interval decides, without the correction for all other numbers.
+#[test]
+fn a_named_gate_uses_its_own_interval() {
+    let mut comparison = compared(&run(1.0, 0), &run(1.0, 0));
+    let all = comparison.subjects.iter_mut().find(|subject| subject.kind == SubjectKind::All).unwrap();
+    let mean = all.rows.iter_mut().find(|row| row.metric == ComparedMetric::Mean).unwrap();
+    (mean.change, mean.low, mean.high, mean.p) = (Some(3.54), Some(1.3), Some(9.0), Some(0.02));
+    mean.verdict = RowVerdict::CannotTell;
+    assert_eq!(gate(ComparedMetric::Mean, 0.05).judge(&comparison).state, GateState::Failed);
+    let mean = comparison.subjects.iter_mut().find(|subject| subject.kind == SubjectKind::All).unwrap();
+    let mean = mean.rows.iter_mut().find(|row| row.metric == ComparedMetric::Mean).unwrap();
+    mean.low = Some(0.9);
+    assert_eq!(gate(ComparedMetric::Mean, 0.05).judge(&comparison).state, GateState::Undecided);
+    // A comparison that decides nothing passes no gate.
+    comparison.verdict = ComparisonVerdict::CannotTell;
+    assert_eq!(anything_worse().judge(&comparison).state, GateState::Undecided);
+}
+
+#[test]
+fn memory_saved_by_less_work_is_no_improvement() {
+    let of = |arrivals: u64, bytes: f64| {
+        let second = |number: u32| {
+            (0..arrivals).fold(Slice::new(number).arrivals(arrivals), |slice, request| {
+                slice.request("Buy", 0, 20 * MS + (request * 7 + u64::from(number) * 13) % 10 * MS, Outcome::Passed)
+            })
+        };
+        let mut run = run_of(plan(closed(10, 60)), (0..60).map(|number| second(number).done()).collect());
+        gauge("process:80", "memory").role(Role::ProcessMemory).each_second(&mut run, |_| bytes);
+        run
+    };
+    let memory = |candidate: &Run| row(&compared(&of(50, 3e8), candidate), SubjectKind::Target, ComparedMetric::Memory).clone();
+    let saved = memory(&of(20, 1e8));
+    assert_eq!(saved.verdict, RowVerdict::CannotTell);
+    assert!(saved.why.contains("served fewer requests"), "{saved:?}");
+    assert_eq!(memory(&of(50, 1e8)).verdict, RowVerdict::Better);
+}
+
+#[test]
+fn other_programs_on_the_machine_are_a_difference() {
+    let of = |machine: f64| {
+        let mut run = run(1.0, 0);
+        gauge("machine", "cores").role(Role::MachineCores).each_second(&mut run, |_| 2.0);
+        counter("machine", "cpu").role(Role::MachineCpu).each_second(&mut run, |_| machine);
+        counter("process:80", "cpu").role(Role::ProcessCpu).each_second(&mut run, |_| 0.5);
+        run
+    };
+    let differences = compared(&of(0.9), &of(1.4)).differences;
+    let found: Vec<&str> = differences.iter().map(|difference| difference.what.as_str()).collect();
+    assert_eq!(found, ["machine use"], "{differences:?}");
+    assert_eq!(compared(&of(0.9), &of(1.0)).differences, []);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn timed_out_requests_are_reported_at_their_start() {
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
     assert!(failed.claim.contains("failed from 0:25 on"), "{}", shown(&found));
     assert!(failed.evidence.iter().any(|evidence| evidence.text.ends_with("they were sent from about 0:15 on")), "{}", shown(&found));
-    assert!(failed.next.starts_with("Find what it waits for from 0:15 on"), "{}", failed.next);
+    assert!(failed.next.starts_with("Find out what the requests wait for from 0:15 on"), "{}", failed.next);
 }
 
 /// From 0:25 on no request ends until the first one times out after thirty seconds; a few are refused meanwhile.
@@ -120,7 +120,7 @@ fn requests_to_a_dead_target_are_reported_at_the_time_of_its_death() {
     let failed = found.iter().find(|finding| finding.rule == "failures").unwrap();
     let told = "200 timed out after 30.0 s: they reached the time limit and would have taken longer; they were sent from about 0:25 on";
     assert!(failed.evidence.iter().any(|evidence| evidence.text == told), "{}", shown(&found));
-    assert!(failed.next.starts_with("Find what it waits for from 0:25 on"), "{}", failed.next);
+    assert!(failed.next.starts_with("Find out what the requests wait for from 0:25 on"), "{}", failed.next);
 }
 
 /// Times up to 200 ms, at which a component of the target responds with an error.

@@ -63,7 +63,7 @@ fn the_function_that_uses_the_core_is_named_if_the_runtime_was_profiled() {
     let place = "60 % of its CPU time is in `SHA2.implCompress` below `Risk.fingerprint`";
     assert!(first.rule == "cpu" && first.claim.ends_with(place), "{}", shown(&found));
     assert!(first.next.starts_with("Make `SHA2.implCompress` below `Risk.fingerprint` cheaper"), "{}", first.next);
-    assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("stack samples: 0.6")), "{}", shown(&found));
+    assert!(first.evidence.iter().any(|evidence| evidence.text.starts_with("samples of the stack: 0.6")), "{}", shown(&found));
     // Both kinds of requests end equally often, with 99 samples per second of each.
     let ended: f64 = 2.0 * fluid.ended.iter().sum::<f64>();
     let samples = conclude(&run).profiles[0].samples_each;
@@ -343,7 +343,7 @@ fn sessions_that_fluctuate_or_do_not_follow_the_load_are_no_places() {
 }
 
 /// A pool of ten in front of a system, with its own metrics: open requests beyond ten wait for a connection.
-fn pooled(fluid: &FluidRun, size: f64) -> Run {
+pub(crate) fn pooled(fluid: &FluidRun, size: f64) -> Run {
     let mut run = fluid.run.clone();
     let hikari = |metric, role| gauge("app", metric).role(role).part("shop");
     hikari("hikaricp_connections", Role::PoolSize).each_second(&mut run, |_| size);
@@ -565,12 +565,12 @@ fn a_pool_with_leaked_connections_is_not_reported_as_too_small() {
         found.into_iter().find(|finding| finding.rule == "connection-pool").unwrap()
     };
     let found = filling(&|second| (second / 3) as f64);
-    assert!(found.claim.ends_with("some are never returned (a leak)") && found.next.contains("not given back"), "{found:?}");
-    assert!(found.evidence.iter().any(|evidence| evidence.text.contains("grew steadily, from 0")), "{found:?}");
+    assert!(found.claim.ends_with("some are never returned (a leak)") && found.next.contains("does not return it"), "{found:?}");
+    assert!(found.evidence.iter().any(|evidence| evidence.text.contains("grew steadily from 0")), "{found:?}");
     // Connections are taken and returned, or a few are taken at first.
     for in_use in [(|second| (second * 7 % 5) as f64) as fn(u64) -> f64, |second| second.min(3) as f64] {
         let found = filling(&in_use);
-        assert!(!found.claim.contains("never given back"), "{found:?}");
+        assert!(!found.claim.contains("never returned"), "{found:?}");
     }
 }
 
@@ -659,7 +659,11 @@ fn callers_that_also_wait_for_the_processor_rank_after_it() {
     let found = findings(&run);
     assert!(found[0].rule == "cpu" && found[0].claim.contains("\"process:worker\""), "{}", shown(&found));
     let calls = found.iter().find(|finding| finding.rule == "effective-concurrency").unwrap();
-    assert!(calls.claim.contains("at most 10 at a time, and take 6") && calls.next.starts_with("Mend first"), "{}", shown(&found));
+    assert!(
+        calls.claim.contains("at most 10 at a time, and take 6") && calls.next.starts_with("Fix the exhausted resource first"),
+        "{}",
+        shown(&found)
+    );
 }
 
 #[test]
@@ -672,10 +676,10 @@ fn ten_workers_count_as_ten_even_if_calls_overlap() {
 
 #[test]
 fn the_advice_never_has_fewer_workers_than_there_are() {
-    // They keep up in the end, and no more are needed: "have more than 19" of 20 would be fewer.
+    // They keep up in the end, and no more are needed: "more than 19" of 20 would be fewer.
     let found = findings(&simulate(&Pipeline { load: vec![(50.0, 25), (20.0, 90)], ..healthy() }, 3));
     let workers = found.iter().find(|finding| finding.rule == "workers").unwrap();
-    let (_, told) = workers.next.split_once("have more than ").unwrap();
+    let (_, told) = workers.next.split_once("Use more than ").unwrap();
     assert!(told.split_once(',').unwrap().0.parse::<u32>().unwrap() >= 20, "{}", workers.next);
 }
 

@@ -61,7 +61,11 @@ fn by_bytes(fluid: &FluidRun) -> Run {
 fn a_slow_transfer_of_bytes_is_no_pool() {
     let fluid = registering();
     let found = findings(&by_bytes(&fluid));
-    assert!(found[0].rule == "bandwidth" && found[0].claim.starts_with("The response bytes of \"Register\" arrive at "), "{}", shown(&found));
+    assert!(
+        found[0].rule == "bandwidth" && found[0].claim.starts_with("The response bytes of \"Register\" arrive at "),
+        "{}",
+        shown(&found)
+    );
     assert!(found[0].confidence == Confidence::Medium, "{}", shown(&found));
     assert!(found.iter().all(|finding| !["effective-concurrency", "rate-limit"].contains(&finding.rule.as_str())), "{}", shown(&found));
     // Time before the first byte is no network limit.

@@ -148,7 +148,7 @@ fn the_message_of_the_first_failed_response_is_reported() {
         });
         let found = findings(&synthetic::run_of(synthetic::plan(synthetic::open(10.0, 40)), slices.collect()));
         let failed = found.into_iter().find(|finding| finding.rule == "failures").unwrap();
-        failed.evidence.into_iter().map(|evidence| evidence.text).find(|text| text.starts_with("the first was answered"))
+        failed.evidence.into_iter().map(|evidence| evidence.text).find(|text| text.starts_with("the first response:"))
     };
     let says = Some("the first response: \"socket: too many open files\"".to_owned());
     assert_eq!(told(r#"{"error":"socket: too many open files"}"#), says);

@@ -293,7 +293,7 @@ fn schedule_lag() {
             slice.generator(|generator| generator.timer_lag.record_n(lag_us * 1000, 100))
         });
         assert_explains(&run, "schedule-lag", late);
-        assert_grade(&run, "doubt", Some(grade));
+        assert_grade(&run, "uncertainty", Some(grade));
     }
 }
 
@@ -308,7 +308,7 @@ fn read_lag() {
             slice.generator(|generator| generator.read_lag.record_n(lag_us * 1000, 100))
         });
         assert_explains(&run, "read-lag", late);
-        assert_grade(&run, "doubt", Some(grade));
+        assert_grade(&run, "uncertainty", Some(grade));
     }
     // One late read in a thousand is beyond the compared p99; nineteen timestamped responses are too few for any percentile.
     for (on_time, late, is_notable) in [(999, 1, false), (970, 30, true), (0, 19, false), (0, 0, false)] {
@@ -331,7 +331,7 @@ fn lag_of_a_fast_target_below_the_limit_is_ignored() {
         (0..100).fold(Slice::new(second).arrivals(100), |slice, _| slice.request("A", 150_000, 100_000, Outcome::Passed))
     });
     assert_explains(&run, "schedule-lag", false);
-    assert_grade(&run, "doubt", Some(Valid));
+    assert_grade(&run, "uncertainty", Some(Valid));
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn small_runs_compare_the_percentiles_that_they_have() {
         _ => Slice::new(second),
     });
     assert_explains(&late_once, "schedule-lag", false);
-    assert_grade(&late_once, "doubt", Some(Valid));
+    assert_grade(&late_once, "uncertainty", Some(Valid));
     assert!(check_of(&late_once, "schedule-lag").evidence.starts_with("p50 "));
     // Late every time.
     let late = |count: u32| {
@@ -355,8 +355,8 @@ fn small_runs_compare_the_percentiles_that_they_have() {
             false => Slice::new(second),
         })
     };
-    assert_grade(&late(60), "doubt", Some(Invalid));
-    assert_grade(&late(19), "doubt", None);
+    assert_grade(&late(60), "uncertainty", Some(Invalid));
+    assert_grade(&late(19), "uncertainty", None);
 }
 
 #[test]
@@ -369,8 +369,8 @@ fn a_scenario_that_waits_before_its_first_request_is_no_generator_lag() {
         }
         slice
     });
-    assert_grade(&run, "doubt", Some(Suspect));
-    assert!(check_of(&run, "doubt").advice.contains("before its first request"));
+    assert_grade(&run, "uncertainty", Some(Suspect));
+    assert!(check_of(&run, "uncertainty").advice.contains("before its first request"));
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn worker_busy_uses_the_busiest_ten_seconds_and_only_explains() {
             healthy(second).generator(|generator| generator.busy_ns = if second < seconds { SECOND / 100 * percent } else { SECOND / 10 })
         });
         assert_explains(&run, "worker-busy", busy);
-        assert_grade(&run, "doubt", Some(Valid));
+        assert_grade(&run, "uncertainty", Some(Valid));
     }
 }
 
@@ -390,7 +390,7 @@ fn a_closed_loop_with_a_busy_worker_measures_the_generator() {
         let run = run_with(synthetic::plan(synthetic::closed(10, 60)), |second| {
             Slice::new(second).requests("A", 100, 100 * MS).generator(|generator| generator.busy_ns = SECOND / 100 * percent)
         });
-        assert_grade(&run, "doubt", Some(grade));
+        assert_grade(&run, "uncertainty", Some(grade));
     }
 }
 
@@ -412,7 +412,7 @@ fn run_queue_steal_and_throttling_explain() {
         });
         assert_explains(&run, "run-queue", queued);
         assert_explains(&run, "throttling", limited);
-        assert_grade(&run, "doubt", Some(Valid));
+        assert_grade(&run, "uncertainty", Some(Valid));
     }
 }
 
@@ -436,7 +436,7 @@ fn stalls_count_by_the_share_of_time_that_they_delay() {
             slice.generator(|generator| generator.stalls.record_n(stall_ms * MS, u64::from(second % every == 0)))
         });
         assert_explains(&run, "stalls", long);
-        assert_grade(&run, "doubt", Some(grade));
+        assert_grade(&run, "uncertainty", Some(grade));
     }
 }
 

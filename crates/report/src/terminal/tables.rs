@@ -55,7 +55,7 @@ pub(crate) fn times(summary: &Summary, columns: &TimeColumns, style: &Style) -> 
 
 /// Notes on the most uncertain numbers.
 fn notes(summary: &Summary) -> Vec<String> {
-    let mut notes = words::doubts(summary);
+    let mut notes = words::uncertainties(summary);
     let more = notes.len().saturating_sub(NOTES_MAX);
     notes.truncate(NOTES_MAX);
     if more > 0 {
@@ -102,7 +102,7 @@ fn cells(row: &RequestRow, indented: bool, columns: &TimeColumns) -> Vec<TextCel
     let group = if row.key.group.is_empty() { String::new() } else { format!("{} / ", row.key.group) };
     let indent = if indented { "  " } else { "" };
     let failed = TextCell { text: words::failed(row), paint: (row.failed > 0).then_some(Paint::Bad) };
-    let rate = TextCell { text: words::rate(row), paint: row.rate_doubt.map(|_| Paint::Warning) };
+    let rate = TextCell { text: words::rate(row), paint: row.rate_uncertainty.map(|_| Paint::Warning) };
     let name = format!("{indent}{group}{}", row.key.name);
     line(name, columns, [loadstone_units::count(row.count).into(), rate, failed], &row.response)
 }
@@ -122,25 +122,25 @@ fn line(name: String, columns: &TimeColumns, counts: [TextCell; 3], times: &Time
         TimeColumn::Count => counts[0].clone(),
         TimeColumn::Rate => counts[1].clone(),
         TimeColumn::Failed => counts[2].clone(),
-        TimeColumn::Mean => time(times.mean, times.mean_doubt),
+        TimeColumn::Mean => time(times.mean, times.mean_uncertainty),
         TimeColumn::Min => time(times.min, None),
-        TimeColumn::Percentile(quantile) => time(times.at(quantile), doubt_of(times, quantile)),
+        TimeColumn::Percentile(quantile) => time(times.at(quantile), uncertainty_of(times, quantile)),
         TimeColumn::Interval => {
             let p99 = times.percentiles.iter().find(|p| (p.quantile - 0.99).abs() < 1e-9);
             p99.map_or_else(String::new, interval).into()
         }
-        TimeColumn::Max => TextCell { text: words::longest(times), paint: times.max_doubt.map(|_| Paint::Warning) },
+        TimeColumn::Max => TextCell { text: words::longest(times), paint: times.max_uncertainty.map(|_| Paint::Warning) },
     };
     std::iter::once(name.into()).chain(columns.iter().map(|(column, _)| cell(column))).collect()
 }
 
-fn time(value: Option<f64>, doubt: Option<f64>) -> TextCell {
-    let text = value.map_or_else(|| loadstone_units::NONE.to_owned(), |value| words::marked(value, doubt));
-    TextCell { text, paint: doubt.map(|_| Paint::Warning) }
+fn time(value: Option<f64>, uncertainty: Option<f64>) -> TextCell {
+    let text = value.map_or_else(|| loadstone_units::NONE.to_owned(), |value| words::marked(value, uncertainty));
+    TextCell { text, paint: uncertainty.map(|_| Paint::Warning) }
 }
 
-fn doubt_of(times: &TimeStats, quantile: f64) -> Option<f64> {
-    times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.doubt
+fn uncertainty_of(times: &TimeStats, quantile: f64) -> Option<f64> {
+    times.percentiles.iter().find(|p| (p.quantile - quantile).abs() < 1e-9)?.uncertainty
 }
 
 /// `37.1–40.0 ms`, or with both units if they differ. `≥ 37.1 ms` if the run is too short for an upper end.

@@ -113,6 +113,7 @@ fn comparison() -> RunComparison {
             baseline: None,
             candidate: Some("\"Buy\" waits for one of 4 connections".to_owned()),
         }],
+        thresholds: Vec::new(),
         gates: vec![gate("p95 worse by 5%", GateState::Failed), gate("p99 worse by 5%", GateState::Undecided)],
     }
 }

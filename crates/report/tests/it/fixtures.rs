@@ -188,7 +188,7 @@ pub(crate) fn times(histogram: &Histogram) -> TimeStats {
             low: value.map(|v| whole_ns(v * 0.97)),
             high: value.map(|v| whole_ns(v * 1.05)),
             samples_beyond: beyond,
-            doubt: None,
+            uncertainty: None,
         }
     };
     let some = |value: u64| (!histogram.is_empty()).then(|| seconds(value));
@@ -230,8 +230,8 @@ pub(crate) fn row(kind: SeriesKind, scenario: &str, name: &str, failed: u64, res
         bytes_sent: count * 100,
         bytes_received: count * 500,
         retried: 0,
-        rate_doubt: None,
-        failed_doubt: None,
+        rate_uncertainty: None,
+        failed_uncertainty: None,
     }
 }
 
@@ -495,6 +495,7 @@ pub(crate) fn failed_summary() -> Summary {
                 from_seconds: 20.0,
                 to_seconds: 60.0,
             }],
+            next_limit: Some("after it, as far as was observed, the 2 cores of \"shop\" would be the limit, at about 150/s".to_owned()),
             alternatives: vec![Alternative::ruled_out("The CPU", "it was 35 % busy")],
             next: "Look for a pool of 8 (connections, threads) behind POST /v1/tickets/create.".to_owned(),
         }],

@@ -87,8 +87,9 @@ fn documented(document: &str, heading: &str) -> BTreeSet<String> {
 #[test]
 fn every_field_of_summary_json_is_documented_and_no_other() {
     let mut summary = fixtures::failed_summary();
-    (summary.response.mean_doubt, summary.response.max_doubt, summary.response.percentiles[0].doubt) = (Some(0.1), Some(0.1), Some(0.1));
-    (summary.requests[0].rate_doubt, summary.requests[0].failed_doubt) = (Some(0.1), Some(1));
+    (summary.response.mean_uncertainty, summary.response.max_uncertainty, summary.response.percentiles[0].uncertainty) =
+        (Some(0.1), Some(0.1), Some(0.1));
+    (summary.requests[0].rate_uncertainty, summary.requests[0].failed_uncertainty) = (Some(0.1), Some(1));
     summary.verdict.findings.remark =
         loadstone_analysis::Remark::cannot_tell(loadstone_analysis::MissingKnowledge::VariedLoad, "the load was constant", "Ramp it.");
     summary.metrics = vec![fixtures::metric_row()];

@@ -66,7 +66,7 @@ fn custom_metrics_have_the_columns_that_any_of_them_has() {
     let none = loadstone_analysis::MetricRow { percentiles: Vec::new(), ..none };
     let row = |name: &str, kind, tags| loadstone_analysis::MetricRow { name: name.to_owned(), kind, tags, ..none.clone() };
     let percentile =
-        |quantile, value| loadstone_analysis::Percentile { quantile, value, low: None, high: None, samples_beyond: 12, doubt: None };
+        |quantile, value| loadstone_analysis::Percentile { quantile, value, low: None, high: None, samples_beyond: 12, uncertainty: None };
     let percentiles = vec![percentile(0.5, Some(12.5)), percentile(0.95, Some(80.0)), percentile(0.99, None)];
     let spread = |row| loadstone_analysis::MetricRow {
         mean: Some(20.25),
@@ -103,7 +103,7 @@ fn times_that_the_generator_may_have_increased_are_marked_and_explained() {
     assert!(!plain(&summary, 200).contains('~'));
     let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
     let p99 = row.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
-    (p99.value, p99.doubt) = (Some(0.041), Some(0.009));
+    (p99.value, p99.uncertainty) = (Some(0.041), Some(0.009));
     let name = row.key.name.to_string();
     let text = plain(&summary, 200);
     assert!(text.contains("~41.0 ms"), "{text}");
@@ -111,7 +111,7 @@ fn times_that_the_generator_may_have_increased_are_marked_and_explained() {
     assert!(text.contains(&note), "{text}");
     // A scenario often has the same name as its only request.
     let p99 = summary.scenarios[0].response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
-    (p99.value, p99.doubt) = (Some(0.041), Some(0.01));
+    (p99.value, p99.uncertainty) = (Some(0.041), Some(0.01));
     let (name, text) = (summary.scenarios[0].key.name.to_string(), plain(&summary, 200));
     assert!(text.contains(&format!("~ p99 of iterations of \"{name}\" was 41.0 ms, of which up to 10.0 ms")), "{text}");
 }
@@ -122,8 +122,8 @@ fn the_headline_of_a_valid_run_names_uncertain_numbers() {
     assert!(plain(&summary, 200).contains("VALID · the measurement can be trusted (1 check)"));
     let row = summary.requests.iter_mut().max_by_key(|row| row.count).unwrap();
     let p99 = row.response.percentiles.iter_mut().find(|p| p.quantile == 0.99).unwrap();
-    (p99.value, p99.doubt) = (Some(0.041), Some(0.009));
-    row.failed_doubt = Some(row.failed.max(1));
+    (p99.value, p99.uncertainty) = (Some(0.041), Some(0.009));
+    row.failed_uncertainty = Some(row.failed.max(1));
     row.failed = row.failed.max(1);
     let name = row.key.name.to_string();
     let clause = format!("the measurement can be trusted; uncertain: failures of \"{name}\", p99 of \"{name}\"");
@@ -133,7 +133,7 @@ fn the_headline_of_a_valid_run_names_uncertain_numbers() {
     let markdown = loadstone_report::markdown(&summary, &closing);
     assert!(markdown.contains("can be trusted; uncertain: failures of "), "{markdown}");
     for row in &mut summary.requests {
-        row.rate_doubt = Some(row.rate);
+        row.rate_uncertainty = Some(row.rate);
     }
     let text = plain(&summary, 200);
     assert!(text.contains(" more (1 check)"), "{text}");

@@ -1,0 +1,138 @@
+//! Checks a test, URL or address argument, and suggests what the user probably meant.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use url::Url;
+
+use crate::exit::UsageError;
+
+/// Maximum number of tests to list from a folder.
+const LISTED_TESTS_MAX: usize = 3;
+
+/// Checks whether the argument can be a test. A missing or invalid file is reported when it is read, in more detail.
+///
+/// # Errors
+/// The argument is a URL, a host or a folder. The error suggests what to use instead.
+pub(crate) fn check_test(given: &Path) -> Result<(), UsageError> {
+    let shown = given.display().to_string();
+    if shown.contains("://") {
+        return Err(UsageError(format!(
+            "{shown} is a URL, and this command takes a test (*.load.ts): `loadstone run {shown}` generates load on a URL without a test"
+        )));
+    }
+    if given.is_dir() {
+        return Err(UsageError(folder(given, &shown)));
+    }
+    if !given.exists() && is_host_and_port(&shown) {
+        return Err(UsageError(format!("there is no file {shown}; if it is a URL, add its scheme: http://{shown}")));
+    }
+    Ok(())
+}
+
+fn folder(given: &Path, shown: &str) -> String {
+    let entries = std::fs::read_dir(given).into_iter().flatten().flatten();
+    let mut tests: Vec<String> = entries
+        .map(|entry| entry.path().display().to_string())
+        .filter(|path| path.ends_with(".load.ts") || path.ends_with(".load.js"))
+        .collect();
+    tests.sort();
+    match tests.len() {
+        0 => format!("{shown} is a folder without tests (*.load.ts): `loadstone init {shown}` creates one"),
+        1 => format!("{shown} is a folder: give the test in it, {}", tests[0]),
+        count => {
+            let more = if count > LISTED_TESTS_MAX { ", …" } else { "" };
+            format!(
+                "{shown} is a folder: give one of its tests: {}{more}; `loadstone ui {shown}` shows all",
+                tests[..count.min(LISTED_TESTS_MAX)].join(", ")
+            )
+        }
+    }
+}
+
+/// Whether it looks like `localhost:8080/products` or `shop.test:80`, which browsers accept.
+fn is_host_and_port(shown: &str) -> bool {
+    let authority = shown.split('/').next().unwrap_or_default();
+    authority.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+/// Parses an HTTP URL. `what`: the flag that it belongs to, or empty.
+///
+/// # Errors
+/// What is wrong, and how a URL starts.
+pub(crate) fn url(what: &str, text: &str) -> Result<Url, UsageError> {
+    let flag = if what.is_empty() { String::new() } else { format!("{what}: ") };
+    match Url::parse(text) {
+        Ok(url) if url.has_host() => Ok(url),
+        Ok(_) | Err(url::ParseError::RelativeUrlWithoutBase) => {
+            Err(UsageError(format!("{flag}\"{text}\" is not a URL: it begins with http:// or https:// and a host")))
+        }
+        Err(problem) => Err(UsageError(format!("{flag}\"{text}\" is not a URL: {problem}"))),
+    }
+}
+
+/// Checks the paths of files that are written after the load, so that a missing folder is reported before it. `runs`: the folder of runs, which the load
+/// creates.
+///
+/// # Errors
+/// The first flag whose file has no parent folder.
+pub(crate) fn check_files(runs: &Path, files: &[(&str, Option<&Path>)]) -> Result<(), UsageError> {
+    for (flag, file) in files.iter().filter_map(|(flag, file)| file.map(|file| (flag, file))) {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() && folder != runs {
+            return Err(UsageError(format!("{flag}: there is no folder {}: create it, or choose a different path", folder.display())));
+        }
+        if file.is_dir() {
+            return Err(UsageError(format!("{flag}: {} is a folder: name a file", file.display())));
+        }
+    }
+    Ok(())
+}
+
+/// A listen address: an address and a port, or a port on loopback.
+///
+/// # Errors
+/// The valid forms.
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse().map_err(|_| "write an address and a port, such as 127.0.0.1:8080, or a port alone (0 to 65535)".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_files_are_distinguished() {
+        for host in ["localhost:8080", "127.0.0.1:8080/products", "shop.test:80"] {
+            assert!(is_host_and_port(host), "{host}");
+        }
+        for file in ["shop.load.ts", "tests/shop.load.ts", "a:b.load.ts", ":8080", ""] {
+            assert!(!is_host_and_port(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_port_alone_means_loopback() {
+        for text in ["8080", "localhost:8080", ":8080", "127.0.0.1:8080"] {
+            assert_eq!(listen(text).unwrap().to_string(), "127.0.0.1:8080", "{text}");
+        }
+        assert_eq!(listen("0.0.0.0:7580").unwrap().to_string(), "0.0.0.0:7580");
+        assert_eq!(listen("[::1]:80").unwrap().to_string(), "[::1]:80");
+        for wrong in ["99999", "shop.test:80", "", "127.0.0.1"] {
+            assert!(listen(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_url_error_names_the_scheme() {
+        for wrong in ["shop", "localhost:8080", "127.0.0.1:8080"] {
+            let message = url("--target", wrong).unwrap_err().0;
+            assert!(message.contains("--target") && message.contains("http://"), "{message}");
+        }
+        assert!(url("", "http://127.0.0.1:8080/").is_ok());
+    }
+}
