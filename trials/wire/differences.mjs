@@ -1,4 +1,5 @@
-// The lines that explain differences: `ROW CLIENT ASPECT  REASON`, with two spaces before the reason. ROW may have `*`.
+// The lines that explain differences: `ROW CLIENT ASPECT  REASON`, with two spaces before the reason. Each word may be a list with commas, and may have `*`.
+// `header CLIENT NAMES  REASON` names headers that a client adds to its requests, or hides from its responses, by its nature.
 
 import { readFileSync } from "node:fs";
 
@@ -12,13 +13,21 @@ export function readDifferences(path) {
       const all = patterns.split(",").map((pattern) => new RegExp(`^${pattern.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`));
       return (name) => all.some((each) => each.test(name));
     };
-    return { line, reason, row: matches(rows), client: matches(clients), aspect: matches(aspects), used: 0, isFault: reason.startsWith("to be fixed") };
+    const kind = { isHeader: rows === "header", isFault: reason.startsWith("to be fixed") };
+    return { line, reason, row: matches(rows), client: matches(clients), aspect: matches(aspects), used: 0, ...kind };
   });
+}
+
+/** Whether a line says that this client adds or hides this header. */
+export function isHeaderOf(differences, client, name) {
+  const line = differences.find((each) => each.isHeader && each.client(client) && each.aspect(name));
+  if (line) line.used++;
+  return Boolean(line);
 }
 
 /** The first line that explains a difference. */
 export function explain(differences, row, client, aspect) {
-  const line = differences.find((each) => each.row(row) && each.client(client) && each.aspect(aspect));
+  const line = differences.find((each) => !each.isHeader && each.row(row) && each.client(client) && each.aspect(aspect));
   if (line) line.used++;
   return line;
 }

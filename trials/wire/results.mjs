@@ -1,14 +1,15 @@
 // The page of results, bench/results/wire.md.
 
 export function resultsPage(rows, counts, differences, versions) {
-  const kinds = Object.entries(counts.kinds).map(([kind, each]) => `| ${kind} | ${each.rows} | ${each.compared} | ${each.explained} | ${each.faults} | ${each.unexplained} |`);
+  const columns = ["rows", "compared", "explained", "faults", "unexplained"];
+  const kinds = Object.entries(counts.kinds).map(([kind, each]) => `| ${kind} | ${columns.map((column) => each[column]).join(" | ")} |`);
   const faults = differences.filter((each) => each.isFault);
   return `# Bytes on the wire
 
-Written by \`cargo xtask wire\` on ${new Date().toISOString().slice(0, 10)}. Loadstone, curl, Node and Go send the same requests to a server that records raw bytes.
-They also read the same odd responses. [trials/wire](../../trials/wire/README.md) describes the method.
+Written by \`cargo xtask wire\` on ${new Date().toISOString().slice(0, 10)}. Loadstone, curl, Node and Go send the same requests to a server that
+records raw bytes. They also read the same odd responses. [trials/wire](../../trials/wire/README.md) describes the method.
 
-${Object.values(versions).map((version) => `- ${version}`).join("\n")}
+${versions.map((version) => `- ${version}`).join("\n")}
 
 | kind | rows | comparisons | explained differences | of these, faults of Loadstone to be fixed | unexplained differences |
 |---|--:|--:|--:|--:|--:|

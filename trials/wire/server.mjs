@@ -7,7 +7,7 @@ import net from "node:net";
 /** The answer to a request for which the row has none. */
 export const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /** A body that announces more than it has is answered after this silence. */
-const INCOMPLETE_AFTER_MS = 700;
+const INCOMPLETE_AFTER_MS = 1200;
 
 /** One row as one client runs it: its ports, and the requests that arrive. */
 export class Recording {
@@ -21,15 +21,18 @@ export class Recording {
     this.answers = answers;
   }
 
-  /** Listens on one port per name: `o` is the row's origin, `other` a second one, `v6` an origin at [::1]. */
+  /** Listens on one port per name: `o` is the row's origin, `other` a second one, `v6` an origin at [::1]. Returns whether this machine has them. */
   async listen(names) {
     for (const name of names) {
       const server = net.createServer({ noDelay: true }, (socket) => this.#serve(socket, name));
       const address = name === "v6" ? "::1" : "127.0.0.1";
-      await new Promise((resolve, reject) => server.once("error", reject).listen(0, address, resolve));
+      const error = await new Promise((resolve) => server.once("error", resolve).listen(0, address, () => resolve()));
+      if (name === "v6" && error) return false;
+      if (error) throw error;
       this.#servers.push(server);
       this.origins[name] = name === "v6" ? `[::1]:${server.address().port}` : `127.0.0.1:${server.address().port}`;
     }
+    return true;
   }
 
   close() {

@@ -44,6 +44,7 @@ type row struct {
 	Steps   []step
 	Cookies bool
 	Proxy   bool
+	PauseMs int
 	Origins map[string]string
 }
 
@@ -100,6 +101,7 @@ func run(row row) []outcome {
 			result = outcome{Error: err.Error()}
 		}
 		outcomes = append(outcomes, result)
+		time.Sleep(time.Duration(row.PauseMs) * time.Millisecond)
 	}
 	return outcomes
 }

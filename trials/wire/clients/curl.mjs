@@ -22,8 +22,10 @@ async function runRow(row, stem) {
   // curl's own file must not change what it sends.
   const all = ["-q", ...words.flatMap((step, index) => (index ? ["--next", ...step] : step))];
   for (let index = 0; index < words.length; index++) for (const kind of ["head", "body"]) writeFileSync(`${stem}-${index}.${kind}`, "");
-  const output = await new Promise((resolve) => execFile("curl", all, { env: { PATH: process.env.PATH, LC_ALL: "C.UTF-8" }, encoding: "latin1" }, (_, stdout) => resolve(stdout)));
-  const ends = new Map([...output.matchAll(/^step (\d+) exit (\d+) status (\d+) (.*)$/gm)].map(([, index, exit, status, message]) => [Number(index), { exit, status, message }]));
+  const options = { env: { PATH: process.env.PATH, LC_ALL: "C.UTF-8" }, encoding: "latin1" };
+  const output = await new Promise((resolve) => execFile("curl", all, options, (_, stdout) => resolve(stdout)));
+  const lines = [...output.matchAll(/^step (\d+) exit (\d+) status (\d+) (.*)$/gm)];
+  const ends = new Map(lines.map(([, index, exit, status, message]) => [Number(index), { exit, status, message }]));
   return words.map((_, index) => {
     const end = ends.get(index);
     if (!end || end.exit !== "0" || end.status === "000") return { error: end ? `exit ${end.exit}: ${end.message}` : "no transfer" };
@@ -55,6 +57,7 @@ function commandLine(row, step, stem) {
   });
   if (step.auth) words.push("-u", step.auth.join(":"));
   if (step.redirects) words.push("-L", "--max-redirs", String(step.redirects));
+  if (row.pauseMs) words.push("--rate", `${Math.floor(1000 / row.pauseMs)}/s`);
   if (row.cookies) words.push("-b", "");
   if (row.decoded) words.push("--compressed");
   words.push(...(row.proxy ? ["-x", `http://${row.origins.o}`] : ["--noproxy", "*"]), step.url);

@@ -57,7 +57,8 @@ const optionsOf = (row) => JSON.stringify(row.options?.proxy ? { proxy: `http://
 
 function run(binary, folder, file) {
   const env = { PATH: process.env.PATH, HOME: folder, NO_COLOR: "1" };
-  return new Promise((resolve) => execFile(binary, ["run", "--no-save", "-q", file], { cwd: folder, env, maxBuffer: 1 << 26, timeout: 240_000 }, (error, stdout, stderr) =>
+  const options = { cwd: folder, env, maxBuffer: 1 << 26, timeout: 240_000 };
+  return new Promise((resolve) => execFile(binary, ["run", "--no-save", "-q", file], options, (error, stdout, stderr) =>
     resolve(`${error?.code ?? ""}\n${stdout}\n${stderr}`)));
 }
 
@@ -70,8 +71,11 @@ function script(rows, options, port, folder) {
         `user.request(${literal(step.method)}, ${literal(step.loadstoneUrl ?? step.url)}, ${source})`;
       return `  await see(${literal(row.id)}, ${index}, ${row.isResponse && index === 0}, () => ${verb});`;
     });
-    return `async function row${rows.indexOf(row)}(user: User, see: See) {\n  user.cookies.clear();\n${steps.join("\n")}\n}`;
+    const pause = row.pauseMs ? `\n  await user.pause("${row.pauseMs}ms");\n` : "\n";
+    return `async function row${rows.indexOf(row)}(user: User, see: See) {\n  user.cookies.clear();\n${steps.join(pause)}\n}`;
   });
+  const report = JSON.parse(options).proxy ? "console.log(`@report ${JSON.stringify({ id, step, outcome })} @end`);" :
+    `await user.post("http://127.0.0.1:${port}/", { name: "Report", json: { id, step, outcome }, cookies: false });`;
   return `import { file, once, scenario, test, type Response, type User } from "loadstone";
 type See = (id: string, step: number, read: boolean, call: () => Promise<Response>) => Promise<void>;
 ${files.join("\n")}
@@ -80,7 +84,7 @@ ${calls.join("\n")}
 const wire = scenario("Wire", async (user) => {
   const see: See = async (id, step, read, call) => {
     const outcome = await outcomeOf(read, call);
-    ${JSON.parse(options).proxy ? "console.log(`@report ${JSON.stringify({ id, step, outcome })} @end`);" : `await user.post("http://127.0.0.1:${port}/", { name: "Report", json: { id, step, outcome }, cookies: false });`}
+    ${report}
   };
 ${rows.map((_, index) => `  await row${index}(user, see);`).join("\n")}
 });
@@ -89,9 +93,7 @@ export default test({ load: wire.run(once()), options: ${literal({ gracefulStop:
 }
 
 function settings(row, step, files, folder) {
-  const all = { name: "Row", timeout: "2500ms" };
-  if (!row.isResponse || step.redirects) all.redirects = step.redirects ?? 0;
-  if (row.isResponse) all.redirects = 0;
+  const all = { name: "Row", timeout: row.hangs ? "2500ms" : "20s", redirects: step.redirects ?? 0 };
   if (step.headers.length) all.headers = Object.fromEntries(step.headers);
   if (step.query) all.query = gather(step.query);
   if (step.form) all.form = gather(step.form);
@@ -139,7 +141,9 @@ function literal(value) {
   if (Object.is(value, -0)) return "-0";
   if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
   if (value && typeof value === "object") {
-    return `{ ${Object.entries(value).map(([name, member]) => `${name === "__proto__" ? `["__proto__"]` : JSON.stringify(name)}: ${literal(member)}`).join(", ")} }`;
+    // `"__proto__": 1` in a literal would set the prototype.
+    const members = Object.entries(value).map(([name, member]) => `${name === "__proto__" ? `["__proto__"]` : JSON.stringify(name)}: ${literal(member)}`);
+    return `{ ${members.join(", ")} }`;
   }
   return String(value);
 }
@@ -158,7 +162,9 @@ async function outcomeOf(read: boolean, call: () => Promise<Response>): Promise<
   } catch (error) {
     return { error: String(error), threw: true };
   }
-  if (r.status === 0 || (r.error !== undefined && r.status >= 200 && r.status < 400)) return { error: r.error, status: r.status, headers: Object.entries(r.headers) };
+  if (r.status === 0 || (r.error !== undefined && r.status >= 200 && r.status < 400)) {
+    return { error: r.error, status: r.status, headers: Object.entries(r.headers) };
+  }
   const seen: any = { status: r.status, headers: Object.entries(r.headers), hex: hex(r.bytes), url: r.url };
   if (read && r.bytes.length < 1000) {
     seen.text = r.text;

@@ -14,6 +14,7 @@ for (const row of rows) {
     const send = row.fetch || step.redirects || step.form || step.multipart ? byFetch : byHttp;
     const outcome = await send(step, agent).catch((error) => ({ error: String(error.cause ?? error) }));
     outcomes[row.id].push(outcome);
+    if (row.pauseMs) await new Promise((resolve) => setTimeout(resolve, row.pauseMs));
   }
   agent.destroy();
 }
@@ -32,7 +33,7 @@ function byHttp(step, agent) {
   return new Promise((resolve, reject) => {
     const request = http.request(url(step), { method: step.method, agent, auth: step.auth?.join(":"), signal: AbortSignal.timeout(TIMEOUT_MS) });
     request.on("error", reject);
-    request.on("close", () => setTimeout(reject, 10, new Error("closed without a response")));
+    request.on("close", () => setTimeout(reject, 300, new Error("closed without a response")));
     request.on("upgrade", (response, socket) => {
       socket.destroy();
       resolve({ status: response.statusCode, headers: [], body: "" });
@@ -75,11 +76,17 @@ async function byFetch(step) {
 
 function content(step) {
   if (step.form) return new URLSearchParams(step.form);
-  if (!step.multipart) return step.body === undefined ? undefined : Buffer.from(step.body, "base64");
+  if (!step.multipart) return step.body === undefined ? undefined : asText(Buffer.from(step.body, "base64"));
   const form = new FormData();
   for (const part of step.multipart) {
     if (part.filename === undefined) form.append(part.name, part.value);
     else form.append(part.name, new File([Buffer.from(part.content, "base64")], part.filename, { type: part.type }));
   }
   return form;
+}
+
+/** fetch of Node 20 cannot send bytes again after a redirect: it has detached their buffer. */
+function asText(bytes) {
+  const text = bytes.toString();
+  return Buffer.from(text).equals(bytes) ? text : bytes;
 }
