@@ -9,7 +9,7 @@
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
@@ -39,7 +39,9 @@ try {
 }
 
 async function main() {
-  const seen = { loadstone: await observe("loadstone", (rows) => runLoadstone(rows, folder, flags.loadstone)) };
+  // A client that is not installed ends the trial before it begins.
+  const clients = flags.recorded ? [] : versions();
+  const seen = { loadstone: await observe("loadstone", (rows) => runLoadstone(rows, folder, resolve(flags.loadstone))) };
   if (flags.recorded) {
     for (const line of readFileSync(join(HERE, "recorded.jsonl"), "utf8").trim().split("\n")) {
       const { id, ...peers } = JSON.parse(line);
@@ -62,7 +64,7 @@ async function main() {
     `${counts.unexplained} unexplained, ${((Date.now() - began) / 1000).toFixed(1)} s`);
   if (!flags.recorded) {
     writeFileSync(join(HERE, "recorded.jsonl"), `${ROWS.map((row) => JSON.stringify(recordOf(row, seen))).join("\n")}\n`);
-    if (flags.results) writeFileSync(flags.results, resultsPage(ROWS, counts, differences, versions()));
+    if (flags.results) writeFileSync(flags.results, resultsPage(ROWS, counts, differences, clients));
   }
   return counts.unexplained === 0 && idle.length === 0;
 }
@@ -98,10 +100,12 @@ async function observe(client, run) {
   return aspects;
 }
 
-/** A client may notice the end of a connection before its next request, or not. It does after a pause. */
+/** A client may notice the end of a connection, or bytes that it did not ask for, before its next request, or not. It does after a pause. */
 function pauseOf(row) {
-  const ends = (row.answers ?? []).flat().some((step) => step === CLOSE || step === RESET);
-  return row.pauseMs ?? (ends && row.steps.length > 1 ? 40 : 0);
+  const steps = (row.answers ?? []).flat();
+  if (row.pauseMs !== undefined || row.hangs || row.steps.length === 1) return row.pauseMs ?? 0;
+  const waits = steps.filter((step) => typeof step === "number").reduce((sum, each) => sum + each, 0);
+  return steps.includes(CLOSE) || steps.includes(RESET) ? 60 + waits : row.isResponse ? 15 : 0;
 }
 
 function peersOf(row) {
@@ -180,5 +184,6 @@ function recordOf(row, seen) {
 
 function versions() {
   const first = (program, ...words) => execFileSync(program, words, { encoding: "utf8" }).split("\n")[0];
-  return [first(flags.loadstone, "--version"), first("curl", "-q", "--version").split(" (")[0], `Node ${first("node", "--version")}`, first("go", "version")];
+  const curl = first("curl", "-q", "--version").split(" (")[0];
+  return [first(resolve(flags.loadstone), "--version"), curl, `Node ${first("node", "--version")}`, first("go", "version")];
 }

@@ -2,7 +2,7 @@
 //
 // A step: method, url, headers, one of body, json, form, query and multipart, auth, and `redirects`, the number that it follows (default: none). `loadstone`
 // is the source of the options, where the script API can write what the neutral fields cannot. `as` names the call (`get`) instead of `request`. A row:
-// `refused` for options that the script API must refuse, `answers` of the server in order (default: 200), `pauseMs` between steps (default: 40 after the
+// `refused` for options that the script API must refuse, `answers` of the server in order (default: 200), `pauseMs` between steps (default: 60 after the
 // server closes), `ports` beyond the origin `o`, `cookies` for a cookie jar, `fetch` for Node's fetch instead of its `http`, `options` of Loadstone's test,
 // `only` for the clients that can express the row.
 

@@ -200,11 +200,11 @@ const locations = [
 const ends = [
   row("end/extra-bytes", start("HTTP/1.1 200 OK") + "extra"), row("end/extra-line", start("HTTP/1.1 200 OK") + "\r\n"),
   row("end/second-answer", start("HTTP/1.1 200 OK") + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond"),
-  row("end/extra-later", [start("HTTP/1.1 200 OK"), 20, "HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n"], { pauseMs: 100 }),
+  row("end/extra-later", [start("HTTP/1.1 200 OK"), 20, "HTTP/1.1 408 Timeout\r\nContent-Length: 0\r\n\r\n"], { pauseMs: 400 }),
   row("end/extra-after-204", "HTTP/1.1 204 No Content\r\n\r\nhello"), row("end/extra-after-chunked", chunked("5\r\nhello\r\n0\r\n\r\nextra")),
   row("end/extra-with-close", start("HTTP/1.1 200 OK\r\nConnection: close") + "extra"), row("end/close", start("HTTP/1.1 200 OK\r\nConnection: close")),
   row("end/close-and-closed", [start("HTTP/1.1 200 OK\r\nConnection: close"), CLOSE]),
-  row("end/silent-close", [start("HTTP/1.1 200 OK"), CLOSE]), row("end/reset-after-answer", [start("HTTP/1.1 200 OK"), 30, RESET], { pauseMs: 150 }),
+  row("end/silent-close", [start("HTTP/1.1 200 OK"), CLOSE]), row("end/reset-after-answer", [start("HTTP/1.1 200 OK"), 30, RESET], { pauseMs: 400 }),
   row("end/head-cut", ["HTTP/1.1 200 OK\r\nContent-Le", CLOSE]), row("end/head-cut-after-headers", ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", CLOSE]),
   row("end/status-line-only", ["HTTP/1.1 200 OK\r\n", CLOSE]), row("end/slow-body", [start("HTTP/1.1 200 OK").slice(0, -1), 150, "k"]),
   row("end/hang-in-head", ["HTTP/1.1 200 OK\r\n", 4000, CLOSE], { hangs: true }), row("end/hang-in-body", ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", 4000, CLOSE], { hangs: true }),

@@ -1,4 +1,4 @@
-// Loadstone: one script with all rows, written as a user would write them, run by one virtual user in one iteration.
+// Loadstone: a few scripts with all rows, written as a user would write them, each run by one virtual user in one iteration.
 //
 // The script posts what it saw to a server of its own. Rows with options of the test become further scripts, one per set of options.
 
@@ -27,8 +27,9 @@ export async function runLoadstone(rows, folder, binary) {
     });
   });
   await new Promise((resolve) => reports.listen(0, "127.0.0.1", resolve));
-  const groups = Map.groupBy ? Map.groupBy(rows, optionsOf) : groupBy(rows, optionsOf);
-  const queue = [...groups].map(([options, members], number) => ({ options, members, file: `wire-${number}.load.ts` }));
+  const groups = groupBy(rows, optionsOf);
+  const parts = [...groups].flatMap(([options, members]) => split(members).map((part) => ({ options, members: part })));
+  const queue = parts.map((part, number) => ({ ...part, file: `wire-${number}.load.ts` }));
   const runNext = async () => {
     const next = queue.shift();
     if (!next) return;
@@ -44,6 +45,12 @@ export async function runLoadstone(rows, folder, binary) {
   reports.close();
   reports.closeAllConnections();
   return outcomes;
+}
+
+/** Large groups in as many parts as run at the same time: pauses then overlap. */
+function split(members) {
+  const count = members.length > 100 ? PARALLEL : 1;
+  return Array.from({ length: count }, (_, part) => members.filter((_, index) => index % count === part));
 }
 
 function groupBy(rows, key) {
@@ -103,9 +110,10 @@ function settings(row, step, files, folder) {
   if (step.multipart) {
     const parts = step.multipart.map((part) => {
       if (part.filename === undefined) return [part.name, part.value];
-      writeFileSync(join(folder, `upload-${files.length}`), part.content);
+      const path = `${row.id.replaceAll("/", "-")}-${files.length}`;
+      writeFileSync(join(folder, path), part.content);
       const name = `upload${files.length}`;
-      files.push(`const ${name} = file(${literal(`upload-${files.length}`)}, { name: ${literal(part.filename)}, type: ${literal(part.type)} });`);
+      files.push(`const ${name} = file(${literal(path)}, { name: ${literal(part.filename)}, type: ${literal(part.type)} });`);
       return [part.name, new Source(name)];
     });
     all.multipart = gather(parts);
