@@ -10,7 +10,7 @@ use loadstone_analysis::{Grade, Summary};
 use loadstone_engine::{UserFactory, WorkerContext};
 use loadstone_metrics::Outcome;
 use loadstone_metrics::clock::Clock;
-use loadstone_protocol::{Network, NetworkOptions};
+use loadstone_protocol::{Network, NetworkOptions, foreign_source};
 use loadstone_report::RunState;
 use loadstone_report::terminal::{Closing, ColorChoice, Style};
 use loadstone_run_directory::{Reader, Run};
@@ -146,8 +146,11 @@ impl CommandRun<'_> {
     }
 }
 
-/// Checks the network settings before any load: files may be missing or contain no certificate.
+/// Checks the network settings before any load: files may be missing or contain no certificate, and source addresses may belong to other machines.
 pub(crate) fn check_network(options: &NetworkOptions) -> Result<(), UsageError> {
+    if let Some(source) = foreign_source(&options.sources) {
+        return Err(UsageError(format!("the source address {source} is not an address of this machine; `ip address` lists its addresses")));
+    }
     Network::new(Clock::virtual_time(), options.clone()).map(drop).map_err(|error| UsageError(error.to_string()))
 }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loadstone_engine::WorkerContext;
+use loadstone_protocol::NetworkOptions;
 use loadstone_report::terminal::ColorChoice;
 use loadstone_script::{Collected, ConsoleLine, Inputs, Loaded, ScriptError, ScriptUsers, Sinks, Stubs};
 use loadstone_secrets::Secrets;
@@ -60,7 +61,9 @@ impl ScriptRun<'_> {
     pub(crate) fn load(&self) -> anyhow::Result<Loaded> {
         let mut loaded = loadstone_script::load(self.path, &self.inputs)?;
         self.network.apply(&mut loaded.network, loaded.plan.options.seed);
-        check_network(&loaded.network)?;
+        // The source addresses of a fleet are those of its agents, which check them.
+        let sources = if self.fleet.is_none() { loaded.network.sources.clone() } else { Vec::new() };
+        check_network(&NetworkOptions { sources, ..loaded.network.clone() })?;
         Ok(loaded)
     }
 

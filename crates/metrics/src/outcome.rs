@@ -38,12 +38,15 @@ pub enum Outcome {
     PortsExhausted,
     /// The generator ran out of file descriptors. This affects the measurement and is not a failure of the target.
     DescriptorsExhausted,
+    /// The generator refused to send the request, since its content or settings are invalid. It counts neither as a request nor as failed. The script
+    /// receives an error.
+    Unsendable,
     /// The end of the run interrupted it. Censored: its time is a lower bound, and it counts neither as passed nor as failed.
     Interrupted,
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 16] = [
+    pub const ALL: [Outcome; 17] = [
         Outcome::Passed,
         Outcome::Status,
         Outcome::Expect,
@@ -59,16 +62,18 @@ impl Outcome {
         Outcome::Step,
         Outcome::PortsExhausted,
         Outcome::DescriptorsExhausted,
+        Outcome::Unsendable,
         Outcome::Interrupted,
     ];
 
+    /// Whether it counts as failed. A request that the generator refused is neither: it says nothing about the target.
     pub fn is_failure(self) -> bool {
-        !matches!(self, Outcome::Passed | Outcome::Interrupted)
+        !matches!(self, Outcome::Passed | Outcome::Unsendable | Outcome::Interrupted)
     }
 
-    /// The generator could not send the request, since it lacked a resource. Such a request has no time.
+    /// The generator did not send the request: it lacked a resource, or refused the request. Such a request has no time.
     pub fn is_unsent(self) -> bool {
-        matches!(self, Outcome::PortsExhausted | Outcome::DescriptorsExhausted)
+        matches!(self, Outcome::PortsExhausted | Outcome::DescriptorsExhausted | Outcome::Unsendable)
     }
 
     /// The label for users: `timed out`, `connection refused`, …
@@ -89,6 +94,7 @@ impl Outcome {
             Outcome::Step => "a step failed",
             Outcome::PortsExhausted => "generator out of ports",
             Outcome::DescriptorsExhausted => "generator out of descriptors",
+            Outcome::Unsendable => "refused by the generator",
             Outcome::Interrupted => "interrupted",
         }
     }

@@ -89,7 +89,8 @@ impl Recorder {
     pub fn record(&mut self, id: SeriesId, sample: &Sample) {
         let series = &mut self.series[id.0 as usize];
         series.record(sample);
-        if sample.response_ns() > self.slow_floor_ns && sample.outcome != Outcome::Interrupted && series.key.kind == SeriesKind::Request {
+        let is_timed = sample.outcome != Outcome::Interrupted && !sample.outcome.is_unsent();
+        if sample.response_ns() > self.slow_floor_ns && is_timed && series.key.kind == SeriesKind::Request {
             self.keep_slow(id, sample);
         }
     }
@@ -410,6 +411,19 @@ mod tests {
         let series = &recorder.drain(0, 0, 1_000).series[0];
         assert_eq!((series.count, series.failed, series.response.count(), series.response.min()), (3, 2, 1, 900));
         assert_eq!((series.service.count(), series.failed_response.count(), series.phases.wait.count()), (1, 0, 0));
+    }
+
+    #[test]
+    fn a_request_that_the_generator_refused_is_no_request() {
+        let mut recorder = Recorder::new(0, 10);
+        let id = recorder.series(&key("a"));
+        recorder.record(id, &sample(0, 0, 900, Outcome::Passed));
+        recorder.record(id, &sample(0, 0, 3, Outcome::Unsendable));
+        let snapshot = recorder.drain(0, 0, 1_000);
+        let series = &snapshot.series[0];
+        assert_eq!((series.count, series.failed, series.response.count(), series.failed_response.count()), (1, 0, 1, 0));
+        assert!(series.outcomes.contains(&(Outcome::Unsendable, 1)), "{:?}", series.outcomes);
+        assert_eq!(snapshot.slow.len(), 1);
     }
 
     #[test]

@@ -14,8 +14,11 @@ impl SeriesSlice {
             self.service_censored.record(sample.service_ns());
             return;
         }
-        self.count += 1;
         add_to(&mut self.outcomes, sample.outcome, 1);
+        if sample.outcome == Outcome::Unsendable {
+            return;
+        }
+        self.count += 1;
         if sample.outcome.is_unsent() {
             self.failed += 1;
             return;

@@ -303,6 +303,7 @@ pub(crate) fn name_of(outcome: Outcome) -> &'static str {
         Outcome::Step => "step",
         Outcome::PortsExhausted => "ports_exhausted",
         Outcome::DescriptorsExhausted => "descriptors_exhausted",
+        Outcome::Unsendable => "unsendable",
         Outcome::Interrupted => "interrupted",
     }
 }

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         method: "GET".into(),
         path: url.path().to_owned(),
         headers: Vec::new(),
-        body: Bytes::new(),
+        body: Bytes::new().into(),
         timeout_ns: 30_000_000_000,
         body_use: BodyUse::Discard,
         body_bytes_max: 1 << 20,

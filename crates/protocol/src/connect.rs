@@ -126,7 +126,10 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
             Some(Ok(stream)) => return Ok(stream),
             // Another address does not resolve a shortage of the generator.
             Some(Err(failure)) if failure.outcome == Outcome::DescriptorsExhausted => return Err(failure),
-            Some(Err(failure)) => first_failure = Some(first_failure.unwrap_or(failure)),
+            // An address for which there is no source address says nothing about the others.
+            Some(Err(failure)) => {
+                first_failure = Some(first_failure.filter(|first: &Failure| first.outcome != Outcome::Unsendable).unwrap_or(failure))
+            }
             None => {}
         }
         if attempts.is_empty() && waiting.len() == 0 {
@@ -136,7 +139,7 @@ async fn first_to_answer(network: &Network, addresses: &[IpAddr], port: u16) -> 
 }
 
 async fn attempt(network: &Network, address: IpAddr, port: u16) -> Result<Tcp, Failure> {
-    let source = network.source_for(address);
+    let source = network.source_for(address)?;
     let socket = open(address, source)?;
     Tcp::connect(network.clock(), socket, SocketAddr::new(address, port)).await.map_err(|error| {
         network.resolver.shun(address);
@@ -156,7 +159,7 @@ fn open(address: IpAddr, source: Option<IpAddr>) -> Result<OwnedFd, Failure> {
         // Lets the kernel choose the port in connect instead of bind, so that one local port can serve many targets (ip(7)).
         setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(failed)?;
         bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(source, 0))).map_err(|error| match error {
-            Errno::EADDRNOTAVAIL => Failure::new(Outcome::Connect, "a source address is not an address of this machine"),
+            Errno::EADDRNOTAVAIL => Failure::unsendable("a source address is not an address of this machine"),
             _ => failed(error),
         })?;
     }

@@ -19,6 +19,11 @@ impl Failure {
         Self::new(Outcome::Protocol, message)
     }
 
+    /// The generator refuses to send it. The message names the part that is invalid.
+    pub(crate) fn unsendable(message: impl Into<String>) -> Self {
+        Self::new(Outcome::Unsendable, message)
+    }
+
     /// `doing` completes "timed out …", for example `waiting for the response`.
     pub(crate) fn timeout(doing: &str) -> Self {
         Self::new(Outcome::Timeout, format!("timed out {doing}"))

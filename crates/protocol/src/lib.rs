@@ -59,4 +59,4 @@ pub use network::{ConnectionCounts, Network};
 pub use options::{NetworkError, NetworkOptions};
 pub use protocol_options::{ProtocolOptions, ProtocolSettings};
 pub use route::{NetworkRoute, Proxy, ProxyError};
-pub use sources::{SourceError, SourceRange};
+pub use sources::{SourceError, SourceRange, foreign_source};

@@ -13,6 +13,7 @@ use loadstone_metrics::{GeneratorSlice, Histogram};
 use crate::admission::Admission;
 use crate::dns::Resolver;
 use crate::extensions::Extensions;
+use crate::failure::Failure;
 use crate::http1::KnownHeads;
 use crate::late_reads::LateReads;
 use crate::options::{NetworkError, NetworkOptions};
@@ -187,12 +188,22 @@ impl Network {
         random::mix(state)
     }
 
-    /// The next local source address that can reach `to`.
-    pub(crate) fn source_for(&self, to: IpAddr) -> Option<IpAddr> {
+    /// The next local source address for a connection to `to`. `None`: the kernel chooses.
+    ///
+    /// # Errors
+    /// All source addresses are of the other family.
+    pub(crate) fn source_for(&self, to: IpAddr) -> Result<Option<IpAddr>, Failure> {
         let sources = &self.options.sources;
+        if sources.is_empty() {
+            return Ok(None);
+        }
         let turn = self.source_next.get();
         self.source_next.set(turn.wrapping_add(1));
-        (0..sources.len()).map(|i| sources[turn.wrapping_add(i) % sources.len()]).find(|source| source.is_ipv4() == to.is_ipv4())
+        let found =
+            (0..sources.len()).map(|i| sources[turn.wrapping_add(i) % sources.len()]).find(|source| source.is_ipv4() == to.is_ipv4());
+        let (own, other) = if to.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+        let missing = || Failure::unsendable(format!("the target has an {own} address, but all source addresses are {other}"));
+        found.map(Some).ok_or_else(missing)
     }
 }
 

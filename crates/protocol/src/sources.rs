@@ -1,6 +1,7 @@
 //! Local source addresses as people write them: one, a range, or a block.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -32,6 +33,15 @@ impl FromStr for SourceRange {
         let (base, bits) = (address(base)?, bits.trim().parse::<u32>().map_err(|_| wrong("has no prefix length"))?);
         block(base, bits).map_err(wrong)
     }
+}
+
+/// The first of these addresses from which this machine cannot connect.
+pub fn foreign_source(sources: &[IpAddr]) -> Option<IpAddr> {
+    let is_foreign = |source: &&IpAddr| {
+        // Another error, such as a lack of descriptors, is not about the address.
+        UdpSocket::bind((**source, 0)).is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
+    };
+    sources.iter().find(is_foreign).copied()
 }
 
 fn number(address: IpAddr) -> u128 {
@@ -96,6 +106,14 @@ mod tests {
         ] {
             assert_eq!(ends(text), Ok((count, first.to_owned(), last.to_owned())), "{text}");
         }
+    }
+
+    #[test]
+    fn addresses_of_other_machines_are_found() {
+        let of = |texts: &[&str]| foreign_source(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>());
+        assert_eq!(of(&["127.0.0.1", "127.0.0.9"]), None);
+        // TEST-NET-1 (RFC 5737) belongs to no machine.
+        assert_eq!(of(&["127.0.0.1", "192.0.2.7"]), Some("192.0.2.7".parse().unwrap()));
     }
 
     #[test]

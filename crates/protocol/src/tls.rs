@@ -63,7 +63,7 @@ impl Tls {
         let connector = self.connector(alpn)?;
         let of_host = || {
             ServerName::try_from(host.to_owned())
-                .map_err(|_| Failure::new(Outcome::Tls, "the host is neither a name nor an address that a certificate can contain"))
+                .map_err(|_| Failure::unsendable("the host is neither a name nor an address that a certificate can contain"))
         };
         let name = self.server_name.clone().map_or_else(of_host, Ok)?;
         connector.connect(name, socket).await.map_err(|error| handshake_failure(&error))
@@ -80,7 +80,7 @@ impl Tls {
     }
 
     fn build(&self, alpn: Alpn) -> Result<TlsConnector, Failure> {
-        let unusable = |error: Error| Failure::new(Outcome::Tls, format!("TLS settings cannot be used: {error}"));
+        let unusable = |error: Error| Failure::unsendable(format!("TLS settings cannot be used: {error}"));
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(unusable)?;
         let builder = if self.insecure {

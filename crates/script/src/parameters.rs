@@ -46,7 +46,7 @@ impl Inputs {
     /// `name=value` pairs from the command line, and this process's environment.
     ///
     /// # Errors
-    /// A pair without `=`.
+    /// A pair without `=`, or two values of one parameter.
     pub fn from_process(pairs: &[String]) -> Result<Self, ScriptError> {
         let split = |pair: &String| {
             let (name, value) = pair
@@ -54,7 +54,14 @@ impl Inputs {
                 .ok_or_else(|| ScriptError::new(format!("-p {pair}: expected name=value")).help(format!("write `-p {pair}=…`")))?;
             Ok((name.to_owned(), value.to_owned()))
         };
-        let parameters = pairs.iter().map(split).collect::<Result<_, ScriptError>>()?;
+        let parameters: Vec<(String, String)> = pairs.iter().map(split).collect::<Result<_, ScriptError>>()?;
+        for (number, (name, _)) in parameters.iter().enumerate() {
+            if parameters[..number].iter().any(|(earlier, _)| earlier == name) {
+                return Err(
+                    ScriptError::new(format!("-p {name}=…: the parameter has two values")).help(format!("write `-p {name}=…` once"))
+                );
+            }
+        }
         let environment = std::env::vars().filter(|(name, _)| name.starts_with("LOADSTONE_")).collect();
         Ok(Self { parameters, environment, ..Self::default() })
     }

@@ -12,7 +12,7 @@ use loadstone_metrics::span::RequestLabel;
 use loadstone_metrics::{FailureSample, GeneratorSlice, Nanos, Outcome, Phases, Recorder, Sample, SeriesId, SeriesKey, SeriesKind};
 use loadstone_plan::{RunOptions, ScenarioId};
 use loadstone_protocol::Network;
-use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request};
+use loadstone_protocol::http::{BodyUse, Client, ClientOptions, Exchange, Origin, PreparedRequest, Request, basic_authorization};
 use loadstone_secrets::Secrets;
 
 /// The one request of a run without a script.
@@ -75,6 +75,9 @@ impl FixedRequestUsers {
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
             headers.push(("User-Agent".to_owned(), format!("loadstone/{}", env!("CARGO_PKG_VERSION"))));
         }
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+            headers.extend(basic_authorization(url).map(|value| ("Authorization".to_owned(), value)));
+        }
         let wire = Request {
             origin: Rc::new(Origin {
                 tls,
@@ -84,7 +87,7 @@ impl FixedRequestUsers {
             method: request.method.as_str().into(),
             path,
             headers,
-            body: request.body.clone(),
+            body: request.body.clone().into(),
             timeout_ns: options.request_timeout_ns,
             body_use: BodyUse::Discard,
             body_bytes_max: options.body_bytes_max,

@@ -2,7 +2,7 @@
 //! error.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +21,10 @@ pub enum Unreachable {
     Name { whom: String, host: String },
     #[error("{whom}: the name \"{host}\" has no address")]
     NoAddress { whom: String, host: String },
+    #[error(
+        "{whom}: the target has only {family} addresses, but all source addresses are of the other family: add an {family} source address"
+    )]
+    Source { whom: String, family: &'static str },
     #[error("{whom}: nothing listens on {address} (connection refused): is the target running?")]
     Refused { whom: String, address: SocketAddr },
     #[error("{whom}: {address} cannot be reached: {source}")]
@@ -35,25 +39,30 @@ pub fn reach(plan: &TestPlan, network: &NetworkOptions) -> Result<(), Unreachabl
     match &network.route {
         // Only the test's own name servers may know the name.
         NetworkRoute::Direct if !network.name_servers.is_empty() => Ok(()),
-        NetworkRoute::Direct => direct(plan),
+        NetworkRoute::Direct => direct(plan, &network.sources),
         NetworkRoute::Unix(path) => {
             UnixStream::connect(path).map(drop).map_err(|source| Unreachable::Socket { path: path.clone(), source })
         }
         NetworkRoute::Proxy(proxy) => {
             let (host, port) = proxy.authority();
-            first_to_answer(host, port, format!("the proxy {host}:{port}"))
+            first_to_answer(host, port, format!("the proxy {host}:{port}"), &network.sources)
         }
     }
 }
 
-fn direct(plan: &TestPlan) -> Result<(), Unreachable> {
+fn direct(plan: &TestPlan, sources: &[IpAddr]) -> Result<(), Unreachable> {
     let Some(url) = plan.target.as_deref().and_then(|target| url::Url::parse(target).ok()) else { return Ok(()) };
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Ok(()) };
-    first_to_answer(host.trim_matches(['[', ']']), port, url.origin().ascii_serialization())
+    first_to_answer(host.trim_matches(['[', ']']), port, url.origin().ascii_serialization(), sources)
 }
 
-fn first_to_answer(host: &str, port: u16, whom: String) -> Result<(), Unreachable> {
+fn first_to_answer(host: &str, port: u16, whom: String, sources: &[IpAddr]) -> Result<(), Unreachable> {
     let Ok(addresses) = (host, port).to_socket_addrs() else { return Err(Unreachable::Name { whom, host: host.to_owned() }) };
+    let addresses: Vec<SocketAddr> = addresses.collect();
+    let has_source = |address: &SocketAddr| sources.iter().any(|source| source.is_ipv4() == address.is_ipv4());
+    if let Some(first) = addresses.first().filter(|_| !sources.is_empty() && !addresses.iter().any(has_source)) {
+        return Err(Unreachable::Source { whom, family: if first.is_ipv4() { "IPv4" } else { "IPv6" } });
+    }
     let mut problem = None;
     for address in addresses {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {

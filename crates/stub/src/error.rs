@@ -79,6 +79,8 @@ pub enum BehaviourError {
     UnreadFile(String),
     #[error("a function is possible only in a test file")]
     NoTestFile,
+    #[error("it never answers, because \"{0}\" comes before it and answers all of its requests: declare the more specific route first")]
+    Shadowed(String),
     #[error("expected only one of {0}")]
     OneOf(&'static str),
 }

@@ -57,6 +57,27 @@ impl RoutePattern {
         &self.text
     }
 
+    /// Whether it matches every request that `other` matches.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        if self.method != "*" && self.method != other.method && !(other.method == "HEAD" && self.method == "GET") {
+            return false;
+        }
+        let mut others = other.parts.iter();
+        for part in &self.parts {
+            let covered = match (part, others.next()) {
+                (RouteSegment::Rest, _) => return true,
+                (RouteSegment::Literal(own), Some(RouteSegment::Literal(other))) => own == other,
+                (RouteSegment::Name(_), Some(RouteSegment::Literal(other))) => !other.is_empty(),
+                (RouteSegment::Name(_), Some(RouteSegment::Name(_))) => true,
+                _ => false,
+            };
+            if !covered {
+                return false;
+            }
+        }
+        others.next().is_none()
+    }
+
     /// The values of the named parts when method and path match.
     pub(crate) fn matches(&self, method: &str, path: &str) -> Option<Vec<(String, String)>> {
         if self.method != "*" && self.method != method && !(method == "HEAD" && self.method == "GET") {
@@ -107,6 +128,28 @@ mod tests {
         ] {
             let expected = expected.map(|list| list.into_iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect::<Vec<_>>());
             assert_eq!(RoutePattern::parse(route).unwrap().matches(method, path), expected, "{route} {method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_route_covers_those_that_it_leaves_no_request() {
+        for (route, other, covers) in [
+            ("* /*", "POST /webhook", true),
+            ("GET /a/:x", "GET /a/b", true),
+            ("GET /a/:x", "GET /a/:y", true),
+            ("GET /a", "GET /a", true),
+            ("GET /a", "HEAD /a", true),
+            ("GET /a/*", "GET /a/b/c", true),
+            ("GET /a/b", "GET /a/:x", false),
+            ("GET /a/:x", "GET /a/*", false),
+            ("GET /a/:x", "GET /a/", false),
+            ("GET /a/:x", "POST /a/b", false),
+            ("GET /a", "* /a", false),
+            ("GET /a", "GET /a/b", false),
+            ("GET /a/b", "GET /a", false),
+        ] {
+            let parse = |text| RoutePattern::parse(text).unwrap();
+            assert_eq!(parse(route).covers(&parse(other)), covers, "{route} | {other}");
         }
     }
 

@@ -18,6 +18,7 @@ const OUTCOMES: Record<Outcome, string> = {
   step: "a step failed",
   ports_exhausted: "generator out of ports",
   descriptors_exhausted: "generator out of descriptors",
+  unsendable: "refused by the generator",
   interrupted: "interrupted",
 };
 

@@ -613,6 +613,7 @@ export type Outcome =
   | "step"
   | "ports_exhausted"
   | "descriptors_exhausted"
+  | "unsendable"
   | "interrupted";
 
 /** One chart on the shared time axis. */

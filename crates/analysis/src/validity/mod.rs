@@ -23,6 +23,7 @@ mod stalls;
 mod steady;
 mod throttling;
 mod uncertainty;
+mod unsendable;
 mod users;
 mod worker_busy;
 
@@ -58,6 +59,7 @@ const CHECKS: &[(CheckedThing, Check)] = &[
     (CheckedThing::Other, in_flight::check),
     (CheckedThing::Other, conservation::check),
     (CheckedThing::Generator, exhaustion::check),
+    (CheckedThing::Other, unsendable::check),
     (CheckedThing::Other, connecting::check),
     (CheckedThing::Other, clock_drift::check),
     (CheckedThing::Other, samples::check),

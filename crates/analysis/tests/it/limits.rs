@@ -355,30 +355,6 @@ pub(crate) fn pooled(fluid: &FluidRun, size: f64) -> Run {
 }
 
 #[test]
-fn a_pool_with_constant_hold_times_is_too_small() {
-    // Ten connections of 100 ms.
-    let system = System { capacity: 100.0, base: 0.1, is_shared: false };
-    let found = findings(&pooled(&system.under(Load::Ramp(5.0, 150.0, 60)), 10.0));
-    assert!(found[0].rule == "connection-pool" && found[0].confidence == Confidence::High, "{}", shown(&found));
-    assert!(found[0].alternatives[0].text.starts_with("Something slow that keeps them in use for longer. Ruled out"), "{}", shown(&found));
-}
-
-/// HikariCP's own tracker calls the threads that wait for a connection `pending_threads`. The observer states what the pool hands out.
-#[test]
-fn a_pool_is_called_by_what_it_hands_out_and_not_by_the_words_of_a_metric() {
-    let system = System { capacity: 100.0, base: 0.1, is_shared: false };
-    let mut run = pooled(&system.under(Load::Ramp(5.0, 150.0, 60)), 10.0);
-    let rule_of = |run: &Run| findings(run)[0].rule.clone();
-    for series in &mut run.signals {
-        series.signal.name = series.signal.name.replace("hikaricp_connections_pending", "hikaricp_pending_threads");
-        series.signal.members = Some(PoolMembers::Connections);
-    }
-    assert_eq!(rule_of(&run), "connection-pool");
-    run.signals.iter_mut().for_each(|series| series.signal.members = Some(PoolMembers::Threads));
-    assert_eq!(rule_of(&run), "workers");
-}
-
-#[test]
 fn a_pool_with_increasing_hold_times_is_not_the_cause() {
     // The same pool in front of a core with a capacity of 25 per second: 40 ms each at first, and then 400.
     let fluid = HASHING.under(Load::Ramp(2.0, 40.0, 60));

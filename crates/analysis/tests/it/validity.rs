@@ -494,6 +494,15 @@ fn exhaustion_is_always_invalid() {
 }
 
 #[test]
+fn a_request_that_the_generator_refused_makes_the_run_invalid() {
+    let run = run_with(synthetic::plan(synthetic::open(100.0, 60)), |second| {
+        if second == 9 { healthy(second).request("A", 0, MS, Outcome::Unsendable) } else { healthy(second) }
+    });
+    assert_grade(&run, "unsendable", Some(Invalid));
+    assert_grade(&run_with(synthetic::plan(synthetic::open(100.0, 60)), healthy), "unsendable", Some(Valid));
+}
+
+#[test]
 fn requests_for_connections_that_were_lost() {
     // Retransmissions of the whole machine, and connections of the run that took a second.
     for (again, slow, grade) in [(0, 0, Valid), (60, 0, Valid), (0, 60, Valid), (1, 1, Valid), (60, 60, Suspect)] {

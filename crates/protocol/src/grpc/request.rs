@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use loadstone_metrics::span::RequestLabel;
 
-use crate::http::{BodyUse, Http2Head, Http2Request, Origin, Request};
+use crate::http::{BodyUse, Http2Head, Http2Request, Origin, Request, RequestBody};
 
 /// Size of a message's prefix.
 const PREFIX_BYTES: u64 = 5;
@@ -44,7 +44,7 @@ impl PreparedGrpcCall {
             method: "POST".into(),
             path: call.path.to_string(),
             headers: lines(&call),
-            body: Bytes::new(),
+            body: RequestBody::default(),
             timeout_ns,
             body_use: BodyUse::Keep,
             body_bytes_max: call.message_bytes_max.saturating_add(PREFIX_BYTES),
@@ -59,7 +59,7 @@ impl PreparedGrpcCall {
     }
 
     pub(super) fn with<'a>(&'a self, body: &'a Bytes) -> Http2Request<'a> {
-        Http2Request { request: &self.http, body, head: &self.head }
+        Http2Request { request: &self.http, body: std::slice::from_ref(body), head: &self.head }
     }
 }
 

@@ -15,7 +15,7 @@ use super::message::{BodyUse, Exchange, FAILED_STATUS_MIN, Origin, Request};
 use super::pool::{ConnectionPool, OriginPool};
 use super::state::{HttpState, Versions};
 use super::trace_choice::TraceChoice;
-use super::wire::{AddedLines, PreparedRequest, Traits, write_head};
+use super::wire::{AddedLines, PreparedRequest, Traits, closes, write_head};
 use crate::failure::Failure;
 use crate::http1::{ReadPlan, ResponseReader};
 use crate::network::Network;
@@ -83,12 +83,12 @@ impl<'a> RequestForm<'a> {
         let proxy = network.route().forwards(self.origin().tls);
         match self {
             Self::Prepared(request) if proxy.is_none() && added.is_empty() => {
-                Ok(OutgoingRequest { head: RequestHead::Prepared(&request.wire), body: &[], sent: 0 })
+                Ok(OutgoingRequest { head: RequestHead::Prepared(&request.wire), body: &request.tail, sent: 0 })
             }
             Self::Prepared(request) if proxy.is_none() => {
                 let mut head = network.take_send_buffer();
                 request.write_adding(added, &mut head);
-                Ok(OutgoingRequest { head: RequestHead::Built(head), body: &[], sent: 0 })
+                Ok(OutgoingRequest { head: RequestHead::Built(head), body: &request.tail, sent: 0 })
             }
             _ => {
                 let request = self.request();
@@ -96,6 +96,14 @@ impl<'a> RequestForm<'a> {
                 write_head(request, proxy, added, &mut head)?;
                 Ok(OutgoingRequest { head: RequestHead::Built(head), body: &request.body, sent: 0 })
             }
+        }
+    }
+
+    /// Whether the request itself ends its connection (RFC 9112, section 9.6).
+    fn closes(&self) -> bool {
+        match self {
+            Self::Built(request) => closes(request),
+            Self::Prepared(request) => request.closes,
         }
     }
 
@@ -198,7 +206,7 @@ impl Client {
             let trace_choice = TraceChoice::by(request, self.state.traces.as_ref());
             let over = self.shared(&pool);
             let built = OnceCell::new();
-            let outgoing = Http2Request { request, body: &request.body, head: form.http2_head().unwrap_or(&built) };
+            let outgoing = Http2Request { request, body: request.body.pieces(), head: form.http2_head().unwrap_or(&built) };
             match Box::pin(h2::send(&over, outgoing, trace_choice, always, self.options.retry_idle_close, exchange)).await {
                 Http2Attempt::Http2(exchange) => return exchange,
                 Http2Attempt::Http1(begun) => exchange = begun,
@@ -246,7 +254,7 @@ impl Client {
                 continue;
             }
             let (times, reusable, reader) = (in_flight.times, in_flight.is_reusable(), in_flight.response);
-            if result.is_ok() && reusable && self.options.keep_alive {
+            if result.is_ok() && reusable && self.options.keep_alive && !form.closes() {
                 permit.keep(connection);
             }
             note(&mut exchange, times);

@@ -1,11 +1,14 @@
 //! One user's cookies. An empty jar costs a pointer.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 
-use cookie_store::{CookieStore, RawCookie};
+use cookie_store::{Cookie, CookieStore, RawCookie, StoreAction};
+use thiserror::Error;
 use url::Url;
 
 use super::headers::Headers;
+use super::wire::is_token;
 
 /// Limit on the cookies of one user. Further ones are not stored. RFC 6265, section 6.1, requires at least 50 per domain.
 const COOKIES_MAX: usize = 200;
@@ -14,65 +17,143 @@ const COOKIE_BYTES_MAX: usize = 8192;
 
 #[derive(Debug, Default)]
 pub(crate) struct CookieJar {
-    store: RefCell<Option<Box<CookieStore>>>,
+    kept: RefCell<Option<Box<KeptCookies>>>,
+}
+
+/// Identifies a cookie (RFC 6265, section 5.3).
+#[derive(Debug, PartialEq, Eq)]
+struct CookieKey {
+    name: String,
+    domain: String,
+    path: String,
+}
+
+#[derive(Debug, Default)]
+struct KeptCookies {
+    store: CookieStore,
+    /// In the order of their creation, which the store does not have.
+    created: Vec<CookieKey>,
+}
+
+/// A cookie that cannot be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CookieError {
+    #[error("a cookie's name consists of letters, digits and characters such as - and _, and cannot be empty")]
+    Name,
+    #[error(
+        "a cookie's value cannot contain a semicolon or a control character, or begin or end with a space: encode it, with encodeURIComponent(…)"
+    )]
+    Value,
+    #[error("a cookie can have at most {COOKIE_BYTES_MAX} bytes, with its name")]
+    Length,
+    #[error("a user can have at most {COOKIES_MAX} cookies")]
+    Count,
+}
+
+impl KeptCookies {
+    fn has_room_for(&self, name: &str, url: &Url) -> bool {
+        self.store.iter_any().count() < COOKIES_MAX || self.store.matches(url).iter().any(|cookie| cookie.name() == name)
+    }
+
+    fn insert(&mut self, raw: &RawCookie<'_>, url: &Url) {
+        // A cookie for another domain is refused. This is a matter between the server and its author.
+        let Ok(cookie) = Cookie::try_from_raw_cookie(raw, url) else { return };
+        let key = CookieKey::of(&cookie);
+        match self.store.insert(cookie.into_owned(), url) {
+            Ok(StoreAction::ExpiredExisting) => self.created.retain(|known| *known != key),
+            // A cookie that replaces another one keeps its age (RFC 6265, section 5.3, step 11.3).
+            Ok(_) if !self.created.contains(&key) => self.created.push(key),
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    /// The cookies for a request: longer paths first, then older cookies first (RFC 6265, section 5.4).
+    fn for_request(&self, url: &Url) -> Vec<&Cookie<'static>> {
+        let mut cookies = self.store.matches(url);
+        let age = |cookie: &Cookie<'_>| {
+            let key = CookieKey::of(cookie);
+            self.created.iter().position(|known| *known == key)
+        };
+        cookies.sort_by_cached_key(|cookie| (Reverse(cookie.path.len()), age(cookie)));
+        cookies
+    }
+}
+
+impl CookieKey {
+    fn of(cookie: &Cookie<'_>) -> Self {
+        Self { name: cookie.name().to_owned(), domain: String::from(&cookie.domain), path: String::from(&cookie.path) }
+    }
 }
 
 impl CookieJar {
     pub(crate) fn is_empty(&self) -> bool {
-        self.store.borrow().is_none()
+        self.kept.borrow().is_none()
     }
 
     pub(crate) fn clear(&self) {
-        *self.store.borrow_mut() = None;
+        *self.kept.borrow_mut() = None;
     }
 
     pub(crate) fn take_from(&self, headers: &Headers, url: &Url) {
-        let mut store = self.store.borrow_mut();
+        let mut kept = self.kept.borrow_mut();
         for line in headers.all("set-cookie").filter(|line| line.len() <= COOKIE_BYTES_MAX) {
-            let store = store.get_or_insert_default();
+            let kept = kept.get_or_insert_default();
             if let Ok(cookie) = RawCookie::parse(line.to_owned())
-                && (store.iter_any().count() < COOKIES_MAX || store.get_request_values(url).any(|(name, _)| name == cookie.name()))
+                && kept.has_room_for(cookie.name(), url)
             {
-                // A cookie for another domain is refused. This is a matter between the server and its author.
-                let _ = store.insert_raw(&cookie, url);
+                kept.insert(&cookie, url);
             }
         }
     }
 
     /// The `Cookie` value for a request. The caller's own cookies are listed first and take precedence. `None`: there is nothing to add.
     pub(crate) fn value_for(&self, url: &Url, explicit: Option<&str>) -> Option<String> {
-        let store = self.store.borrow();
-        let store = store.as_deref()?;
+        let kept = self.kept.borrow();
+        let kept = kept.as_deref()?;
         let is_explicit = |name: &str| {
             explicit.is_some_and(|explicit| explicit.split(';').any(|pair| pair.split_once('=').is_some_and(|(key, _)| key.trim() == name)))
         };
         let mut value = explicit.unwrap_or_default().to_owned();
         let mut added = false;
-        for (name, content) in store.get_request_values(url) {
-            if is_explicit(name) {
-                continue;
-            }
+        for cookie in kept.for_request(url).into_iter().filter(|cookie| !is_explicit(cookie.name())) {
             if !value.is_empty() {
                 value.push_str("; ");
             }
-            value.push_str(name);
+            value.push_str(cookie.name());
             value.push('=');
-            value.push_str(content);
+            value.push_str(cookie.value());
             added = true;
         }
         added.then_some(value)
     }
 
-    /// Value of a cookie that a request to `url` would carry.
+    /// Value of the first cookie of this name that a request to `url` would carry.
     pub(crate) fn get(&self, url: &Url, name: &str) -> Option<String> {
-        let store = self.store.borrow();
-        store.as_deref()?.get_request_values(url).find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        let kept = self.kept.borrow();
+        kept.as_deref()?.for_request(url).into_iter().find(|cookie| cookie.name() == name).map(|cookie| cookie.value().to_owned())
     }
 
     /// Sets a cookie as if a server at `url` had set it.
-    pub(crate) fn set(&self, url: &Url, name: &str, value: &str) {
-        let headers: Headers = [("set-cookie", format!("{name}={value}; Path=/"))].into_iter().collect();
-        self.take_from(&headers, url);
+    ///
+    /// # Errors
+    /// The cookie cannot be sent, or exceeds a limit.
+    pub(crate) fn set(&self, url: &Url, name: &str, value: &str) -> Result<(), CookieError> {
+        if !is_token(name) {
+            return Err(CookieError::Name);
+        }
+        if value.chars().any(|letter| letter == ';' || letter.is_control()) || value.trim() != value {
+            return Err(CookieError::Value);
+        }
+        if name.len() + value.len() > COOKIE_BYTES_MAX {
+            return Err(CookieError::Length);
+        }
+        let mut kept = self.kept.borrow_mut();
+        let kept = kept.get_or_insert_default();
+        if !kept.has_room_for(name, url) {
+            return Err(CookieError::Count);
+        }
+        kept.insert(&RawCookie::build((name, value)).path("/").build(), url);
+        Ok(())
     }
 }
 
@@ -122,8 +203,51 @@ mod tests {
     fn the_callers_cookies_take_precedence() {
         let jar = jar("http://h/", &["a=jar; Path=/", "b=jar; Path=/"]);
         assert_eq!(jar.value_for(&url("http://h/"), Some("a=mine")).unwrap(), "a=mine; b=jar");
-        jar.set(&url("http://h/x/y"), "c", "set");
+        jar.set(&url("http://h/x/y"), "c", "set").unwrap();
         assert_eq!(jar.get(&url("http://h/"), "c").as_deref(), Some("set"));
+    }
+
+    #[test]
+    fn longer_paths_then_older_cookies_are_sent_first() {
+        let lines = ["z=1; Path=/", "a=root; Path=/", "a=deep; Path=/echo", "b=1; Path=/", "m=1; Path=/echo", "c=2; Path=/"];
+        for _ in 0..20 {
+            let jar = jar("http://h/", &lines);
+            let sent = || jar.value_for(&url("http://h/echo/x"), None).unwrap();
+            assert_eq!(sent(), "a=deep; m=1; z=1; a=root; b=1; c=2");
+            assert_eq!(jar.get(&url("http://h/echo/x"), "a").as_deref(), Some("deep"));
+            // A new value keeps the place. A cookie that was deleted and set again is new.
+            jar.take_from(
+                &[("set-cookie", "z=9; Path=/"), ("set-cookie", "b=1; Path=/; Max-Age=0")].into_iter().collect(),
+                &url("http://h/"),
+            );
+            jar.set(&url("http://h/"), "b", "2").unwrap();
+            assert_eq!(sent(), "a=deep; m=1; z=9; a=root; c=2; b=2");
+        }
+    }
+
+    #[test]
+    fn a_cookie_that_would_be_sent_differently_is_refused() {
+        let jar = CookieJar::default();
+        let at = url("http://h/");
+        for (name, value, error) in [
+            ("q", "a;b", CookieError::Value),
+            ("q", " a", CookieError::Value),
+            ("q", "a\nb", CookieError::Value),
+            ("", "a", CookieError::Name),
+            ("a=b", "c", CookieError::Name),
+            ("q r", "a", CookieError::Name),
+            ("q", &"x".repeat(COOKIE_BYTES_MAX), CookieError::Length),
+        ] {
+            assert_eq!(jar.set(&at, name, value), Err(error), "{name}={value}");
+        }
+        for value in ["", "a b", "\"quoted\"", "a=b", "%3B", "é"] {
+            jar.set(&at, "q", value).unwrap();
+            assert_eq!(jar.value_for(&at, None).unwrap(), format!("q={value}"));
+        }
+        for number in 1..COOKIES_MAX {
+            jar.set(&at, &format!("c{number}"), "1").unwrap();
+        }
+        assert_eq!((jar.set(&at, "more", "1"), jar.set(&at, "c1", "2")), (Err(CookieError::Count), Ok(())));
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(crate) struct SharedConnections<'a> {
 pub(crate) struct Http2Request<'a> {
     /// Its body is not used.
     pub(crate) request: &'a Request,
-    pub(crate) body: &'a Bytes,
+    pub(crate) body: &'a [Bytes],
     /// Filled when the request is sent for the first time.
     pub(crate) head: &'a OnceCell<Http2Head>,
 }
@@ -239,12 +239,12 @@ async fn stream(
     let network = multiplex.counted.network();
     let clock = network.clock();
     let OpenStream { response, upload, permit: _permit } =
-        begin_stream(multiplex, outgoing, added, outgoing.body.is_empty(), timer, exchange).await?;
+        begin_stream(multiplex, outgoing, added, outgoing.body.iter().all(Bytes::is_empty), timer, exchange).await?;
     let sending = clock.now();
     let mut uploaded = 0;
     let peer = &multiplex.peer;
     let answered = {
-        let upload = pin!(send_body(upload, outgoing.body.clone(), &mut uploaded));
+        let upload = pin!(send_body(upload, outgoing.body, &mut uploaded));
         let both = async {
             match select(response, upload).await {
                 // An early response ends the upload.
@@ -336,14 +336,18 @@ pub(crate) async fn open(
     }
 }
 
-async fn send_body(mut stream: SendStream<Bytes>, mut body: Bytes, sent: &mut u64) -> Result<(), ::h2::Error> {
-    while !body.is_empty() {
-        stream.reserve_capacity(body.len());
-        let granted = poll_fn(|context| stream.poll_capacity(context)).await;
-        let Some(granted) = granted.transpose()? else { break };
-        let piece = body.split_to(granted.min(body.len()));
-        *sent += piece.len() as u64;
-        stream.send_data(piece, body.is_empty())?;
+async fn send_body(mut stream: SendStream<Bytes>, pieces: &[Bytes], sent: &mut u64) -> Result<(), ::h2::Error> {
+    let mut pieces = pieces.iter().filter(|piece| !piece.is_empty()).peekable();
+    while let Some(piece) = pieces.next() {
+        let (mut rest, is_last) = (piece.clone(), pieces.peek().is_none());
+        while !rest.is_empty() {
+            stream.reserve_capacity(rest.len());
+            let granted = poll_fn(|context| stream.poll_capacity(context)).await;
+            let Some(granted) = granted.transpose()? else { return Ok(()) };
+            let frame = rest.split_to(granted.min(rest.len()));
+            *sent += frame.len() as u64;
+            stream.send_data(frame, is_last && rest.is_empty())?;
+        }
     }
     Ok(())
 }
@@ -379,10 +383,11 @@ async fn receive_body(
         total += piece.len() as u64;
         *arrived.bytes += piece.len() as u64;
         network.count(|counts| counts.received += piece.len() as u64);
-        if total > traits.body_bytes_max {
-            return Err(BodyFailure::TooLarge);
-        }
+        // A body that is not kept may have any length.
         if traits.body_use.keeps(status.as_u16()) {
+            if total > traits.body_bytes_max {
+                return Err(BodyFailure::TooLarge);
+            }
             arrived.kept.extend_from_slice(&piece);
         }
         stream.flow_control().release_capacity(piece.len())?;

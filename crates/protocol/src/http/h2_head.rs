@@ -60,7 +60,7 @@ impl Http2Head {
 }
 
 fn refused(_: &::http::Error) -> Failure {
-    Failure::protocol("the request cannot be sent: HTTP/2 does not allow its method, path or headers")
+    Failure::unsendable("the request cannot be sent: HTTP/2 does not allow its method, path or headers")
 }
 
 /// Names and values before compression.

@@ -104,9 +104,17 @@ impl Headers {
             match &self.came {
                 Head::Text(text) => {
                     lines.reserve(text.len());
-                    for line in text.split(|byte| *byte == b'\n').skip(1) {
+                    let mut rest = text.split(|byte| *byte == b'\n').skip(1).peekable();
+                    while let Some(line) = rest.next() {
                         let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
-                        push(&mut lines, &line[..colon], line[colon + 1..].trim_ascii());
+                        let mut value = Cow::Borrowed(line[colon + 1..].trim_ascii());
+                        // RFC 9112, section 5.2: a folded line continues after a space.
+                        while let Some(folded) = rest.next_if(|next| matches!(next.first(), Some(b' ' | b'\t'))) {
+                            let value = value.to_mut();
+                            value.push(b' ');
+                            value.extend_from_slice(folded.trim_ascii());
+                        }
+                        push(&mut lines, &line[..colon], value.trim_ascii());
                     }
                 }
                 Head::Fields(fields) => {
@@ -172,6 +180,13 @@ mod tests {
         assert_eq!(headers.all("set-cookie").collect::<Vec<_>>(), ["a=b: c", "d"]);
         assert_eq!(headers.get("missing"), None);
         assert!(Headers::default().is_empty());
+    }
+
+    #[test]
+    fn folded_lines_are_one_value() {
+        let head = "HTTP/1.1 200 OK\r\nx-a: one\r\n two\r\n\tthree: 3\r\nx-b:\r\n 1\r\n\r\n";
+        let headers = Headers::from_head(Bytes::from(head), false);
+        assert_eq!(headers.iter().collect::<Vec<_>>(), [("x-a", "one two three: 3"), ("x-b", "1")]);
     }
 
     #[test]

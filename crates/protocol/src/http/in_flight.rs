@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use loadstone_metrics::{LATE_READ_MAX_NS, Nanos};
 
+use super::body::RequestBody;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::http1::ResponseReader;
@@ -18,7 +19,7 @@ const LATE_READ_RESPONSE_BYTES_MAX: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest<'a> {
     pub(crate) head: RequestHead<'a>,
-    pub(crate) body: &'a [u8],
+    pub(crate) body: &'a RequestBody,
     pub(crate) sent: usize,
 }
 
@@ -138,8 +139,10 @@ impl<'a> InFlightRequest<'a> {
         let head = self.out.head.bytes();
         let total = head.len() + self.out.body.len();
         while self.out.sent < total {
-            let first = head.get(self.out.sent..).unwrap_or_default();
-            let second = &self.out.body[self.out.sent.saturating_sub(head.len())..];
+            let (first, second) = match head.get(self.out.sent..) {
+                Some(rest) if !rest.is_empty() => (rest, self.out.body.slices_after(0).0),
+                _ => self.out.body.slices_after(self.out.sent - head.len()),
+            };
             match stream.poll_write(context, first, second) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),

@@ -5,6 +5,7 @@
 //! connections to protocols that begin as HTTP.
 
 mod address;
+mod body;
 mod client;
 mod content;
 mod cookies;
@@ -30,7 +31,9 @@ mod wire;
 
 pub use crate::credentials::basic_authorization;
 pub use address::{UrlError, add_query, form, path_of, resolve};
+pub use body::RequestBody;
 pub use client::{Client, ClientOptions};
+pub use cookies::CookieError;
 pub(crate) use h2::{Http2Request, OpenStream};
 pub(crate) use h2_head::{Http2Head, fields_bytes};
 pub(crate) use h2_peer::PeerWatch;
@@ -42,4 +45,4 @@ pub use session::{Hop, Hops, HttpSession, SessionOptions};
 pub use state::{HttpOptions, Versions};
 pub(crate) use takeover::{Purpose, Takeover, take_over};
 pub use trace::{TraceParent, TraceSeed};
-pub use wire::PreparedRequest;
+pub use wire::{PreparedRequest, check_header};

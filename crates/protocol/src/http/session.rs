@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use bytes::Bytes;
 use loadstone_metrics::span::RequestLabel;
 use url::Url;
 
 use super::address::path_of;
+use super::body::RequestBody;
 use super::client::Client;
-use super::cookies::CookieJar;
+use super::cookies::{CookieError, CookieJar};
 use super::message::{BodyUse, Exchange, Origin, Request, Response};
 use super::redirect::{is_redirect, redirected};
 use super::wire::PreparedRequest;
@@ -107,7 +107,7 @@ impl HttpSession {
             method: method.into(),
             path: path_of(url),
             headers,
-            body: Bytes::new(),
+            body: RequestBody::default(),
             timeout_ns: self.options.timeout_ns,
             body_use: self.options.body_use,
             body_bytes_max: self.options.body_bytes_max,
@@ -213,8 +213,11 @@ impl HttpSession {
     }
 
     /// Sets a cookie for all paths of `url`'s host.
-    pub fn set_cookie(&self, url: &Url, name: &str, value: &str) {
-        self.jar.set(url, name, value);
+    ///
+    /// # Errors
+    /// The cookie cannot be sent, or exceeds a limit.
+    pub fn set_cookie(&self, url: &Url, name: &str, value: &str) -> Result<(), CookieError> {
+        self.jar.set(url, name, value)
     }
 
     /// Returns one shared value per origin, so that looking up its connections compares pointers.

@@ -3,12 +3,16 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use super::body::RequestBody;
 use super::content;
 use super::h2_head::Http2Head;
 use super::message::{BodyUse, Origin, Request};
 use super::trace::TraceParent;
 use crate::failure::Failure;
 use crate::route::Proxy;
+
+/// A longer body is sent from the shared bytes. Each worker would otherwise hold a copy of it.
+const COPIED_BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// A request whose bytes are built once and sent many times: the cheapest way to send a request that does not vary.
 #[derive(Debug, Clone)]
@@ -19,6 +23,10 @@ pub struct PreparedRequest {
     pub(crate) http2_head: OnceCell<Http2Head>,
     /// Head and body.
     pub(crate) wire: Vec<u8>,
+    /// The body, if it is large. Then `wire` does not contain it.
+    pub(crate) tail: RequestBody,
+    /// No other request follows on its connection.
+    pub(crate) closes: bool,
     /// Length of its header lines: the offset at which another can be inserted.
     lines_bytes: usize,
     /// They include a `Connection` line.
@@ -33,8 +41,13 @@ impl PreparedRequest {
         let mut wire = Vec::new();
         write_head(request, None, AddedLines::default(), &mut wire)?;
         let lines_bytes = wire.len() - 2;
-        wire.extend_from_slice(&request.body);
+        let is_shared = request.body.len() > COPIED_BODY_BYTES_MAX;
+        if !is_shared {
+            request.body.pieces().iter().for_each(|piece| wire.extend_from_slice(piece));
+        }
         Ok(Self {
+            tail: if is_shared { request.body.clone() } else { RequestBody::default() },
+            closes: closes(request),
             origin: Rc::clone(&request.origin),
             request: Rc::new(request.clone()),
             http2_head: OnceCell::new(),
@@ -153,6 +166,13 @@ pub(crate) fn write_head(request: &Request, proxy: Option<&Proxy>, added: AddedL
     Ok(())
 }
 
+/// Whether a request has `Connection: close`.
+pub(super) fn closes(request: &Request) -> bool {
+    let is_close = |token: &str| token.trim().eq_ignore_ascii_case("close");
+    let mut connection = request.headers.iter().filter(|(name, _)| name.len() == 10 && name.eq_ignore_ascii_case("connection"));
+    connection.any(|(_, value)| value.split(',').any(is_close))
+}
+
 /// Which header lines the caller set.
 #[derive(Default)]
 struct ExplicitHeaders {
@@ -175,22 +195,38 @@ impl ExplicitHeaders {
     }
 }
 
+/// RFC 9110, section 5.6.2.
+pub(super) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// Whether a header line can be sent. The error names the header, but not its value, which may be a secret.
+///
+/// # Errors
+/// Why it cannot be sent.
+pub fn check_header(name: &str, value: &str) -> Result<(), String> {
+    if !is_token(name) {
+        return Err(format!("the header name {name:?} is empty, or contains a character that header names cannot have"));
+    }
+    match value.bytes().find(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+        Some(0) => Err(format!("the value of the header {name} contains a NUL character")),
+        Some(_) => Err(format!("the value of the header {name} contains a line break")),
+        None => Ok(()),
+    }
+}
+
 /// Refuses a request whose content would break its framing.
 pub(crate) fn check(request: &Request) -> Result<(), Failure> {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let refuse = |what: &str| Err(Failure::protocol(format!("the request cannot be sent: {what}")));
-    if request.method.is_empty() || !request.method.bytes().all(is_token) {
-        return refuse("its method is not a valid token");
+    let refuse = |what: &str| Err(Failure::unsendable(format!("the request cannot be sent: {what}")));
+    if !is_token(&request.method) {
+        return refuse(&format!("{:?} is not an HTTP method", request.method));
     }
     if request.path.is_empty() || !request.path.bytes().all(|byte| byte > b' ' && byte != 0x7f) {
         return refuse("its path is empty, or has a blank or a control character");
     }
     for (name, value) in &request.headers {
-        if name.is_empty() || !name.bytes().all(is_token) {
-            return refuse("a header's name is not a valid token");
-        }
-        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-            return refuse("a header's value has a line break");
+        if let Err(problem) = check_header(name, value) {
+            return refuse(&problem);
         }
         if name.eq_ignore_ascii_case("content-length") && value.trim().parse() != Ok(request.body.len()) {
             return refuse("its Content-Length differs from the length of its body");
@@ -226,7 +262,7 @@ fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
+    use loadstone_metrics::Outcome;
     use loadstone_metrics::span::RequestLabel;
 
     use super::*;
@@ -237,7 +273,7 @@ mod tests {
             method: method.into(),
             path: "/a?b".to_owned(),
             headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-            body: Bytes::from_static(body.as_bytes()),
+            body: body.into(),
             timeout_ns: 1,
             body_use: BodyUse::Keep,
             body_bytes_max: 1,
@@ -283,6 +319,9 @@ mod tests {
         for headers in [[("A", "b\r\nC: d")], [("A b", "c")], [("", "c")], [("Content-Length", "5")], [("Transfer-Encoding", "chunked")]] {
             assert!(wire("GET", &headers, "").is_err(), "{headers:?}");
         }
+        let refused = PreparedRequest::new(&request("GET", &[("x a", "1")], "")).unwrap_err();
+        assert_eq!(refused.outcome, Outcome::Unsendable);
+        assert!(refused.message.contains("header name \"x a\""), "{}", refused.message);
         assert!(wire("GET /", &[], "").is_err());
         assert!(PreparedRequest::new(&Request { path: "/a b".to_owned(), ..request("GET", &[], "") }).is_err());
     }

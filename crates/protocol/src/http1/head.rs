@@ -9,7 +9,9 @@ use crate::failure::Failure;
 /// Longest head in bytes, including interim responses.
 pub(crate) const HEAD_BYTES_MAX: usize = 256 * 1024;
 /// Limit on the header lines.
-const LINES_MAX: usize = 256;
+const LINES_MAX: usize = 4_096;
+/// Lines for which there is room on the stack.
+const LINES_USUAL_MAX: usize = 256;
 
 /// How to find the end of a body (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +45,18 @@ pub(crate) fn parse(bytes: &[u8], to_head: bool, stream_type: Option<&str>) -> R
     if bytes.first().is_some_and(|byte| *byte != b'H') {
         return Err(Failure::protocol(not_http(bytes)));
     }
-    let mut lines = [const { MaybeUninit::uninit() }; LINES_MAX];
+    let mut lines = [const { MaybeUninit::uninit() }; LINES_USUAL_MAX];
+    let mut many_lines = Vec::new();
     let mut response = httparse::Response::new(&mut []);
-    let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut lines);
+    let mut config = ParserConfig::default();
+    // RFC 9112, section 5.2: a user agent must read folded lines.
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let mut parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut lines);
+    if parsed == Err(httparse::Error::TooManyHeaders) {
+        many_lines.resize(LINES_MAX, MaybeUninit::uninit());
+        response = httparse::Response::new(&mut []);
+        parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut many_lines);
+    }
     let length = match parsed {
         Ok(Status::Partial) => return Ok(None),
         Ok(Status::Complete(length)) => length,
@@ -188,7 +199,7 @@ fn complaint(error: httparse::Error) -> &'static str {
         httparse::Error::NewLine => "the response's head has a malformed line end",
         httparse::Error::Status => "the response's status line is malformed",
         httparse::Error::Token => "the response's head has a character that is not allowed",
-        httparse::Error::TooManyHeaders => "the response has more than 256 header lines",
+        httparse::Error::TooManyHeaders => "the response has more than 4,096 header lines, the limit",
         httparse::Error::Version => "the response does not begin with HTTP/1.",
     }
 }
@@ -257,7 +268,9 @@ mod tests {
         assert_eq!(read(""), Ok(None));
         assert_eq!(read("HTTP/1.1 200 OK\r\nA: b\r\n"), Ok(None));
         assert_eq!(read("HTTP/1.1 200\r\n\r\n").unwrap().unwrap().status, 200);
-        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(257));
-        assert_eq!(read(&many).unwrap_err(), "the response has more than 256 header lines");
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(4_097));
+        assert_eq!(read(&many).unwrap_err(), "the response has more than 4,096 header lines, the limit");
+        let allowed = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 7\r\n\r\n", "a: b\r\n".repeat(300));
+        assert_eq!(read(&allowed).unwrap().unwrap().framing, Framing::Length(7));
     }
 }

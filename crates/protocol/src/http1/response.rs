@@ -240,12 +240,14 @@ impl ResponseReader {
     }
 
     fn check_size(&self, bytes: u64) -> Result<(), Failure> {
-        if !self.streaming && bytes > self.plan.body_bytes_max { Err(too_large()) } else { Ok(()) }
+        // A body that is not kept may have any length.
+        let is_limited = self.plan.body && !self.streaming;
+        if is_limited && bytes > self.plan.body_bytes_max { Err(too_large()) } else { Ok(()) }
     }
 }
 
 pub(crate) fn too_large() -> Failure {
-    Failure::protocol("the body is larger than the limit for bodies")
+    Failure::protocol("the body is larger than `bodyBytesMax` allows")
 }
 
 /// A body of unknown length while it grows.
@@ -258,10 +260,10 @@ struct GrowingBody<'a> {
 impl GrowingBody<'_> {
     fn add(&mut self, content: &[u8]) -> Result<(), Failure> {
         *self.bytes += content.len() as u64;
-        if *self.bytes > self.plan.body_bytes_max {
-            return Err(too_large());
-        }
         if self.plan.body {
+            if *self.bytes > self.plan.body_bytes_max {
+                return Err(too_large());
+            }
             self.body.extend_from_slice(content);
         }
         Ok(())
@@ -356,6 +358,8 @@ mod tests {
             b"HTTP/1.1 200 OK\r\n\r\nhello",
         ] {
             assert_eq!(read(&[wire], small), Err(too_large()));
+            let mut discarding = ResponseReader::new(ReadPlan { body: false, ..small });
+            assert_eq!(discarding.feed(wire).map_err(|failure| failure.message), Ok(wire.len()));
         }
         let mut endless = ResponseReader::new(ALL);
         endless.feed(b"HTTP/1.1 200 OK\r\n").unwrap();

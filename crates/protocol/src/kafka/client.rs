@@ -191,7 +191,7 @@ impl KafkaClient {
 }
 
 fn unpackable(error: std::io::Error) -> Failure {
-    Failure::protocol(format!("the records cannot be compressed: {error}"))
+    Failure::unsendable(format!("the records cannot be compressed: {error}"))
 }
 
 /// Adds the times of one part. The part that ended last determines the phases.

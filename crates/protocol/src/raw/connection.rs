@@ -92,7 +92,7 @@ impl RawConnection {
             state.connection.take()
         };
         let Connection { stream, timer, counted, .. } = *taken.ok_or_else(closed)?;
-        let NetworkStream::Plain(socket) = stream else { return Err(Failure::new(Outcome::Tls, "the connection already uses TLS")) };
+        let NetworkStream::Plain(socket) = stream else { return Err(Failure::unsendable("the connection already uses TLS")) };
         timer.reset(due);
         let secured = within(&timer, "in the TLS handshake", self.network.tls.handshake(host, socket, NO_ALPN)).await??;
         let stream = NetworkStream::Tls(Box::new(secured));

@@ -78,7 +78,7 @@ impl EventParser {
 
     fn check(&self) -> Result<(), Failure> {
         if self.bytes.len() - self.at > self.event_bytes_max || self.data.len() > self.event_bytes_max {
-            return Err(Failure::protocol("an event is larger than the limit for bodies"));
+            return Err(Failure::protocol("an event is larger than `bodyBytesMax` allows"));
         }
         Ok(())
     }

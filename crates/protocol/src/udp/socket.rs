@@ -39,7 +39,7 @@ impl DatagramSocket {
         let addresses = within(&timer, "looking up the name", network.resolver.resolve(host)).await??;
         let Some(address) = addresses.first().copied() else { return Err(Failure::new(Outcome::Dns, "the name has no address")) };
         let nowhere = if address.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        let from = SocketAddr::new(network.source_for(address).unwrap_or(nowhere), 0);
+        let from = SocketAddr::new(network.source_for(address)?.unwrap_or(nowhere), 0);
         let socket = UdpSocket::bind(from).await.map_err(|error| Failure::connecting(&error))?;
         socket.connect(SocketAddr::new(address, port)).await.map_err(|error| Failure::connecting(&error))?;
         Ok(Self { network: Rc::clone(network), socket })
@@ -94,7 +94,7 @@ fn lost(error: &io::Error) -> Failure {
     match error.raw_os_error() {
         Some(libc::ECONNREFUSED) => Failure::new(Outcome::Refused, "no process listens at the address (ICMP: port unreachable)"),
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => Failure::new(Outcome::Connect, "the host cannot be reached (ICMP)"),
-        Some(libc::EMSGSIZE) => Failure::protocol("the datagram is too large: IPv4 allows at most 65,507 bytes"),
+        Some(libc::EMSGSIZE) => Failure::unsendable("the datagram is too large: IPv4 allows at most 65,507 bytes"),
         _ => Failure::broken(error),
     }
 }

@@ -50,7 +50,7 @@ impl Deflate {
             let at = self.compress.total_in() as usize;
             self.compress
                 .compress_vec(&message[at..], &mut packed, FlushCompress::Sync)
-                .map_err(|_| Failure::protocol("the message could not be compressed"))?;
+                .map_err(|_| Failure::unsendable("the message could not be compressed"))?;
             // Remaining capacity means that the flush is complete.
             if self.compress.total_in() as usize == message.len() && packed.len() < packed.capacity() {
                 break;

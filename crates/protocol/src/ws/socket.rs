@@ -63,7 +63,7 @@ impl WebSocket {
     /// Sends a ping. A receiver gets its pong. Fails for more than 125 bytes.
     pub async fn ping(&self, payload: &[u8]) -> Result<SendTimes, Failure> {
         if payload.len() > 125 {
-            return Err(Failure::protocol("a ping carries at most 125 bytes"));
+            return Err(Failure::unsendable("a ping carries at most 125 bytes"));
         }
         self.send(Opcode::Ping, payload).await
     }

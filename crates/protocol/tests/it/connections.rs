@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use loadstone_metrics::Outcome;
-use loadstone_protocol::http::{Client, ClientOptions, Origin, Request};
+use loadstone_protocol::http::{Client, ClientOptions, Multipart, Origin, PreparedRequest, Request};
 use loadstone_protocol::{Network, NetworkOptions};
 
 use super::support::{Peer, client, failed, get, passed, request, run, run_with, serve, serve_at, shared};
@@ -62,6 +63,71 @@ fn a_connection_that_is_not_reusable_is_closed() {
                 assert_eq!(network.connections().open, 0);
             }
         }
+    });
+}
+
+#[test]
+fn a_request_with_connection_close_is_the_last_of_its_connection() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            // The server leaves the connection open: the client must not use it (RFC 9112, section 9.6).
+            while peer.request().await.is_some() {
+                peer.send(OK).await;
+            }
+        })
+        .await;
+        let client = client(&network);
+        for value in ["close", "Keep-Alive, Close"] {
+            let mut request = get(address, "/");
+            request.headers.push(("connection".to_owned(), value.to_owned()));
+            let prepared = PreparedRequest::new(&request).unwrap();
+            for _ in 0..2 {
+                assert!(client.send(&request).await.connected && client.send_prepared(&prepared).await.connected, "{value}");
+                assert_eq!(network.connections().open, 0);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_target_of_the_other_address_family_is_not_sent_to() {
+    let sources = vec!["::1".parse().unwrap()];
+    run_with(NetworkOptions { sources, ..NetworkOptions::default() }, |network| async move {
+        let address = serve(|_, _| async {}).await;
+        let exchange = client(&network).send(&get(address, "/")).await;
+        let failure = exchange.result.unwrap_err();
+        assert_eq!(failure.outcome, Outcome::Unsendable);
+        assert_eq!(failure.message, "the target has an IPv4 address, but all source addresses are IPv6");
+    });
+}
+
+#[test]
+fn a_large_body_is_sent_from_its_shared_bytes() {
+    run(|network| async move {
+        let address = serve(|mut peer, _| async move {
+            while let Some(body) = peer.whole_body().await {
+                let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();
+                peer.send(format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{} {sum}",
+                    format!("{} {sum}", body.len()).len(),
+                    body.len()
+                ))
+                .await;
+            }
+        })
+        .await;
+        let file = Bytes::from((0..3_000_000u32).map(|n| n as u8).collect::<Vec<_>>());
+        let (_, body) = Multipart::new("xx").part("a", None, None, &file).text("b", "1").part("c", None, None, &file).finish();
+        let whole = body.to_vec();
+        let expected = format!("{} {}", whole.len(), whole.iter().map(|byte| u64::from(*byte)).sum::<u64>());
+        let mut request = request("POST", address, "/", Bytes::new());
+        request.body = body;
+        let client = client(&network);
+        assert_eq!(passed(&client.send(&request).await).body, expected);
+        let prepared = PreparedRequest::new(&request).unwrap();
+        // One allocation serves the file, both parts and each prepared request.
+        assert_eq!(prepared.request().body.pieces()[1].as_ptr(), file.as_ptr());
+        assert_eq!(passed(&client.send_prepared(&prepared).await).body, expected);
     });
 }
 
@@ -351,6 +417,6 @@ fn source_addresses_are_used_in_turn() {
     let elsewhere = vec!["203.0.113.1".parse().unwrap()];
     run_with(NetworkOptions { sources: elsewhere, ..NetworkOptions::default() }, |network| async move {
         let exchange = client(&network).send(&get("127.0.0.1:9".parse().unwrap(), "/")).await;
-        assert_eq!(failed(&exchange), (Outcome::Connect, "a source address is not an address of this machine"));
+        assert_eq!(failed(&exchange), (Outcome::Unsendable, "a source address is not an address of this machine"));
     });
 }

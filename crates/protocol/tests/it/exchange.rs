@@ -274,7 +274,7 @@ fn a_request_that_would_break_framing_is_not_sent() {
         let client = client(&network);
         let mut split = get(address, "/");
         split.headers.push(("X".to_owned(), "a\r\nY: b".to_owned()));
-        assert_eq!(failed(&client.send(&split).await).0, Outcome::Protocol);
+        assert_eq!(failed(&client.send(&split).await).0, Outcome::Unsendable);
         assert_eq!(network.connections().opened, 0);
         assert_eq!(passed(&client.send(&get(address, "/")).await).status, 200);
     });

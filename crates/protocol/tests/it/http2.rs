@@ -113,7 +113,7 @@ fn requests_share_one_connection() {
         let all = futures_util::future::join_all(requests.iter().map(|request| client.send(request))).await;
         for (exchange, request) in all.iter().zip(&requests) {
             let response = passed(exchange);
-            assert_eq!((response.status, &response.body), (200, &request.body));
+            assert_eq!((response.status, &response.body[..]), (200, &*request.body.to_vec()));
             assert_eq!(response.headers.get("x-method"), Some("POST"));
             assert_eq!(response.headers.get("x-authority"), Some(&*address.to_string()));
             assert_eq!(response.headers.all("set-cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);

@@ -91,6 +91,18 @@ impl Peer {
         Some(head)
     }
 
+    /// The next request's body of known length.
+    pub(crate) async fn whole_body(&mut self) -> Option<Vec<u8>> {
+        let head = self.head().await?;
+        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).map_or(0, |length| length.parse().unwrap());
+        while self.rest.len() < length {
+            if self.stream.read_buf(&mut self.rest).await.ok()? == 0 {
+                return None;
+            }
+        }
+        Some(self.rest.drain(..length).collect())
+    }
+
     /// The next request's head. Its body remains unread.
     pub(crate) async fn head(&mut self) -> Option<String> {
         loop {
@@ -123,7 +135,7 @@ pub(crate) fn request(method: &str, address: SocketAddr, path: &str, body: impl 
         method: method.into(),
         path: path.to_owned(),
         headers: Vec::new(),
-        body: body.into(),
+        body: body.into().into(),
         timeout_ns: 20_000_000_000,
         body_use: BodyUse::Keep,
         body_bytes_max: 64 << 20,

@@ -307,7 +307,7 @@ fn a_session_opens_sockets_with_its_cookies() {
         .await;
         let session = HttpSession::new(Client::new(network, ClientOptions::default()), SessionOptions::default());
         let url = resolve(None, &format!("ws://{address}/live")).unwrap();
-        session.set_cookie(&resolve(None, &format!("http://{address}/")).unwrap(), "id", "7");
+        session.set_cookie(&resolve(None, &format!("http://{address}/")).unwrap(), "id", "7").unwrap();
         let opening = session.open_socket(session.request("GET", &url), &SocketOptions::default()).await;
         assert_eq!(passed(&opening.exchange).status, 401);
         assert_eq!(session.cookie(&url, "seen").as_deref(), Some("1"));

@@ -1,14 +1,15 @@
 //! Files that requests send: read once, stored as bytes.
 
 use std::path::Path;
-use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::rows::DataError;
 
 /// Content of a file.
 #[derive(Debug)]
 pub(crate) struct FileBytes {
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     name: String,
     media_type: &'static str,
 }
@@ -21,7 +22,8 @@ impl FileBytes {
         Ok(Self { bytes: bytes.into(), name, media_type })
     }
 
-    pub(crate) fn bytes(&self) -> &Arc<[u8]> {
+    /// Shared with each request that sends them.
+    pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 

@@ -110,17 +110,20 @@ impl Rows {
 
 impl RowTable {
     fn parse(path: &Path, bytes: &[u8], options: &CsvOptions) -> Result<Self, DataError> {
-        let mut reader =
-            csv::ReaderBuilder::new().delimiter(options.separator).has_headers(false).flexible(true).from_reader(without_mark(bytes));
+        let bytes = without_mark(bytes);
+        if let Some(opened) = unclosed_quote(bytes, options.separator) {
+            return Err(line_error(path, line_at(bytes, opened), "a quoted value begins here, and its closing quote is missing"));
+        }
+        let mut reader = csv::ReaderBuilder::new().delimiter(options.separator).has_headers(false).flexible(true).from_reader(bytes);
         let mut table = RowTable { columns: options.columns.clone().unwrap_or_default(), text: String::new(), ends: Vec::new() };
         let mut named = options.columns.is_some();
         for record in reader.records() {
-            let record = record.map_err(|error| csv_error(path, &error))?;
-            // Records that a reader has read always have a position.
-            let line = record.position().map_or(0, csv::Position::line);
+            let record = record.map_err(|error| csv_error(path, bytes, &error))?;
+            // Records that a reader has read always have a position. Counted only for errors.
+            let line = || record.position().map_or(0, |position| record_line(bytes, position));
             if !named {
                 table.columns = record.iter().map(|name| name.trim().to_owned()).collect();
-                check_columns(path, line, &table.columns)?;
+                check_columns(path, line(), &table.columns)?;
                 named = true;
                 continue;
             }
@@ -128,13 +131,14 @@ impl RowTable {
                 let (found, columns) = (record.len(), table.columns.len());
                 return Err(line_error(
                     path,
-                    line,
+                    line(),
                     &format!("{found} values, but there are {columns} columns ({})", table.columns.join(", ")),
                 ));
             }
             for field in &record {
                 table.text.push_str(field);
-                let end = u32::try_from(table.text.len()).map_err(|_| line_error(path, line, "the file is larger than 4 GiB: split it"))?;
+                let end =
+                    u32::try_from(table.text.len()).map_err(|_| line_error(path, line(), "the file is larger than 4 GiB: split it"))?;
                 table.ends.push(end);
             }
         }
@@ -199,10 +203,40 @@ fn json_error(path: &Path, line: usize, error: &JsonError) -> DataError {
 
 const NOT_UTF8: &str = "not UTF-8: save the file in that encoding";
 
-fn csv_error(path: &Path, error: &csv::Error) -> DataError {
+/// Number of the line at an offset, from 1.
+fn line_at(bytes: &[u8], offset: usize) -> u64 {
+    1 + bytes[..offset.min(bytes.len())].iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// Number of a record's first line. The reader's own count omits empty lines, and its offset is that of the empty lines before the record.
+fn record_line(bytes: &[u8], position: &csv::Position) -> u64 {
+    let begun = usize::try_from(position.byte()).unwrap_or(usize::MAX).min(bytes.len());
+    let empty = bytes[begun..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    line_at(bytes, begun + empty)
+}
+
+/// Offset of a quote that opens a value and is never closed. The reader would add the rest of the file to that value.
+fn unclosed_quote(bytes: &[u8], separator: u8) -> Option<usize> {
+    let (mut opened, mut at_start) = (None, true);
+    let mut rest = bytes.iter().copied().enumerate().peekable();
+    while let Some((offset, byte)) = rest.next() {
+        if opened.is_some() {
+            // Within quotes, a quote is written twice.
+            if byte == b'"' && rest.next_if(|(_, next)| *next == b'"').is_none() {
+                opened = None;
+            }
+        } else if byte == b'"' && at_start {
+            opened = Some(offset);
+        }
+        at_start = opened.is_none() && (byte == separator || matches!(byte, b'\r' | b'\n'));
+    }
+    opened
+}
+
+fn csv_error(path: &Path, bytes: &[u8], error: &csv::Error) -> DataError {
     match (error.kind(), error.position()) {
-        (csv::ErrorKind::Utf8 { .. }, Some(position)) => line_error(path, position.line(), NOT_UTF8),
-        (_, Some(position)) => line_error(path, position.line(), &error.to_string()),
+        (csv::ErrorKind::Utf8 { .. }, Some(position)) => line_error(path, record_line(bytes, position), NOT_UTF8),
+        (_, Some(position)) => line_error(path, record_line(bytes, position), &error.to_string()),
         (_, None) => DataError::Unreadable { path: path.to_owned(), problem: error.to_string() },
     }
 }
@@ -247,6 +281,13 @@ mod tests {
     }
 
     #[test]
+    fn quotes_within_values_open_nothing() {
+        let rows = csv(b"a,b\n1,6\" pipe\n\"x\"\"\",\"y\nz\"\n\"q\"r,\n", &CsvOptions::default()).unwrap();
+        let values: Vec<&str> = rows.iter().flatten().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["1", "6\" pipe", "x\"", "y\nz", "qr", ""]);
+    }
+
+    #[test]
     fn csv_accepts_other_separators_and_columns() {
         let options = CsvOptions { separator: b';', columns: Some(vec!["x".to_owned(), "y".to_owned()]) };
         assert_eq!(csv(b"1;2\n", &options).unwrap(), [[pair("x", "1"), pair("y", "2")]]);
@@ -262,6 +303,10 @@ mod tests {
             (b"a,\n1,2\n", "FILE:1: column 2 has no name"),
             (b"a,a\n1,2\n", "FILE:1: two columns are both named \"a\""),
             (b"a,b\n1,\xff\n", "FILE:2: not UTF-8: save the file in that encoding"),
+            (b"a,b\n\n\r\n1,2\n\n3\n", "FILE:6: 1 values, but there are 2 columns (a, b)"),
+            (b"\n\na,a\n", "FILE:3: two columns are both named \"a\""),
+            (b"\xef\xbb\xbfa,b\n1,2\n3,\"4\n5,6\n", "FILE:3: a quoted value begins here, and its closing quote is missing"),
+            (b"a,b\n\n1,\"a \"\"b\"\"\n", "FILE:3: a quoted value begins here, and its closing quote is missing"),
         ] {
             assert_eq!(csv(content, &CsvOptions::default()).unwrap_err(), message);
         }

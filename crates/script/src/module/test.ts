@@ -23,7 +23,18 @@ class Test {
 function headers(value: any, what: string): [string, string][] {
   if (value === undefined) return [];
   if (value === null || typeof value !== "object") throw new TypeError(`${what}: headers are an object of names and values, not ${show(value)}`);
-  return Object.entries(value).map(([key, text]) => [key, String(text)]);
+  return Object.entries(value).map(([key, text]) => [headerName(key, what), headerValue(text, `${what}: the header ${key}`)]);
+}
+
+function headerName(name: string, what: string): string {
+  if (/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) return name;
+  throw new TypeError(`${what}: ${show(name)} is not a header name`);
+}
+
+function headerValue(value: unknown, what: string): string {
+  if (!["string", "number", "bigint", "boolean"].includes(typeof value)) throw new TypeError(`${what} is ${show(value)}: write a string`);
+  if (/[\r\n\0]/.test(String(value))) throw new TypeError(`${what} contains a line break or NUL`);
+  return String(value);
 }
 
 function auth(value: any, what: string): any {

@@ -1,6 +1,6 @@
 //! Reads the options of a script's calls.
 
-use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Value};
+use rquickjs::{Coerced, Ctx, Exception, FromJs, Object, Type, Value};
 
 use crate::unknown_options::{OptionSet, report_unknown};
 
@@ -53,25 +53,60 @@ pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> r
 
 /// Names and values of an object. A list yields several values of one name; `null` and `undefined` are omitted.
 pub(super) fn pairs<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<Vec<(String, String)>> {
-    let object = value.as_object().ok_or_else(|| wrong(ctx, &format!("{what}: expected an object of names and values")))?;
     let mut list = Vec::new();
-    for property in object.props::<String, Value<'js>>() {
-        let (name, value) = property?;
-        match value.as_array() {
-            Some(items) => {
-                for item in items.iter::<Value<'js>>() {
-                    push(ctx, &mut list, &name, item?)?;
-                }
-            }
-            None => push(ctx, &mut list, &name, value)?,
+    named_values(ctx, value, what, |name, value| {
+        if !value.is_null() && !value.is_undefined() {
+            list.push((name.to_owned(), value_text(ctx, &value, &format!("{what}.{name}"))?));
         }
-    }
+        Ok(())
+    })?;
     Ok(list)
 }
 
-fn push<'js>(ctx: &Ctx<'js>, list: &mut Vec<(String, String)>, name: &str, value: Value<'js>) -> rquickjs::Result<()> {
-    if !value.is_null() && !value.is_undefined() {
-        list.push((name.to_owned(), Coerced::<String>::from_js(ctx, value)?.0));
+/// Header names and values. A list yields several lines. `null` and `undefined` are errors: a header that is missing by mistake changes the test.
+pub(super) fn headers<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {
+    let mut list = Vec::new();
+    named_values(ctx, value, "headers", |name, value| {
+        list.push((name.to_owned(), value_text(ctx, &value, &format!("headers[\"{name}\"]"))?));
+        Ok(())
+    })?;
+    Ok(list)
+}
+
+/// Calls `take` with each name and value of an object, and with each item of its lists.
+pub(super) fn named_values<'js>(
+    ctx: &Ctx<'js>,
+    value: &Value<'js>,
+    what: &str,
+    mut take: impl FnMut(&str, Value<'js>) -> rquickjs::Result<()>,
+) -> rquickjs::Result<()> {
+    let object = value.as_object().filter(|object| !object.is_array());
+    let object = object.ok_or_else(|| wrong(ctx, &format!("{what}: expected an object of names and values")))?;
+    for property in object.props::<String, Value<'js>>() {
+        let (name, value) = property?;
+        match value.as_array() {
+            Some(items) => items.iter::<Value<'js>>().try_for_each(|item| take(&name, item?))?,
+            None => take(&name, value)?,
+        }
     }
     Ok(())
+}
+
+/// The text of a string, number, bigint or boolean. Other values have no obvious text, and are errors.
+pub(super) fn value_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>, what: &str) -> rquickjs::Result<String> {
+    let is_plain = value.is_string() || value.is_bool() || value.type_of() == Type::BigInt || value.as_number().is_some_and(f64::is_finite);
+    if is_plain {
+        return Ok(Coerced::<String>::from_js(ctx, value.clone())?.0);
+    }
+    let found = match value.as_number() {
+        Some(number) if number.is_nan() => "NaN",
+        Some(_) => "an infinite number",
+        None if value.is_null() => "null",
+        None if value.is_undefined() => "undefined",
+        None if value.is_function() => "a function",
+        None if value.is_array() => "a list",
+        None if value.is_object() => "an object",
+        None => value.type_name(),
+    };
+    Err(wrong(ctx, &format!("{what}: expected a string, number or boolean, but it is {found}")))
 }

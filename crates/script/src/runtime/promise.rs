@@ -83,7 +83,13 @@ impl UserState {
     ) -> rquickjs::Result<Promise<'js>> {
         let (promise, ends) = PromiseEnds::new(ctx)?;
         let user = Rc::clone(self);
-        let operation = settling(future, move |ctx: &Ctx<'_>, output| ends.settle(ctx, settle(ctx, &user, output)));
+        let operation = settling(future, move |ctx: &Ctx<'_>, output| {
+            user.forget_refusal();
+            let settled = settle(ctx, &user, output);
+            // A step that was not sent has no result. This is an error of the script, not of the target.
+            let refusal = if settled.is_ok() { user.take_refusal(ctx) } else { None };
+            ends.settle(ctx, refusal.map_or(settled, Err))
+        });
         self.submit(operation, &self.realm(ctx)?);
         Ok(promise)
     }

@@ -109,6 +109,18 @@ impl MeasuredStep {
         }
     }
 
+    /// The generator refused to send it. The promise of the step is rejected with the error.
+    fn refuse(&self, user: &UserState, problem: &str) {
+        let place = user.scenario.place_of(self.series).map(|place| format!(" ({place})")).unwrap_or_default();
+        user.refuse(format!("\"{}\": {problem}{place}", self.name(user)));
+    }
+
+    /// Records a step that the generator refuses to send, before it began.
+    pub(crate) fn record_refused(&self, user: &UserState, problem: &str) {
+        let now = user.now();
+        self.record(user, &self.sample(now, now, Outcome::Unsendable), Some(problem));
+    }
+
     /// Records it. A failure with a message is also added to the list of errors, and fails its iteration and the groups around it.
     pub(crate) fn record(&self, user: &UserState, sample: &Sample, failure: Option<&str>) {
         let mut recorder = user.worker.recorder.borrow_mut();
@@ -117,6 +129,10 @@ impl MeasuredStep {
             recorder.failed(self.series, sample, failure);
         }
         drop(recorder);
+        if sample.outcome == Outcome::Unsendable {
+            Group::fail(self.group.as_ref());
+            self.refuse(user, failure.unwrap_or("it cannot be sent"));
+        }
         if sample.outcome.is_failure() {
             user.note_failure(sample.outcome, self.epoch, self.group.as_ref());
         }

@@ -53,6 +53,8 @@ pub(crate) struct UserState {
     leaving: Cell<Option<PendingEnd>>,
     /// Its present steps are counted and timed.
     measures: Cell<bool>,
+    /// Why the generator refused to send the step that has just been recorded. Its promise takes it.
+    refusal: Cell<Option<Box<str>>>,
     /// The script declared the iteration failed.
     declared_failed: Cell<bool>,
     end: Cell<Option<IterationEnd>>,
@@ -83,6 +85,7 @@ impl UserState {
             threw: Cell::default(),
             steps: Cell::default(),
             leaving: Cell::default(),
+            refusal: Cell::default(),
             declared_failed: Cell::default(),
             end: Cell::default(),
             waker: RefCell::default(),
@@ -324,6 +327,20 @@ impl UserState {
             self.note_outcome(if outcome == Outcome::Script { Outcome::Script } else { Outcome::Step });
         }
         Group::fail(group);
+    }
+
+    /// The generator refused to send the step that is being recorded.
+    pub(super) fn refuse(&self, problem: String) {
+        self.refusal.set(Some(problem.into()));
+    }
+
+    pub(super) fn forget_refusal(&self) {
+        self.refusal.take();
+    }
+
+    /// The error for a step that the generator refused to send, if it did.
+    pub(crate) fn take_refusal(&self, ctx: &Ctx<'_>) -> Option<rquickjs::Error> {
+        self.refusal.take().map(|problem| Exception::throw_type(ctx, &problem))
     }
 
     /// The first cause applies: an error that a script throws after a failed response is a consequence.

@@ -25,7 +25,7 @@ pub(crate) fn stubs(plan: &TestPlan, addresses: &Addresses, folder: &Path, servi
     let mut all: Vec<DeclaredStub> = Vec::new();
     for (number, (description, (url, listener))) in plan.stubs.iter().zip(addresses.borrow_mut().drain(..)).enumerate() {
         let mut description = description.clone();
-        let kind = kind_of(&mut description);
+        let kind = kind_of(&mut description).map_err(|problem| ScriptError::new(format!("stub number {}: {problem}", number + 1)))?;
         let wrong = |problem: String| ScriptError::new(format!("{}, stub number {}: {problem}", kind.call, number + 1));
         let read = |file: &str| {
             let content = FileBytes::read(&folder.join(file)).map_err(|error| error.to_string())?;

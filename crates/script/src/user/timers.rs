@@ -16,7 +16,7 @@ use crate::runtime::promise::settling;
 use crate::runtime::realm::RealmState;
 use crate::runtime::worker::WorkerState;
 
-/// Longer times are shortened to this, the limit of browsers and Node.js, which treat longer times as zero. Milliseconds.
+/// The limit of browsers and Node.js, which treat longer times as zero. Milliseconds.
 const LONGEST_MS: f64 = 2_147_483_647.0;
 
 pub(super) struct TimerFunctions;
@@ -69,7 +69,11 @@ fn set<'js>(ctx: &Ctx<'js>, run: Function<'js>, ms: Opt<f64>, arguments: Rest<Va
     let realm = home.realm(ctx, "a timer")?;
     // An interval of zero would block the worker, so intervals last at least a millisecond, as in Node.js.
     let least = if repeats { 1.0 } else { 0.0 };
-    let ms = ms.0.filter(|ms| ms.is_finite()).unwrap_or(0.0).clamp(least, LONGEST_MS);
+    let ms = ms.0.filter(|ms| !ms.is_nan()).unwrap_or(0.0).max(least);
+    if ms > LONGEST_MS {
+        let of = if repeats { "setInterval" } else { "setTimeout" };
+        return Err(Exception::throw_range(ctx, &format!("{of}: {ms} ms is longer than the limit of {LONGEST_MS} ms, which is 24.8 days")));
+    }
     let ns = (ms * 1e6) as u64;
     let ids: &TimerIds = realm.parts.get();
     let id = ids.next.get();

@@ -27,3 +27,4 @@ mod stub_tcp;
 mod tags;
 mod tcp;
 mod udp;
+mod wire;

@@ -93,7 +93,7 @@ pub(crate) fn run<T>(text: &str, act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
     run_with(text, &[], act)
 }
 
-fn run_with<T>(text: &str, more: &[(&str, &str)], act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
+pub(crate) fn run_with<T>(text: &str, more: &[(&str, &str)], act: impl AsyncFnOnce(&TestWorker) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -121,6 +121,7 @@ async fn serve(listener: TcpListener) {
                 let mut lines = head.lines();
                 let mut first = lines.next().unwrap().split(' ');
                 let (method, path) = (first.next().unwrap(), first.next().unwrap());
+                let x_lines: Vec<&str> = head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-")).collect();
                 let headers: HashMap<String, String> =
                     lines.filter_map(|l| l.split_once(": ")).map(|(k, v)| (k.to_ascii_lowercase(), v.to_owned())).collect();
                 let length: usize = headers.get("content-length").map_or(0, |n| n.parse().unwrap());
@@ -141,7 +142,9 @@ async fn serve(listener: TcpListener) {
                     "/redirect" => "Location: /echo?from=redirect\r\n",
                     _ => "",
                 };
-                let answer = serde_json::json!({ "method": method, "path": path, "headers": headers, "body": body }).to_string();
+                let lines = x_lines.join("|");
+                let answer =
+                    serde_json::json!({ "method": method, "path": path, "headers": headers, "body": body, "lines": lines }).to_string();
                 let text = format!(
                     "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nX-Two: a\r\nX-Two: b\r\n{more}Content-Length: {}\r\n\r\n{answer}",
                     answer.len()
@@ -208,7 +211,7 @@ pub(crate) fn scenario(body: &str) -> String {
     scenario_with("", body, "")
 }
 
-fn scenario_with(top: &str, body: &str, options: &str) -> String {
+pub(crate) fn scenario_with(top: &str, body: &str, options: &str) -> String {
     format!(
         "import {{ test, scenario, once, param, rows, shared, hash }} from \"loadstone\";\n{top}\n\
          const s = scenario(\"S\", async (user) => {{\n{body}\n}}{options});\n\

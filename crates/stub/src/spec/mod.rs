@@ -71,6 +71,7 @@ impl StubSpec {
     /// # Errors
     /// As [`StubSpec::start`].
     pub fn start_at(&self, wiring: StubWiring) -> Result<Server, StubError> {
+        self.check_order()?;
         let calls = wiring.calls.clone();
         let mut builder = wiring.builder(|| self.address())?.seed(self.seed.max(1));
         if let Some(options) = self.tls.options()? {
@@ -99,6 +100,7 @@ impl StubSpec {
         self.tls.options()?.as_ref().map(certificates::acceptor).transpose()?;
         let mut routes: Vec<(&str, ResponseSpec)> =
             self.routes.iter().map(|route| (route.route.as_str(), route.response.over(&self.response))).collect();
+        self.check_order()?;
         routes.push(("* /*", self.response.clone()));
         for (route, response) in routes {
             let endpoint = response.behaviour().and_then(|behaviour| Endpoint::new(RoutePattern::parse(route)?, behaviour, 0));
@@ -106,6 +108,20 @@ impl StubSpec {
                 "* /*" => StubError::Description(problem),
                 _ => StubError::Endpoint { route: route.to_owned(), problem },
             })?;
+        }
+        Ok(())
+    }
+
+    /// The first route that matches answers. A route that no request reaches is a mistake.
+    fn check_order(&self) -> Result<(), StubError> {
+        let mut earlier: Vec<RoutePattern> = Vec::new();
+        for RouteSpec { route, .. } in &self.routes {
+            let wrong = |problem| StubError::Endpoint { route: route.clone(), problem };
+            let pattern = RoutePattern::parse(route).map_err(wrong)?;
+            if let Some(first) = earlier.iter().find(|first| first.covers(&pattern)) {
+                return Err(wrong(BehaviourError::Shadowed(first.text().to_owned())));
+            }
+            earlier.push(pattern);
         }
         Ok(())
     }

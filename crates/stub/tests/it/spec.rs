@@ -64,6 +64,11 @@ fn a_supplied_certificate_is_sent() {
         assert_eq!(tls_answer(&server, "bank.example", b"h2").await.unwrap(), (true, "hello".to_owned()));
         assert!(tls_answer(&server, "localhost", b"h2").await.is_err());
     });
+    let hidden = serde_json::from_value::<StubSpec>(json!({ "routes": [{ "route": "* /a/*" }, { "route": "GET /a/b" }] })).unwrap();
+    for problem in [hidden.check().unwrap_err(), hidden.start().err().unwrap()] {
+        let problem = problem.to_string();
+        assert!(problem.contains("GET /a/b") && problem.contains("\"* /a/*\" comes before it"), "{problem}");
+    }
     for key in [&*other.1, "no key"] {
         let problem = with_key(key).check().unwrap_err().to_string();
         assert!(problem.starts_with("stub: cannot ") && problem.contains("key"), "{problem}");

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use bytes::Bytes;
 use clap::Args;
 use loadstone_plan::{ClosedStage, Load, LoadProfile, OpenStage, RunOptions, ScenarioId, ScenarioRun, TestPlan, Timing};
+use loadstone_protocol::http::check_header;
 use loadstone_session::FixedRequest;
 
 use crate::argument;
@@ -91,7 +92,7 @@ impl UrlArgs {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(UsageError(format!("\"{text}\": only http:// and https:// URLs can be loaded without a script")));
         }
-        let headers = self.headers.iter().map(|line| header(line)).collect::<Result<_, _>>()?;
+        let headers: Vec<(String, String)> = self.headers.iter().map(|line| header(line)).collect::<Result<_, _>>()?;
         let body = match self.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
             None => Bytes::new(),
             Some((_, Some(path))) => {
@@ -101,6 +102,9 @@ impl UrlArgs {
         };
         let default_method = if self.body.is_some() { "POST" } else { "GET" };
         let method = self.method.as_deref().unwrap_or(default_method).to_ascii_uppercase();
+        if let Some((name, _)) = headers.iter().find(|(name, value)| has_wrong_length(name, value, &body)) {
+            return Err(UsageError(format!("--header: {name} is set by Loadstone, from the length of the body: remove it")));
+        }
         if method.is_empty() || !method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             return Err(UsageError(format!("--method: \"{method}\" is not an HTTP method")));
         }
@@ -144,10 +148,17 @@ fn status(text: &str) -> Result<RangeInclusive<u16>, String> {
     }
 }
 
+/// Whether a header contradicts the length with which the body is sent.
+fn has_wrong_length(name: &str, value: &str, body: &[u8]) -> bool {
+    name.eq_ignore_ascii_case("transfer-encoding") || name.eq_ignore_ascii_case("content-length") && value.parse() != Ok(body.len())
+}
+
 fn header(line: &str) -> Result<(String, String), UsageError> {
     match line.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() && !line.contains(['\r', '\n']) => {
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        Some((name, value)) if !name.trim().is_empty() => {
+            let (name, value) = (name.trim(), value.trim());
+            check_header(name, value).map_err(|problem| UsageError(format!("--header: {problem}")))?;
+            Ok((name.to_owned(), value.to_owned()))
         }
         _ => Err(UsageError(format!("--header: \"{line}\" is not a header line: write 'Name: value'"))),
     }

@@ -151,7 +151,7 @@ impl Proof<'_> {
 }
 
 fn unsendable(problem: std::io::Error) -> Failure {
-    Failure::protocol(format!("the login cannot be sent: {problem}"))
+    Failure::unsendable(format!("the login cannot be sent: {problem}"))
 }
 
 fn unproven(problem: std::io::Error) -> Failure {

@@ -70,7 +70,7 @@ impl PostgresSession {
         };
         let unwanted = if known.is_none() { self.statements.take_unwanted() } else { Vec::new() };
         let wire = written(statement, number, known.is_none(), &unwanted)
-            .map_err(|problem| Failure::protocol(format!("the statement cannot be sent: {problem}")))?;
+            .map_err(|problem| Failure::unsendable(format!("the statement cannot be sent: {problem}")))?;
         self.status = 0;
         self.raw.write(&wire, due, times).await?;
         let mut scan = AnswerScan::default();

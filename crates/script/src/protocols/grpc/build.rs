@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use loadstone_metrics::span::RequestLabel;
 use loadstone_protocol::grpc::{GrpcRequest, PreparedGrpcCall};
-use loadstone_protocol::http::{Origin, resolve};
+use loadstone_protocol::http::{Origin, basic_authorization, resolve};
 use rquickjs::{Ctx, Exception};
 
 use super::methods::{GrpcMethod, LastCall};
@@ -50,9 +50,11 @@ pub(super) fn request(
     timeout_ns: Option<u64>,
 ) -> rquickjs::Result<GrpcRequest> {
     let scenario = HttpScenario::of(user);
+    let mut of_target = None;
     let origin = match (&options.target, &scenario.base) {
         (Some(target), _) => {
             let url = resolve(None, target).map_err(|error| Exception::throw_message(ctx, &format!("target: {error}")))?;
+            of_target = basic_authorization(&url);
             Rc::new(Origin::of(&url))
         }
         (None, Some(base)) => Rc::clone(&base.origin),
@@ -64,7 +66,7 @@ pub(super) fn request(
     let at_base = scenario.base.as_ref().is_some_and(|base| base.origin == origin);
     let authorization = match &options.authorization {
         Some(own) => own.as_deref(),
-        None => scenario.authorization.as_deref().filter(|_| at_base),
+        None => of_target.as_deref().or(scenario.authorization.as_deref().filter(|_| at_base)),
     };
     let is_set = |name: &str| options.metadata.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let common = scenario.headers.iter().filter(|(name, _)| !is_reserved(&name.to_ascii_lowercase()) && !is_set(name)).cloned();

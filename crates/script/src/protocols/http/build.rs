@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use loadstone_metrics::span::RequestLabel;
-use loadstone_protocol::http::{BodyUse, Origin, Request, add_query, path_of, resolve};
+use loadstone_protocol::http::{BodyUse, Origin, Request, add_query, basic_authorization, path_of, resolve};
 use rquickjs::{Ctx, Exception, Value};
 use url::Url;
 
@@ -32,12 +32,12 @@ pub(in crate::protocols) fn build(
     options: &RequestOptions,
 ) -> rquickjs::Result<(Request, u8)> {
     let scenario = HttpScenario::of(user);
-    let (origin, path) = address(ctx, scenario, written, &options.query)?;
+    let RequestAddress { origin, path, authorization: of_url } = address(ctx, scenario, written, &options.query)?;
     let mut headers = scenario.headers.clone();
     let at_base = scenario.base.as_ref().is_some_and(|base| base.origin == origin);
     let authorization = match &options.authorization {
         Some(own) => own.as_deref(),
-        None => scenario.authorization.as_deref().filter(|_| at_base),
+        None => of_url.as_deref().or(scenario.authorization.as_deref().filter(|_| at_base)),
     };
     if let Some(value) = authorization {
         set_header(&mut headers, "Authorization", value);
@@ -45,8 +45,13 @@ pub(in crate::protocols) fn build(
     if let Some(content_type) = &options.content_type {
         set_header(&mut headers, "Content-Type", content_type);
     }
-    for (name, value) in &options.headers {
-        set_header(&mut headers, name, value);
+    for (number, (name, value)) in options.headers.iter().enumerate() {
+        // The first value of a name replaces the scenario's. A list has further values.
+        if options.headers[..number].iter().any(|(earlier, _)| earlier == name) {
+            headers.push((name.clone(), value.clone()));
+        } else {
+            set_header(&mut headers, name, value);
+        }
     }
     let request = Request {
         origin,
@@ -69,13 +74,21 @@ pub(in crate::protocols) fn label(user: &UserState, request: &mut Request, name:
     }
 }
 
-/// The destination of a request: origin, and path with query.
-fn address(ctx: &Ctx<'_>, scenario: &HttpScenario, written: &str, query: &[(String, String)]) -> rquickjs::Result<(Rc<Origin>, String)> {
+/// The destination of a request.
+struct RequestAddress {
+    origin: Rc<Origin>,
+    /// With the query.
+    path: String,
+    /// The value of the `Authorization` header for the user name in the URL.
+    authorization: Option<String>,
+}
+
+fn address(ctx: &Ctx<'_>, scenario: &HttpScenario, written: &str, query: &[(String, String)]) -> rquickjs::Result<RequestAddress> {
     if let Some(base) = &scenario.base
         && query.is_empty()
         && is_plain_path(written)
     {
-        return Ok((Rc::clone(&base.origin), written.to_owned()));
+        return Ok(RequestAddress { origin: Rc::clone(&base.origin), path: written.to_owned(), authorization: None });
     }
     let base = scenario.base.as_ref().map(|base| &base.url);
     let mut url: Url = resolve(base, written).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
@@ -88,7 +101,7 @@ fn address(ctx: &Ctx<'_>, scenario: &HttpScenario, written: &str, query: &[(Stri
         Some(base) if *base.origin == origin => Rc::clone(&base.origin),
         _ => Rc::new(origin),
     };
-    Ok((origin, path_of(&url)))
+    Ok(RequestAddress { origin, path: path_of(&url), authorization: basic_authorization(&url) })
 }
 
 /// Whether a path is absolute and the URL standard would not change it.

@@ -45,8 +45,9 @@ impl Cookies {
     }
 
     fn set(&self, ctx: Ctx<'_>, name: String, value: String, url: Opt<Option<String>>) -> rquickjs::Result<()> {
-        HttpUser::of(&self.user).session.set_cookie(&self.site(&ctx, url)?, &name, &value);
-        Ok(())
+        let site = self.site(&ctx, url)?;
+        let set = HttpUser::of(&self.user).session.set_cookie(&site, &name, &value);
+        set.map_err(|problem| Exception::throw_type(&ctx, &format!("cookies.set(\"{name}\", …): {problem}")))
     }
 
     fn clear(&self) {

@@ -1,15 +1,14 @@
 //! Reads the options of a request (`{ name, headers, json, … }`) into the parts of the request.
 
-use bytes::Bytes;
 use loadstone_metrics::Tags;
-use loadstone_protocol::http::{BodyUse, Multipart, form};
-use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
+use loadstone_protocol::http::{BodyUse, Multipart, RequestBody, form};
+use rquickjs::{Ctx, FromJs, Object, Value};
 
 use super::expect::{EXPECT, Expectation};
 use crate::data::bindings::texts::FileHandle;
 use crate::exact_json;
 use crate::globals::bytes::bytes_of;
-use crate::protocols::options::{duration, each, not_in, pairs, text, wrong};
+use crate::protocols::options::{duration, each, headers, named_values, not_in, pairs, text, unknown, value_text, wrong};
 use crate::runtime::user::UserState;
 use crate::settings::Auth;
 use crate::tags;
@@ -21,7 +20,9 @@ pub(in crate::protocols) struct RequestOptions {
     pub(in crate::protocols) name: Option<String>,
     pub(in crate::protocols) headers: Vec<(String, String)>,
     pub(in crate::protocols) query: Vec<(String, String)>,
-    pub(in crate::protocols) body: Bytes,
+    pub(in crate::protocols) body: RequestBody,
+    /// The body has parts with a boundary, which its content type names.
+    has_parts: bool,
     /// Sent unless the request has a header of that name.
     pub(in crate::protocols) content_type: Option<String>,
     /// `Some(None)`: no limit.
@@ -38,6 +39,9 @@ pub(in crate::protocols) struct RequestOptions {
 pub(super) static REQUEST: OptionSet = OptionSet { of: "a request", known: KNOWN, within: &[("expect", &EXPECT), ("auth", &AUTH)] };
 
 pub(in crate::protocols) static AUTH: OptionSet = OptionSet::new("auth", &["bearer", "username", "password"]);
+
+/// The content type of bytes without one (RFC 2046, section 4.5.1).
+const BYTES_TYPE: &str = "application/octet-stream";
 
 const KNOWN: &[&str] = &[
     "name",
@@ -60,6 +64,13 @@ impl RequestOptions {
     pub(in crate::protocols) fn read<'js>(ctx: &Ctx<'js>, user: &UserState, object: &Object<'js>) -> rquickjs::Result<Self> {
         let mut options = Self::default();
         each(ctx, Some(object.as_value()), REQUEST.of, |key, value| options.take(ctx, user, key, value))?;
+        let names_type = options.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        if options.has_parts && names_type {
+            return Err(wrong(
+                ctx,
+                "multipart: remove the Content-Type header: Loadstone sends it, with the boundary that separates the parts",
+            ));
+        }
         Ok(options)
     }
 
@@ -73,7 +84,7 @@ impl RequestOptions {
     ) -> rquickjs::Result<()> {
         match key {
             "name" => self.name = Some(text(ctx, &value, "name")?),
-            "headers" => self.headers = pairs(ctx, &value, "headers")?,
+            "headers" => self.headers = headers(ctx, &value)?,
             "query" => self.query = pairs(ctx, &value, "query")?,
             "auth" => self.authorization = Some(authorization(ctx, &value)?),
             "timeout" => self.timeout_ns = Some(duration(ctx, &value, "timeout")?),
@@ -102,6 +113,7 @@ impl RequestOptions {
                 let boundary = format!("loadstone{:016x}", user.random.draws().bits());
                 let (content_type, content) = multipart(ctx, &value, boundary)?;
                 self.set_body(ctx, content, Some(&content_type))?;
+                self.has_parts = true;
             }
             "body" => self.take_body(ctx, &value)?,
             other => return Err(not_in(ctx, other, &REQUEST)),
@@ -115,7 +127,7 @@ impl RequestOptions {
         }
         if let Some(file) = FileHandle::of(value) {
             let file = file.borrow();
-            let content = Bytes::copy_from_slice(file.content().bytes());
+            let content = file.content().bytes().clone();
             return self.set_body(ctx, content, Some(file.content_type()));
         }
         match bytes_of(value) {
@@ -124,7 +136,7 @@ impl RequestOptions {
         }
     }
 
-    fn set_body(&mut self, ctx: &Ctx<'_>, body: impl Into<Bytes>, content_type: Option<&str>) -> rquickjs::Result<()> {
+    fn set_body(&mut self, ctx: &Ctx<'_>, body: impl Into<RequestBody>, content_type: Option<&str>) -> rquickjs::Result<()> {
         if !self.body.is_empty() {
             return Err(wrong(ctx, "a request has one body: use only one of json, form, multipart and body"));
         }
@@ -157,18 +169,57 @@ pub(in crate::protocols) fn authorization<'js>(ctx: &Ctx<'js>, value: &Value<'js
     }
 }
 
-fn multipart<'js>(ctx: &Ctx<'js>, value: &Value<'js>, boundary: String) -> rquickjs::Result<(String, Bytes)> {
-    let fields = value.as_object().ok_or_else(|| wrong(ctx, "multipart: expected an object of fields and files"))?;
-    let mut parts = Multipart::new(boundary);
-    for property in fields.props::<String, Value<'js>>() {
-        let (name, value) = property?;
-        parts = match FileHandle::of(&value) {
-            Some(file) => {
-                let file = file.borrow();
-                parts.file(&name, file.file_name(), file.content_type(), file.content().bytes())
-            }
-            None => parts.text(&name, &Coerced::<String>::from_js(ctx, value)?.0),
-        };
-    }
+/// The parts of a body, with its content type. A list yields several parts of one name.
+fn multipart<'js>(ctx: &Ctx<'js>, value: &Value<'js>, boundary: String) -> rquickjs::Result<(String, RequestBody)> {
+    let mut parts = Some(Multipart::new(boundary));
+    named_values(ctx, value, "multipart", |name, value| {
+        if let Some(begun) = parts.take() {
+            parts = Some(if value.is_null() || value.is_undefined() { begun } else { part(ctx, begun, name, &value)? });
+        }
+        Ok(())
+    })?;
+    let parts = parts.ok_or_else(|| wrong(ctx, "multipart: expected an object of fields and files"))?;
     Ok(parts.finish())
+}
+
+/// Adds one part: a field, a file, bytes, or an object that describes a part.
+fn part<'js>(ctx: &Ctx<'js>, parts: Multipart, name: &str, value: &Value<'js>) -> rquickjs::Result<Multipart> {
+    if let Some(file) = FileHandle::of(value) {
+        let file = file.borrow();
+        return Ok(parts.part(name, Some(file.file_name()), Some(file.content_type()), file.content().bytes()));
+    }
+    let what = format!("multipart.{name}");
+    if !value.is_object() {
+        return Ok(parts.text(name, &value_text(ctx, value, &what)?));
+    }
+    if let Some(bytes) = bytes_of(value) {
+        return Ok(parts.part(name, None, Some(BYTES_TYPE), &bytes.into()));
+    }
+    if value.is_function() {
+        return value_text(ctx, value, &what).map(|text| parts.text(name, &text));
+    }
+    let (mut content, mut filename, mut content_type) = (None, None, None);
+    each(ctx, Some(value), &what, |key, value| {
+        match key {
+            "content" => content = Some(value),
+            "filename" => filename = Some(text(ctx, &value, &format!("{what}.filename"))?),
+            "contentType" => content_type = Some(text(ctx, &value, &format!("{what}.contentType"))?),
+            other => return Err(unknown(ctx, &what, other, &["content", "filename", "contentType"])),
+        }
+        Ok(())
+    })?;
+    let content = content.ok_or_else(|| wrong(ctx, &format!("{what}: a part needs its `content`: a string, bytes or a file")))?;
+    if content_type.as_ref().is_some_and(|content_type: &String| content_type.contains(['\r', '\n'])) {
+        return Err(wrong(ctx, &format!("{what}.contentType: contains a line break")));
+    }
+    if let Some(file) = FileHandle::of(&content) {
+        let file = file.borrow();
+        let (filename, content_type) =
+            (filename.as_deref().unwrap_or(file.file_name()), content_type.as_deref().unwrap_or(file.content_type()));
+        return Ok(parts.part(name, Some(filename), Some(content_type), file.content().bytes()));
+    }
+    let default_type = if content.is_string() { None } else { Some(BYTES_TYPE) };
+    let bytes = bytes_of(&content);
+    let bytes = bytes.ok_or_else(|| wrong(ctx, &format!("{what}.content: expected a string, bytes (Uint8Array) or a file")))?;
+    Ok(parts.part(name, filename.as_deref(), content_type.as_deref().or(default_type), &bytes.into()))
 }

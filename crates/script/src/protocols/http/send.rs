@@ -96,7 +96,12 @@ fn prepare(
     let name = options.name.unwrap_or_else(|| name::of_request(&request.method, &request.path));
     label(user, &mut request, &name);
     let series = MeasuredStep::series(user, None, &name);
-    let wire = HttpUser::of(user).session.prepare(request).map_err(|failure| Exception::throw_message(ctx, &failure.message))?;
+    let wire = HttpUser::of(user).session.prepare(request).map_err(|failure| {
+        let step = MeasuredStep::named(user, None, &name);
+        step.note_place(ctx, user);
+        step.record_refused(user, &failure.message);
+        user.take_refusal(ctx).unwrap_or_else(|| Exception::throw_type(ctx, &failure.message))
+    })?;
     Ok(PreparedCall { wire, redirects, series, name, status, tags: options.tags })
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use loadstone_protocol::http::{BodyUse, Client, HttpSession, Origin, SessionOptions, resolve};
+use loadstone_protocol::http::{BodyUse, Client, HttpSession, Origin, SessionOptions, basic_authorization, resolve};
 use rquickjs::{Class, Ctx, Object, Persistent};
 use url::Url;
 
@@ -52,15 +52,19 @@ impl UserPart for HttpUser {
 /// The base that relative URLs are resolved against.
 #[derive(Debug)]
 pub(crate) struct BaseUrl {
+    /// Without its user name and password, which only its own origin receives.
     pub(crate) url: Url,
     pub(crate) origin: Rc<Origin>,
+    authorization: Option<String>,
 }
 
 impl BaseUrl {
     fn new(text: &str) -> Result<Self, ScriptError> {
-        let url = resolve(None, text).map_err(|error| ScriptError::new(format!("target: {error}")))?;
-        let origin = Rc::new(Origin::of(&url));
-        Ok(Self { url, origin })
+        let mut url = resolve(None, text).map_err(|error| ScriptError::new(format!("target: {error}")))?;
+        let (origin, authorization) = (Rc::new(Origin::of(&url)), basic_authorization(&url));
+        // These only fail for URLs that cannot have a user name.
+        let _ = (url.set_username(""), url.set_password(None));
+        Ok(Self { url, origin, authorization })
     }
 }
 
@@ -87,14 +91,14 @@ impl HttpScenario {
         for (name, value) in &own.headers {
             set_header(&mut headers, name, value);
         }
+        // Whatever the host is: a Unix socket serves all hosts.
+        let target = target.map(|target| if unix_path(target).is_some() { "http://localhost" } else { target });
+        let base = target.map(BaseUrl::new).transpose()?;
+        let of_target = base.as_ref().and_then(|base| base.authorization.clone());
         Ok(Self {
-            // Whatever the host is: a Unix socket serves all hosts.
-            base: target
-                .map(|target| if unix_path(target).is_some() { "http://localhost" } else { target })
-                .map(BaseUrl::new)
-                .transpose()?,
+            base,
             headers,
-            authorization: own.auth.as_ref().or(test.auth.as_ref()).map(|auth| auth.header()),
+            authorization: own.auth.as_ref().or(test.auth.as_ref()).map(|auth| auth.header()).or(of_target),
             redirects: test.redirects,
             body_bytes_max: loaded.plan.options.body_bytes_max,
         })

@@ -4,7 +4,7 @@ use rquickjs::{Array, Ctx, FromJs, Value};
 
 use crate::protocols::http::options::{AUTH, RequestOptions, authorization};
 use crate::protocols::messages::options::drops_unread;
-use crate::protocols::options::{duration, each, not_in, pairs, switch, text, wrong};
+use crate::protocols::options::{duration, each, headers, not_in, switch, text, wrong};
 use crate::tags;
 use crate::unknown_options::{OptionSet, OptionsOfVerb};
 
@@ -33,7 +33,7 @@ impl WebSocketOptions {
         each(ctx, object, "ws(…)", |key, value| {
             match key {
                 "name" => options.request.name = Some(text(ctx, &value, "name")?),
-                "headers" => options.request.headers = pairs(ctx, &value, "headers")?,
+                "headers" => options.request.headers = headers(ctx, &value)?,
                 "auth" => options.request.authorization = Some(authorization(ctx, &value)?),
                 "timeout" => options.request.timeout_ns = Some(duration(ctx, &value, "timeout")?),
                 "protocols" => options.protocols = protocols(ctx, &value)?,
