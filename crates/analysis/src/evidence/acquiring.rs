@@ -1,21 +1,21 @@
-//! Statements that look slow to a service since it waits for a connection: evidence that several rules give.
+//! Evidence that several rules share: statements look slow to a service because it waits for a connection.
 
 use crate::facts::{Facts, acquiring};
 use crate::finding::ranked::RankedFinding;
 
-/// Share of what a service sees from which the wait for a connection is worth telling.
-const SHARE_MIN: f64 = 0.5;
+/// Share of the time that a service measures for a statement, from which the wait for a connection is evidence.
+const WAIT_SHARE_MIN: f64 = 0.5;
 
-/// Adds it to the evidence where most of what a statement takes at the service is that wait.
-pub(crate) fn told(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64)) -> RankedFinding {
+/// Adds it if most of a statement's time at the service is this wait.
+pub(crate) fn add_evidence(facts: &Facts<'_>, found: RankedFinding, span: (f64, f64)) -> RankedFinding {
     let Some(acquiring) = acquiring::between(&facts.signals, span) else { return found };
     let seen = acquiring.waited_s + acquiring.took_s;
-    if acquiring.waited_s < SHARE_MIN * seen {
+    if acquiring.waited_s < WAIT_SHARE_MIN * seen {
         return found;
     }
     let text = format!(
-        "statements look slow to the service since it waits for a connection: a `{}` that has to get one first from \"{}\" takes {}, of which {} ({}) are \
-         that wait; the database itself takes {}",
+        "statements look slow to the service because it waits for a connection: a `{}` that first needs one from \"{}\" takes {}, of which {} ({}) are \
+         this wait; the database takes {}",
         acquiring.statement,
         acquiring.pool,
         loadstone_units::seconds(seen),

@@ -1,5 +1,4 @@
-//! Where the time went that requests took longer from an instant on: the sessions of a database that were then in one kind of
-//! wait.
+//! The database wait that accounts for the added time of requests from an instant on.
 //!
 //! By Little's law requests that take ΔR longer at X per second are X·ΔR more in the system. Where as many more sessions wait for the same
 //! reason, the added time is spent there.
@@ -12,10 +11,10 @@ use crate::facts::readings::SignalReadings;
 use crate::facts::session_waits::SESSIONS_PER_ADDED_REQUEST;
 use crate::instant::clock;
 
-/// Added sessions, on average, that sampling can tell from none.
-const SESSIONS_MIN: f64 = 0.05;
+/// Added sessions, on average, that sampling can distinguish from none.
+const ADDED_SESSIONS_MIN: f64 = 0.05;
 /// Part of the added sessions from which an event is named.
-const TOLD_MIN: f64 = 0.1;
+const NAMED_PART_MIN: f64 = 0.1;
 /// Seconds around the instant that are left out.
 const EDGE_S: f64 = 1.0;
 
@@ -27,7 +26,7 @@ const WAITS: [Role; 5] = [
     Role::SessionsOnCpu,
 ];
 
-/// A wait that holds the added time.
+/// A wait that accounts for the added time.
 pub(crate) struct AddedTime {
     /// `its database's sessions wait for IO:WALSync`.
     pub(crate) claim: String,
@@ -36,8 +35,8 @@ pub(crate) struct AddedTime {
     pub(crate) next: Option<String>,
 }
 
-/// Of changes that came together. `None`: no wait of an observed database grew by as much.
-pub(crate) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> {
+/// For changes that came together. `None`: no wait of an observed database grew by as much.
+pub(crate) fn find(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> {
     let first = changes.first()?;
     let end = first.until.unwrap_or(first.to);
     let in_system =
@@ -46,50 +45,49 @@ pub(crate) fn told(facts: &Facts<'_>, changes: &[&Change]) -> Option<AddedTime> 
     let waits = facts.signals.parts_with(Role::SessionsActive).flat_map(|part| {
         WAITS.into_iter().flat_map(move |role| {
             let events = facts.signals.read_each(part, role).into_iter().filter_map(|readings| EventGrowth::of(readings, first, end));
-            // One flush makes its sessions wait for different things: for the disk, and for the one who writes. What else sessions may wait for has
-            // no common reason.
+            // During one flush, sessions wait for different events: for the disk, and for the session that writes. Other events have no common cause.
             let apart = role == Role::SessionsWaitingForOther;
             Growth::together(role, events.collect(), apart)
         })
     });
     let grown = waits.max_by(|a, b| a.more().total_cmp(&b.more()))?;
     let more = grown.more();
-    if more < SESSIONS_MIN || !SESSIONS_PER_ADDED_REQUEST.contains(&(more / added)) {
+    if more < ADDED_SESSIONS_MIN || !SESSIONS_PER_ADDED_REQUEST.contains(&(more / added)) {
         return None;
     }
     let (before, after, event) = (grown.before(), grown.after(), grown.names());
     let claim = match grown.role {
-        Role::SessionsOnCpu => "the sessions of its database compute for as long".to_owned(),
+        Role::SessionsOnCpu => "the sessions of its database compute for that long".to_owned(),
         Role::SessionsWaitingForCommit => format!("the sessions of its database wait for that long at commit ({event})"),
         _ => format!("the sessions of its database wait for that long ({event})"),
     };
     let evidence = format!(
-        "{after:.2} sessions were in {event} on average, {before:.2} before; the requests in the system became {added:.2} more (Little's law)"
+        "{after:.2} sessions were in {event} on average, {before:.2} before; {added:.2} more requests were in the system (Little's law)"
     );
     let when = clock(first.at);
     let next = match grown.role {
         Role::SessionsWaitingForCommit => Some(format!(
-            "See what made flushes of the database's log slow at {when}: its disk (`observe.host()` reads how busy it is and how long it takes), \
-             another program that writes to it, a checkpoint or a backup. Put the log on a disk of its own, or commit less often: what belongs together \
-             in one transaction, or group commit."
+            "Find what made flushes of the database's log slow at {when}: its disk (`observe.host()` reads its utilisation and latency), \
+             another program that writes to it, a checkpoint or a backup. Put the log on a separate disk, or commit less often: put related \
+             statements into one transaction, or use group commit."
         )),
         Role::SessionsWaitingForLock => Some(format!(
-            "Find who took the lock at {when}: a migration, a job, a transaction that was left open. Have it hold the lock for a shorter time, or give \
-             up after a while (`lock_timeout`)."
+            "Find what took the lock at {when}: a migration, a job, a transaction that was left open. Shorten the time for which it holds the lock, or limit \
+             the wait (`lock_timeout`)."
         )),
         _ => None,
     };
     Some(AddedTime { claim, evidence, next, series: grown.events.iter().map(|event| event.readings.name()).collect() })
 }
 
-/// How many sessions were in one wait event, before and after, on average.
+/// Average number of sessions in one wait event, before and after.
 struct EventGrowth<'a> {
     readings: SignalReadings<'a>,
     before: f64,
     after: f64,
 }
 
-/// Events of one kind, those that grew most first.
+/// Events of one kind, in descending order of growth.
 struct Growth<'a> {
     role: Role,
     events: Vec<EventGrowth<'a>>,
@@ -98,7 +96,7 @@ struct Growth<'a> {
 impl<'a> EventGrowth<'a> {
     fn of(readings: SignalReadings<'a>, change: &Change, end: f64) -> Option<Self> {
         let after = readings.mean(change.at + EDGE_S, end)?;
-        // A wait that nobody was in before was not listed then.
+        // Observers do not list a wait without sessions.
         let before = readings.mean(change.from, change.at - EDGE_S).unwrap_or(0.0);
         (after > before).then_some(Self { readings, before, after })
     }
@@ -129,10 +127,10 @@ impl<'a> Growth<'a> {
         self.events.iter().map(|event| event.after).sum()
     }
 
-    /// Those that hold a tenth of it at least: `IO:WALSync and LWLock:WALWrite`.
+    /// Events with at least a tenth of the growth: `IO:WALSync and LWLock:WALWrite`.
     fn names(&self) -> String {
-        let told = self.events.iter().filter(|event| event.more() >= TOLD_MIN * self.more());
-        let names: Vec<&str> = told.map(|event| event.readings.label("wait").unwrap_or(&event.readings.signal.name)).collect();
+        let large = self.events.iter().filter(|event| event.more() >= NAMED_PART_MIN * self.more());
+        let names: Vec<&str> = large.map(|event| event.readings.label("wait").unwrap_or(&event.readings.signal.name)).collect();
         names.join(" and ")
     }
 }

@@ -1,5 +1,5 @@
-//! What is taken and not given back: a level that grows steadily while the load stays the same, before it hurts. Told beside what is said of the run, with
-//! when there will be none left.
+//! A level that grows steadily while the load stays the same, such as connections that are taken and not released. The remark reports it before it causes
+//! harm, with the time when none will be left.
 
 use crate::ResourceKind;
 use crate::facts::Facts;
@@ -7,7 +7,7 @@ use crate::facts::growing_level::{self, GrowingLevel};
 use crate::facts::path::PathResource;
 use crate::instant::clock;
 
-/// What is taken for a while.
+/// Resources that are held for a while, and their description.
 const LEVELS: [(ResourceKind, &str); 2] =
     [(ResourceKind::Pool, "members in use of the pool"), (ResourceKind::Descriptors, "open descriptors of")];
 
@@ -23,14 +23,14 @@ pub(crate) fn sentence(facts: &Facts<'_>, lead: &str) -> Option<String> {
     LEVELS.into_iter().find_map(level)
 }
 
-/// From the second third on: a system takes some of everything to get going.
+/// From the second third of the load on: a system first fills its pools.
 fn of_one(of: &PathResource<'_>, (lead, what): (&str, &str), (from, to): (f64, f64)) -> Option<String> {
     let places = of.places(from, to)?;
     let GrowingLevel { first, last, each_second, ended } = growing_level::find(of.used.as_ref()?, places, (from, to))?;
     let left = (places - last).max(0.0) / each_second;
     let name = of.part.name();
     Some(format!(
-        "{lead} {what} \"{name}\" grew steadily, from {} to {} of {} since {}, though the load stayed the same: some are never given back (a leak). \
+        "{lead} {what} \"{name}\" grew steadily, from {} to {} of {} since {}, although the load stayed the same: some are not released (a leak). \
          At this pace none is left at {}.",
         loadstone_units::number(first.max(0.0)),
         loadstone_units::number(last.min(places)),

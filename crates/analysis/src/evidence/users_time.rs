@@ -1,5 +1,5 @@
-//! Where the users of closed load spend their time, told where nothing says what limits them: they ask for no more than they get, so that the request
-//! with most of their time is where to look.
+//! The request that takes most of the users' time in closed load. The remark reports it if nothing shows the limit, since closed load asks for no more than it
+//! gets.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use loadstone_metrics::SeriesKind;
 
 use crate::facts::Facts;
 
-/// Part of the time in requests that one of them must take, and how many times its fastest it must take on average.
-const MOST: f64 = 0.6;
-const LONGER: f64 = 3.0;
-/// How many of all requests it may be: what is nearly all that is asked for takes most of the time anyway.
-const COUNT_MAX: f64 = 0.5;
+/// Minimum share of one request in the time of all, and minimum ratio of its mean to its fastest time.
+const TIME_SHARE_MIN: f64 = 0.6;
+const MEAN_RATIO_MIN: f64 = 3.0;
+/// Maximum share of its count: a request that is nearly all of the load takes most of the time anyway.
+const COUNT_SHARE_MAX: f64 = 0.5;
 
-pub(crate) fn told(facts: &Facts<'_>) -> Option<String> {
+pub(crate) fn sentence(facts: &Facts<'_>) -> Option<String> {
     if facts.run.plan.load.leaves().iter().any(|leaf| leaf.profile.is_open()) {
         return None;
     }
@@ -26,9 +26,9 @@ pub(crate) fn told(facts: &Facts<'_>) -> Option<String> {
     let (count, all) = times.values().fold((0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
     let (name, (own, seconds, fastest)) = times.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let (share, mean) = (seconds / all.max(1e-9), seconds / own.max(1) as f64);
-    (share >= MOST && mean >= LONGER * fastest && own as f64 <= COUNT_MAX * count as f64).then(|| {
+    (share >= TIME_SHARE_MIN && mean >= MEAN_RATIO_MIN * fastest && own as f64 <= COUNT_SHARE_MAX * count as f64).then(|| {
         format!(
-            "Of the users' time in requests, {} goes to \"{name}\", which takes {} on average and {} at the least: look for what it waits for. ",
+            "\"{name}\" takes {} of the users' time in requests, {} on average and {} at least: find what it waits for. ",
             loadstone_units::share(share),
             loadstone_units::seconds(mean),
             loadstone_units::seconds(fastest)

@@ -63,19 +63,19 @@ fn one(finding: &Finding, contrast: &KnobContrast, eases: Option<bool>) -> (Proo
     }
     let rows = || about.iter().flat_map(|subject| subject.rows.iter().map(move |row| (*subject, row))).filter(|(_, row)| row.decides);
     let first = |wanted: RowVerdict| rows().find(|(_, row)| row.verdict == wanted);
-    let said = |(subject, row)| format!("{} {} → {}: {}", "with", contrast.from, contrast.to, row_in_words(subject, row));
+    let evidence = |(subject, row)| format!("{} {} → {}: {}", "with", contrast.from, contrast.to, row_in_words(subject, row));
     let proves = if eases == Some(false) { RowVerdict::Worse } else { RowVerdict::Better };
     let denies = if eases == Some(false) { RowVerdict::Better } else { RowVerdict::Worse };
     if let Some(row) = first(proves) {
-        return (ProofState::Proved, said(row));
+        return (ProofState::Proved, evidence(row));
     }
     if let Some(row) = first(denies) {
         // Of a value that may be easier or harder, the wrong way says nothing.
-        return (if eases.is_some() { ProofState::Refuted } else { ProofState::Undecided }, said(row));
+        return (if eases.is_some() { ProofState::Refuted } else { ProofState::Undecided }, evidence(row));
     }
     match (first(RowVerdict::CannotTell), first(RowVerdict::Same)) {
-        (None, Some(row)) => (ProofState::Refuted, said(row)),
-        (Some(row), _) => (ProofState::Undecided, said(row)),
+        (None, Some(row)) => (ProofState::Refuted, evidence(row)),
+        (Some(row), _) => (ProofState::Undecided, evidence(row)),
         (None, None) => (ProofState::Undecided, "nothing of it was measured in every block".to_owned()),
     }
 }

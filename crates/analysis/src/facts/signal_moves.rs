@@ -28,7 +28,7 @@ pub(crate) struct SignalMove<'a> {
     /// Medians of its readings before and after.
     pub(crate) before: f64,
     pub(crate) after: f64,
-    /// How far it moved, in multiples of its own variation: |median after − median before| / interquartile range before. BARO's score (Pham, Ha and Zhang,
+    /// How far it moved, in multiples of its variation: |median after − median before| / interquartile range before. BARO's score (Pham, Ha and Zhang,
     /// "BARO: Robust root cause analysis for microservices via multivariate Bayesian online change point detection", 2024) takes the maximum after instead.
     pub(crate) score: f64,
     /// Readings before and after.

@@ -125,7 +125,7 @@ fn finding(facts: &Facts<'_>, change: &Change, with: &[&Change]) -> RankedFindin
     let what_changed = what(change);
     let what_changed = if with_it.is_empty() { what_changed.as_str() } else { what_changed.trim_end_matches(',') };
     let all: Vec<&Change> = std::iter::once(change).chain(requests.iter().copied()).collect();
-    let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::told(facts, &all) } else { None };
+    let added_time = if change.is_slower() && change.shape == Shape::Step { added_time::find(facts, &all) } else { None };
     let has_backlog = change.shape == Shape::Drift && change.is_slower() && backlog_grows(facts, change, (change.from, change.to));
     let passed = if has_backlog { passed_of_more(facts, change) } else { None };
     let where_to = match (&added_time, passed) {

@@ -74,7 +74,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::count("sessions_active", wait.active))
         .rests_on(profile(wait), wait.events.iter().map(|(.., series)| series.clone()).collect(), stretch)
         .rests_on(each(wait, commits), vec![commits.series.clone()], stretch);
-    let found = acquiring::told(facts, found, stretch)
+    let found = acquiring::add_evidence(facts, found, stretch)
         .weigh(examined::computing_sessions(wait))
         .weigh(examined::cpu(facts, wait.from, wait.to))
         .weigh(indexes_and_memory(wait));
@@ -83,7 +83,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         None => found,
     };
     let is_it = |limit: &NextLimit<'_>| matches!(limit.role, Role::SessionsActive | Role::PoolInUse);
-    Some(next_limit::told(facts, found, stretch, &is_it).beyond_the_generator(facts, stretch).try_next(
+    Some(next_limit::add_evidence(facts, found, stretch, &is_it).beyond_the_generator(facts, stretch).try_next(
         "Combine related statements into one transaction (is auto-commit on?), and run again: each commit waits until its log is on disk. If the \
          transactions must remain separate, let more commits share a flush (group commit), or flush less often.",
     ))

@@ -111,7 +111,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found = found.rests_on(text, pool.series.clone(), (0.0, pool.from));
     }
     if !pool.is_threads {
-        found = acquiring::told(facts, found, span);
+        found = acquiring::add_evidence(facts, found, span);
     }
     let found = match (behind, held_longer) {
         _ if pool.filled.is_some() => found,
@@ -131,7 +131,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         format!("Configure more than {size} {members}, or hold each for less time, and run again.")
     };
     let is_it = |limit: &NextLimit<'_>| limit.role == Role::PoolInUse && [limit.part.part, limit.part.observer].contains(&pool.name);
-    Some(next_limit::told(facts, found, span, &is_it).try_next(next))
+    Some(next_limit::add_evidence(facts, found, span, &is_it).try_next(next))
 }
 
 /// Weighs the holders against the size, where no finding explains what holds the members.

@@ -84,14 +84,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     {
         found = found.rests_on(format!("{running:.1} active sessions were in `{statement}`"), vec![readings.name()], stretch);
     }
-    let found = acquiring::told(facts, found, stretch);
+    let found = acquiring::add_evidence(facts, found, stretch);
     let computing = if wait.role == Role::SessionsOnCpu { found } else { found.weigh(examined::computing_sessions(wait)) };
     // Sessions that compute use the cores of an observed process or machine, which the finding already names.
     let is_cores = |role| matches!(role, Role::ProcessCpu | Role::ProcessThreadCpuMax | Role::GroupCpu | Role::MachineIdle);
     let is_it = |limit: &NextLimit<'_>| {
         matches!(limit.role, Role::SessionsActive | Role::PoolInUse) || (wait.role == Role::SessionsOnCpu && is_cores(limit.role))
     };
-    let found = next_limit::told(facts, computing, stretch, &is_it).beyond_the_generator(facts, stretch);
+    let found = next_limit::add_evidence(facts, computing, stretch, &is_it).beyond_the_generator(facts, stretch);
     Some(found.try_next(advice(wait.role)))
 }
 

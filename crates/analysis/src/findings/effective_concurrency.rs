@@ -89,7 +89,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let is_alone = if unaffected == 0 { limited + grown == 1 || (cpu.ruled_out && grown == 0) } else { grown <= unaffected };
     let unaffected: &[UnaffectedRequest] = if is_processor_free { &plateaus.unaffected } else { &[] };
     let found = finding(facts.generator.grade(), plateaus, (concurrency, whole), (is_alone, unaffected), (cpu, sessions));
-    Some(next_limit::told(facts, found, span, &|_| false))
+    Some(next_limit::add_evidence(facts, found, span, &|_| false))
 }
 
 /// A process that has no more cores than there are places, and computes for most of the requests in service: they may wait for its cores.

@@ -1,12 +1,19 @@
-//! Memory per connection: a service that holds so much for every connected client that memory limits their number.
+//! Memory limits the number of clients, because the service allocates much memory for each connection.
 //!
-//! *"process:8081" takes 310 kB of memory for each connection: 2,000 of them took 620 MB.*
+//! *"process:8081" uses 310 kB of memory per connection: 2,000 connections take 620 MB.*
 //!
-//! Made if, while the load opens a hundred or more connections, an observed process's memory follows them: a line of 100 kB or more per connection, 100
-//! MB or more in total, which explains 80 % of the variance.
+//! The rule needs `observe.process`. While the load opens at least 100 connections, it fits the memory of each observed process to the number of open
+//! connections (least squares). It reports a process if all of these hold:
 //!
-//! *Alternatives:* a leak, where memory goes on growing by more than 30 % of that after everything is connected: connections must stand still for eight
-//! seconds or more, or nothing tells the two apart. And a backlog: not made where half of the connections or more have a request in progress.
+//! - the slope is at least 100 kB per connection; most runtimes need 10 to 60 kB
+//! - all connections together take at least 100 MB
+//! - the number of connections explains at least 80 % of the variance of the memory
+//!
+//! Two alternatives must be ruled out:
+//!
+//! - **A leak** continues to grow after all clients have connected. At least 8 readings must show the constant number of connections, and memory must grow by
+//!   at most 30 % of the earlier growth. If the number of connections never becomes constant, the rule cannot distinguish the two and reports nothing.
+//! - **A backlog** of requests also takes memory. The rule reports nothing if half of the connections or more have a request in progress.
 
 use loadstone_metrics::Role;
 
@@ -14,25 +21,25 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, QuantityUnit, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::statistics::LeastSquaresLine;
 
 /// Connections that must have been added for a slope to mean something.
 const CONNECTIONS_MIN: f64 = 100.0;
-/// Least memory per connection, and of all of them together. A connection with its buffers and objects takes 10 to 60 kB in most runtimes.
+/// Minimum memory per connection, and of all connections together. A connection with its buffers and objects takes 10 to 60 kB in most runtimes.
 const EACH_MIN_BYTES: f64 = 100e3;
 const ALL_MIN_BYTES: f64 = 100e6;
 /// Part of the variance of memory that the number of connections must explain.
 const EXPLAINED_MIN: f64 = 0.8;
-/// Part of the growth that may go on once the number of connections stands still: more would be a leak.
-const AFTERWARDS_MAX: f64 = 0.3;
+/// Maximum growth after the number of connections became constant, as a part of the growth before. More indicates a leak.
+const LATER_GROWTH_PART_MAX: f64 = 0.3;
 
-/// Readings after that which tell.
-const LEVEL_MIN: usize = 8;
-/// Part of the connections with a request in progress from which they may be what takes the memory.
-const BUSY_MIN: f64 = 0.5;
+/// Readings with a constant number of connections that are needed to detect a leak.
+const LEVEL_READINGS_MIN: usize = 8;
+/// Part of the connections with a request in progress from which the requests may take the memory.
+const BUSY_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["memory-per-connection"],
@@ -63,7 +70,7 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
     let (each, explained) = line(ramp)?;
     let (first, full) = (ramp.first()?, ramp.last()?);
     let all = each * (most - least);
-    // Once the number of connections stands still, a leak goes on. Where it never stands still, nothing tells the two apart.
+    // A leak continues after the number of connections became constant. If that never happens, the two cannot be distinguished.
     let level: Vec<&(f64, f64, f64)> = points[risen..].iter().filter(|point| point.1 >= 0.99 * most).collect();
     let afterwards = level.iter().map(|point| point.2 - full.2).fold(0.0, f64::max);
     let busy = busy_share(facts, &level);
@@ -71,19 +78,22 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
         || each < EACH_MIN_BYTES
         || all < ALL_MIN_BYTES
         || explained < EXPLAINED_MIN
-        || level.len() < LEVEL_MIN
-        || afterwards > AFTERWARDS_MAX * all
-        || busy >= BUSY_MIN
+        || level.len() < LEVEL_READINGS_MIN
+        || afterwards > LATER_GROWTH_PART_MAX * all
+        || busy >= BUSY_PART_MIN
     {
         return None;
     }
     let claim =
-        format!("\"{process}\" uses {:.0} kB of memory per connection: {:.0} of them took {:.0} MB", each / 1e3, most - least, all / 1e6);
+        format!("\"{process}\" uses {:.0} kB of memory per connection: {:.0} connections take {:.0} MB", each / 1e3, most - least, all / 1e6);
     Some(
         RankedFinding::new(Standing::Fault, "memory-per-connection", Subject::observed(process), Confidence::High, claim)
+            .with(Quantity::new("memory_per_connection", each, QuantityUnit::Bytes))
+            .with(Quantity::count("connections", most - least))
+            .with(Quantity::new("memory", all, QuantityUnit::Bytes))
             .rests_on(
                 format!(
-                    "memory went from {:.0} to {:.0} MB while connections went from {} to {}; their number explains {} of the change",
+                    "memory grew from {:.0} to {:.0} MB while the number of connections grew from {} to {}; the number explains {} of the variance",
                     first.2 / 1e6,
                     full.2 / 1e6,
                     loadstone_units::count(first.1 as u64),
@@ -94,21 +104,21 @@ fn judge(facts: &Facts<'_>, process: &str, memory: &SignalReadings<'_>) -> Optio
                 (first.0, full.0),
             )
             .weigh(Alternative::ruled_out(
-                "A leak, which would go on after all have connected",
-                format!("memory then grew by no more than {:.0} MB", afterwards / 1e6),
+                "A leak, which would continue after all clients have connected",
+                format!("memory then grew by at most {:.0} MB", afterwards / 1e6),
             ))
             .weigh(Alternative::ruled_out(
-                "Requests in progress, which a backlog piles up",
+                "Requests in progress, which accumulate in a backlog",
                 format!("{} of the connections had one", loadstone_units::share(busy)),
             ))
             .try_next(
-                "Find what is allocated for each connection (a parsed configuration, a buffer, a cache) and could be shared. Run \
-             again: it should fall to tens of kilobytes.",
+                "Find what the service allocates for each connection (a parsed configuration, a buffer, a cache), and share it. Then run \
+                 again: memory per connection should fall to tens of kilobytes.",
             ),
     )
 }
 
-/// Share of the connections with a request in progress: where most have one, memory may be that of the requests.
+/// Share of the connections with a request in progress. If most have one, the requests may take the memory.
 fn busy_share(facts: &Facts<'_>, level: &[&(f64, f64, f64)]) -> f64 {
     let is_level = |slice: &&loadstone_metrics::Snapshot| level.iter().any(|point| (point.0 - slice.end as f64 / 1e9).abs() < 1e-6);
     let (mut in_flight, mut connections) = (0.0, 0.0);

@@ -1,12 +1,19 @@
-//! Connections that are not kept: far more are opened than there are iterations, each with a handshake of its own.
+//! The target closes connections after a response or two, so that opening new ones takes much of the requests' time.
 //!
-//! A user that comes anew opens one connection, or a few where it sends several requests at once. Many more for each iteration were closed by the target
-//! after a response or two. What a handshake costs the target is CPU time; with RSA keys mostly the target's.
+//! *The target closes its connections: 1.0 were opened per request, and TLS handshakes took 70.6 % of the time of all requests.*
 //!
-//! *The target closes its connections: 1.0 were opened for each request, and TLS handshakes took 70.6 % of all the time that requests took.*
+//! A new user opens one connection, or a few if it sends several requests at once. If many more are opened per iteration, the target closed the earlier ones.
+//! A handshake costs CPU time; with RSA keys, the target pays most of it.
 //!
-//! Made if at least half as many connections were opened as requests ended, and two for each iteration that began, and connecting took 10 % of the time
-//! of requests while something was used up or waited for, or 40 % of it anyway. A user that comes anew opens one, which is no fault of the target's.
+//! The rule reports this if all of these hold:
+//!
+//! - at least 50 connections were opened
+//! - at least half as many connections were opened as requests ended
+//! - at least two connections were opened per iteration that began
+//! - connecting took 10 % of the requests' time while a resource was used up or work waited, or 40 % otherwise
+//!
+//! The first case is a cause with high confidence; the second is a fault with medium confidence. The rule cannot see whether the target or a proxy in front
+//! of it closed the connections.
 
 use loadstone_metrics::{SeriesKind, Snapshot};
 
@@ -14,21 +21,21 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 
-/// Connections for each request and for each iteration from which they are not kept.
+/// Connections opened per request and per iteration from which the target must have closed some.
 const EACH_REQUEST_MIN: f64 = 0.5;
 const EACH_ITERATION_MIN: f64 = 2.0;
 const OPENED_MIN: u64 = 50;
-/// Part of the requests' time that connecting takes, where something is used up and where nothing is.
-const OF_TIME_MIN: f64 = 0.1;
-const OF_TIME_ALONE_MIN: f64 = 0.4;
+/// Part of the requests' time that connecting takes, with a resource used up or work waiting, and without.
+const CONNECTING_PART_MIN: f64 = 0.1;
+const CONNECTING_PART_ALONE_MIN: f64 = 0.4;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["new-connections"],
     title: "The target closes its connections",
-    says: "connections are not kept, and handshakes take the time",
+    says: "the target closes connections after few responses, and opening new ones takes the time",
     needs: &[],
     settings: &["keepalive", "connection"],
     precedence: 260,
@@ -39,7 +46,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let slices = &facts.run.slices;
     let sum = |of: fn(&Snapshot) -> u64| slices.iter().map(of).sum::<u64>();
     let opened = sum(|slice| slice.generator.iter().map(|worker| worker.connections_opened).sum());
-    // Those that never ended had come anew as well.
+    // Iterations that never ended opened connections, too.
     let iterations = sum(|slice| slice.leaves.iter().map(|leaf| leaf.started).sum());
     let requests = sum(|slice| of_requests(slice).map(|series| series.count).sum());
     let (each_request, each_iteration) = (opened as f64 / requests.max(1) as f64, opened as f64 / iterations.max(1) as f64);
@@ -52,7 +59,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let all = seconds(|series| series.service.sum());
     let is_short_of_something = facts.used_up().next().is_some() || !facts.plateaus.limited.is_empty() || !facts.waiting.is_empty();
     let part = connecting / all.max(1e-9);
-    if part < if is_short_of_something { OF_TIME_MIN } else { OF_TIME_ALONE_MIN } {
+    if part < if is_short_of_something { CONNECTING_PART_MIN } else { CONNECTING_PART_ALONE_MIN } {
         return None;
     }
     let (standing, confidence) = match is_short_of_something {
@@ -61,16 +68,18 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     };
     let what = if tls > connecting / 2.0 { "TLS handshakes" } else { "connecting" };
     let claim = format!(
-        "The target closes its connections: {each_request:.1} were opened for each request, and {what} took {} of all the time that requests took",
+        "The target closes its connections: {each_request:.1} were opened per request, and {what} took {} of the time of all requests",
         loadstone_units::share(part)
     );
     let whole = (0.0, facts.tally.duration_seconds());
-    let kept = Alternative::ruled_out(
-        "Users that come anew, with a connection each",
-        format!("{} were opened for {} iterations that began", loadstone_units::count(opened), loadstone_units::count(iterations)),
+    let new_users = Alternative::ruled_out(
+        "New users, who open one connection each",
+        format!("{} connections were opened for {} iterations that began", loadstone_units::count(opened), loadstone_units::count(iterations)),
     );
     Some(
         RankedFinding::new(standing, "new-connections", Subject::Whole, confidence, claim)
+            .with(Quantity::count("connections_per_request", each_request))
+            .with(Quantity::share("connecting_share", part))
             .rests_on(
                 format!(
                     "{} connections for {} requests; connecting took {} of {}",
@@ -82,9 +91,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 vec!["phases/connect".to_owned(), "phases/tls".to_owned()],
                 whole,
             )
-            .weigh(kept)
+            .weigh(new_users)
             .try_next(
-                "Keep connections open (keep-alive) on the target and on what stands before it; resume TLS sessions, or use an ECDSA key.",
+                "Keep connections open (keep-alive) on the target and on any proxy in front of it. Resume TLS sessions, or use an ECDSA key.",
             ),
     )
 }

@@ -1,38 +1,40 @@
-//! Served out of order: most pass quickly while some starve.
+//! A queue is served out of order: most journeys finish quickly, while some starve.
 //!
-//! In a queue that is served in order, all wait alike. Where the next one is picked otherwise, later ones overtake, and the oldest wait far longer
-//! than the median. That takes a queue: without one, journeys only overtake each other because some take longer by themselves.
+//! *"Time to send" is served out of order: half of the journeys take 1.52 s or less, while the oldest waited 53.7 s and was overtaken repeatedly.*
 //!
-//! Where the calls that serve a journey were seen, their mean length is the measure: in order, next to nobody is overtaken by one that started eight of
-//! them later. The median is none then, as it grows with the backlog.
+//! In a queue that is served in order, all journeys wait equally long. Otherwise later journeys overtake, and the oldest wait far longer than the median.
 //!
-//! *"Time to send" is served out of order: half take 1.52 s or less, while the oldest waited 53.7 s and was overtaken again and again.*
+//! The rule examines flows whose work [waited](../findings.md#when-work-waits). Without a queue, journeys overtake each other only because some take longer.
+//! It reports a flow if at least 5 journeys were overtaken by one that started much later:
 //!
-//! Made if at least 5 journeys were overtaken by one that started much later. Where stubs saw the calls that serve the journeys: more than 8 of their
-//! mean hold times and 2 s later, and 5 % of all journeys. On one system, 15 to 41 % were where no order was kept, and 0 to 1.9 % where it was. Where no
-//! calls were seen: more than 5 medians and 2 s later, 1 % of all, and the longest waited 1.5 times as long as it takes to work off the largest backlog,
-//! which is how long everyone would wait in order. Journeys whose call failed are not counted. Only where work waited: without a queue, journeys overtake
-//! each other because some simply take longer.
+//! | calls that serve the journeys | started later by more than | share of all journeys |
+//! |---|---|---|
+//! | observed by a stub | 8 mean hold times, and 2 s | 5 % |
+//! | not observed | 5 medians, and 2 s | 1 % |
 //!
-//! Priorities look the same, and so do keys whose messages wait for each other. You know whether they are intended, and no run does: the confidence is
-//! medium.
+//! Hold times are the better measure, because the median grows with the backlog. On one system, 15 to 41 % of the journeys starved without an order, and
+//! 0 to 1.9 % with one. If no calls were observed, the longest wait must also be 1.5 times the time needed to work off the largest backlog.
+//! The rule does not count journeys whose call failed.
+//!
+//! Priorities look the same from outside, and so do messages of one key that wait for each other. No run shows whether these are intended, so the confidence
+//! is medium.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
-/// A journey was starved when one that started so much later finished first: this many mean hold times of the calls that serve it, since calls differ in
-/// length by themselves; where none were seen, five medians. Two seconds at least.
-const HOLDS: f64 = 8.0;
-const MEDIANS: f64 = 5.0;
+/// A journey starved if one that started this much later finished first: in mean hold times of the calls that serve it, since calls differ in length
+/// without a queue, and in medians if no calls were observed. At least two seconds.
+const LATER_HOLDS_MIN: f64 = 8.0;
+const LATER_MEDIANS_MIN: f64 = 5.0;
 const LATER_MIN_S: f64 = 2.0;
-/// How much longer the longest must have waited than it would have in order, where only the medians tell.
-const LONGER_THAN_IN_ORDER: f64 = 1.5;
-/// Starved journeys needed to call it a pattern, and their share of all: by hold times, and by medians. Without an order, it is a sixth and more.
+/// How many times as long the longest must have waited as in order, if only medians are known.
+const LONGER_THAN_IN_ORDER_MIN: f64 = 1.5;
+/// Starved journeys that make a pattern, and their share of all: by hold times, and by medians. Without an order, the share is a sixth or more.
 const STARVED_MIN: u64 = 5;
 const STARVED_SHARE_MIN: (f64, f64) = (0.05, 0.01);
 
@@ -59,10 +61,10 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     let median = slice.time.quantile(0.5)? as f64 / 1e9;
     let holds = facts.called.iter().filter_map(|endpoint| endpoint.hold.as_ref()?.mean(waiting.from, waiting.to));
     let hold = holds.fold(0.0, f64::max);
-    let (least, share) = if hold > 0.0 { (HOLDS * hold, STARVED_SHARE_MIN.0) } else { (MEDIANS * median, STARVED_SHARE_MIN.1) };
+    let (least, share) = if hold > 0.0 { (LATER_HOLDS_MIN * hold, STARVED_SHARE_MIN.0) } else { (LATER_MEDIANS_MIN * median, STARVED_SHARE_MIN.1) };
     let least = least.max(LATER_MIN_S);
     let starved = slice.overtaken.count() - slice.overtaken.count_at_or_below((least * 1e9) as u64);
-    // Those whose call failed were not passed over: they wait until it is made again.
+    // A journey whose call failed waits for the retry and was not starved.
     let starved = starved.saturating_sub(facts.faulted_calls.iter().map(|faulted| faulted.count).sum());
     if starved < STARVED_MIN || (starved as f64) < share * slice.finished as f64 {
         return None;
@@ -71,16 +73,19 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     let oldest = flow.oldest_max_ns as f64 / 1e9;
     let longest = f64::max(slice.time.max() as f64 / 1e9, oldest);
     let in_order = flow.backlog_max as f64 / waiting.throughput.max(1e-9);
-    if hold == 0.0 && longest < LONGER_THAN_IN_ORDER * in_order {
+    if hold == 0.0 && longest < LONGER_THAN_IN_ORDER_MIN * in_order {
         return None;
     }
     let claim = format!(
-        "\"{name}\" is served out of order: half take {} or less, while the oldest waited {} and was overtaken repeatedly",
+        "\"{name}\" is served out of order: half of the journeys take {} or less, while the oldest waited {} and was overtaken repeatedly",
         loadstone_units::seconds(median),
         loadstone_units::seconds(longest)
     );
     let worst = slice.overtaken.max() as f64 / 1e9;
     let finding = RankedFinding::new(Standing::Fault, "order", Subject::flow(&flow.merged.name), Confidence::High, claim)
+        .with(Quantity::seconds("median", median))
+        .with(Quantity::seconds("oldest", longest))
+        .with(Quantity::count("overtaken", starved as f64))
         .rests_on(
             format!(
                 "{} of {} journeys were overtaken by one that started more than {} later; the worst by {}",
@@ -94,7 +99,7 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
         )
         .rests_on(
             format!(
-                "no more than {} were ever open, and {} finished: in order, none would have waited much longer than {}",
+                "at most {} were open at a time, and {} finished: in order, none would have waited much longer than {}",
                 loadstone_units::count(flow.backlog_max),
                 loadstone_units::rate(waiting.throughput),
                 loadstone_units::seconds(in_order)
@@ -104,9 +109,9 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
         );
     let finding = if hold > 0.0 {
         finding.weigh(Alternative::ruled_out(
-            "Calls of different length",
+            "Calls that take different times",
             format!(
-                "they took {} on average, and the worst was overtaken by {}",
+                "calls took {} on average, and the worst journey was overtaken by {}",
                 loadstone_units::seconds(hold),
                 loadstone_units::seconds(worst)
             ),
@@ -114,18 +119,18 @@ fn starved(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Opt
     } else {
         finding.weigh(Alternative::not_ruled_out(
             "Journeys that take longer by themselves",
-            "the calls that serve them were not seen (as stubs of the test)",
+            "the calls that serve them were not observed (as stubs of the test)",
         ))
     };
     Some(
         finding
             .weigh(Alternative::not_ruled_out(
                 "Priorities, or messages of one key that wait for each other",
-                "they look the same from outside, and you know whether they are intended",
+                "they look the same from outside; only you know whether they are intended",
             ))
             .try_next(
-                "Pick the oldest first (ORDER BY creation time, with a matching index), and run again: the longest times should \
-             come close to the median at that moment.",
+                "Serve the oldest first (ORDER BY creation time, with a matching index), and run again: the longest times should \
+                 approach the median at that moment.",
             ),
     )
 }

@@ -1,21 +1,23 @@
-//! A rate limit: one that says so (429), or one that lets calls out at an even pace however much work waits.
+//! A rate limit rejects requests or calls, or delays them to an even pace although work waits.
 //!
-//! Made if one of these holds:
+//! The rule reports the first of these cases:
 //!
-//! - the target returned 429, or in gRPC RESOURCE_EXHAUSTED, to 1 % of a request or more, and at least five times. Several requests are reported together,
-//!   since one quota may count them all. RESOURCE_EXHAUSTED has at most medium confidence, because it also means that a message is too large;
-//! - a stub rejected 1 % of its calls;
-//! - throughput of a request stopped as under [`effective-concurrency`](effective-concurrency.md) while others kept their times, at no whole number of
-//!   slots: a limiter that delays or, from one slot on, a lock or pool that is held for a part of the request; k places that are held for a share *s* of
-//!   it let k/s through at a time (medium; low where no control group was observed, since a CPU quota looks the same). Not where others wait as well and
-//!   cannot be counted, unless all leave at an even pace: then what stopped is only a part of what passes;
-//! - all requests stopped together at an even pace, though their service times differ at least twofold (a limiter, or what each holds for the same part
-//!   of its time), or where it was not seen how long they take alone (a limiter, or places that each holds for the same time: their number is throughput
-//!   × the time of the fastest, where that is within 0.125 of a whole number);
-//! - with low confidence: calls left at an even pace while work waited (variance over mean of the calls in one second, or in up to five, below 0.1, where
-//!   independent calls have 1: callers that take turns of 0.4 s make 2 or 3 calls in a second, and always 5 in two), and nothing else explains it. That
-//!   is a limiter, or a single worker with a fixed time. Medium where the observed processes were idle and the calls at once varied. A machine that is
-//!   full of programs which are not observed makes no calls even, so it does not speak against it.
+//! - **The target rejects.** It returned 429, or RESOURCE_EXHAUSTED in gRPC, to at least 1 % of a request, and at least five times. Several requests
+//!   are reported together, since one quota may count them all. The confidence for RESOURCE_EXHAUSTED is at most medium, because a message that is too large
+//!   has the same status.
+//! - **A stub rejects** at least 1 % of its calls.
+//! - **Calls leave at an even pace** while work waits, and nothing else explains it. The variance over the mean of the calls per second, or per up to five
+//!   seconds, is below 0.1; independent calls have 1. At least 15 seconds are needed.
+//!
+//! An even pace comes from a limiter, or from a single worker that takes a constant time. Its confidence is low, and medium if the observed processes were idle
+//! and the calls at once varied.
+//!
+//! A second rule, in the same table, reports a limiter that delays requests. It reports one if throughput stopped as under
+//! [`effective-concurrency`](effective-concurrency.md):
+//!
+//! - A request stopped, other requests remained as fast, and the slots are no whole number. A pool of k places that is held for a share s of the request lets
+//!   k/s through, so the confidence is medium. It is low if no control group was observed, since a CPU quota looks the same.
+//! - All requests stopped together at an even pace, and their service times differ at least twofold, or their times under low load are unknown.
 
 use loadstone_metrics::{ErrorGroup, SeriesKind, SeriesSlice};
 
@@ -35,15 +37,15 @@ use crate::statistics::mean_of_batches;
 use crate::{Confidence, SeriesTally};
 
 /// Share of a request's responses that must be 429, and of a stub's calls that must be rejected.
-const REJECTED_MIN: f64 = 0.01;
-/// Rejections that there must be. A single one is no limit whose rate could be named.
+const REJECTED_SHARE_MIN: f64 = 0.01;
+/// Minimum number of rejections. A single one is no limit whose rate could be named.
 const REJECTIONS_MIN: u64 = 5;
 /// Fewer accepted requests per second would be shown as none.
 const ACCEPTED_MIN: f64 = 0.05;
-/// Seconds that are needed to tell an even pace.
-const SECONDS_MIN: usize = 15;
-/// Share of the seconds with the same most calls at once, from which busy workers are not ruled out.
-const SAME_SHARE: f64 = 0.8;
+/// Seconds that are needed to detect an even pace.
+const PACE_SECONDS_MIN: usize = 15;
+/// Share of the seconds with the same maximum of calls at once, from which busy workers are not ruled out.
+const SAME_MAXIMUM_SHARE_MIN: f64 = 0.8;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["rate-limit"],
@@ -56,15 +58,15 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    told_by_the_target(facts).or_else(|| told_by_a_stub(facts)).or_else(|| even_pace(facts))
+    rejected_by_target(facts).or_else(|| rejected_by_stub(facts)).or_else(|| even_pace(facts))
 }
 
-/// How a target says that it was asked for more than it allows.
+/// How a target rejects requests beyond its limit.
 #[derive(Clone, Copy)]
 enum Refusal {
     /// HTTP 429.
     TooManyRequests,
-    /// The same in gRPC, which says it of a message that is too large, too.
+    /// The same in gRPC, which also uses it for a message that is too large.
     ResourceExhausted,
 }
 
@@ -76,7 +78,7 @@ impl Refusal {
         }
     }
 
-    /// So many of a request in a second, or in all.
+    /// Rejected requests of a series, in one second or in the whole run.
     fn count(self, series: &SeriesSlice, errors: &[ErrorGroup]) -> u64 {
         match self {
             Refusal::TooManyRequests => series.statuses.iter().find(|(status, _)| *status == 429).map_or(0, |(_, count)| *count),
@@ -88,8 +90,8 @@ impl Refusal {
     }
 }
 
-/// The target itself refuses requests.
-fn told_by_the_target(facts: &Facts<'_>) -> Option<RankedFinding> {
+/// The target itself rejects requests.
+fn rejected_by_target(facts: &Facts<'_>) -> Option<RankedFinding> {
     [Refusal::TooManyRequests, Refusal::ResourceExhausted].into_iter().find_map(|refusal| refused(facts, refusal))
 }
 
@@ -97,7 +99,7 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let of = |series: &SeriesTally| refusal.count(&series.merged, facts.tally.errors());
     let is_refused = |series: &&SeriesTally| {
         let count = of(series);
-        count > 0 && count as f64 >= REJECTED_MIN * series.merged.count as f64
+        count > 0 && count as f64 >= REJECTED_SHARE_MIN * series.merged.count as f64
     };
     let mut refused: Vec<&SeriesTally> = facts.tally.of_kind(SeriesKind::Request).filter(is_refused).collect();
     refused.sort_by_key(|series| std::cmp::Reverse(of(series)));
@@ -113,7 +115,7 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     }
     let all: u64 = refused.iter().map(|series| series.merged.count).sum();
     let how = refusal.name();
-    // One quota may count all of them, so what was accepted of all is what it lets through.
+    // One quota may count all of them, so the limit is what was accepted of all together.
     let seconds = facts.run.slices.iter().filter_map(|slice| {
         let is_one = |series: &&SeriesSlice| series.key.kind == SeriesKind::Request && names.contains(&&*series.key.name);
         let (ended, rejected) = slice
@@ -144,8 +146,9 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     let interval =
         if half.is_finite() { format!(" (95 % interval {:.1}–{:.1})", (mean - half).max(0.0), mean + half) } else { String::new() };
     let confidence = if rejects_all { Confidence::Medium } else { Confidence::High };
-    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), confidence, claim);
     let limit = Quantity::rate("limit", mean).within((mean - half).max(0.0), mean + half);
+    let found = RankedFinding::new(Standing::Cause, "rate-limit", Subject::requests(names.iter().copied()), confidence, claim)
+        .with(Quantity::share("rejected_share", count as f64 / all.max(1) as f64));
     let found = if rejects_all { found } else { found.with(limit) };
     let found = found
         .rests_on(
@@ -160,19 +163,19 @@ fn refused(facts: &Facts<'_>, refusal: Refusal) -> Option<RankedFinding> {
     Some(match refusal {
         Refusal::TooManyRequests => found,
         Refusal::ResourceExhausted => found.weigh(Alternative::not_ruled_out(
-            "A message that is larger than allowed, or a resource of the server other than its quota",
-            "the status says the same of all three; its message in the errors of the report tells them apart",
+            "A message that is too large, or a resource of the server other than its quota",
+            "all three have the same status; the message in the report's errors distinguishes them",
         )),
     })
 }
 
-/// A limit of a simulated endpoint rejects calls of the system.
-fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
+/// A limit of a simulated endpoint rejects the system's calls.
+fn rejected_by_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
     let end = facts.tally.duration_seconds();
     facts.called.iter().find_map(|endpoint| {
         let (all, rejected) = (endpoint.calls.as_ref()?, endpoint.rejected.as_ref()?);
         let (calls, rejected_calls) = (all.mean(0.0, end)?, rejected.mean(0.0, end)?);
-        if rejected_calls < REJECTED_MIN * calls || rejected_calls == 0.0 {
+        if rejected_calls < REJECTED_SHARE_MIN * calls || rejected_calls == 0.0 {
             return None;
         }
         let at: Vec<f64> = rejected.between(0.0, end).filter(|(_, value)| *value > 0.0).map(|(at, _)| at).collect();
@@ -181,22 +184,24 @@ fn told_by_a_stub(facts: &Facts<'_>) -> Option<RankedFinding> {
         let (mean, _) = mean_of_batches(&accepted);
         let name = endpoint.name;
         let claim = format!(
-            "\"{name}\" rejects {} of the calls: the system calls faster than its limit, which lets about {} through",
+            "\"{name}\" rejects {} of the calls: the system exceeds its limit of about {}",
             loadstone_units::share(rejected_calls / calls),
             loadstone_units::rate(mean)
         );
         Some(
             RankedFinding::new(Standing::Cause, "rate-limit", Subject::endpoint(name), Confidence::High, claim)
+                .with(Quantity::rate("limit", mean))
+                .with(Quantity::share("rejected_share", rejected_calls / calls))
                 .rests_on(
                     format!(
-                        "{} calls per second arrived on average, and {} of them were rejected",
+                        "{} calls per second arrived on average, and {} per second were rejected",
                         loadstone_units::number(calls),
                         loadstone_units::number(rejected_calls)
                     ),
                     vec![rejected.name(), all.name()],
                     (*at.first()?, *at.last()?),
                 )
-                .try_next("Keep the callers below the limit, and honour Retry-After: a rejected call is work done twice."),
+                .try_next("Keep the callers below the limit, and honour Retry-After: each rejected call has to be repeated."),
         )
     })
 }
@@ -213,12 +218,11 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.called.iter().find_map(|endpoint| {
         let readings = endpoint.calls.as_ref()?;
         let calls: Vec<f64> = readings.between(from, to).map(|(_, value)| value).collect();
-        let (Evenness { mean, deviation, .. }, seconds) = Evenness::over_turns(&calls, SECONDS_MIN)?;
+        let (Evenness { mean, deviation, .. }, seconds) = Evenness::over_turns(&calls, PACE_SECONDS_MIN)?;
         let mean = mean / seconds as f64;
         let name = endpoint.name;
         let claim = format!(
-            "Calls to \"{name}\" leave at an even {} however much work waits: a limiter at that rate is in their path, or a single \
-             worker that takes {} for each",
+            "Calls to \"{name}\" leave at an even {} although work waits: a limiter delays them, or a single worker takes {} per call",
             loadstone_units::rate(mean),
             loadstone_units::seconds(1.0 / mean)
         );
@@ -226,6 +230,7 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
         let confidence = if cpu.ruled_out && workers.ruled_out { Confidence::Medium } else { Confidence::Low };
         Some(
             RankedFinding::new(Standing::Cause, "rate-limit", Subject::endpoint(name), confidence, claim)
+                .with(Quantity::rate("limit", mean))
                 .rests_on(
                     format!("{}, while {} waited", how_even(mean, deviation, seconds), waiting.what()),
                     vec![readings.name()],
@@ -234,8 +239,8 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
                 .weigh(cpu)
                 .weigh(workers)
                 .try_next(
-                    "Observe the processes that make the calls: one that keeps a core busy is that worker. Otherwise look for a \
-                 limiter in the system itself, and set it to what the endpoint really allows.",
+                    "Observe the processes that send the calls: one that keeps a core busy is that worker. Otherwise find the limiter in \
+                     the system itself, and set it to what the endpoint allows.",
                 ),
         )
     })
@@ -244,19 +249,19 @@ fn even_pace(facts: &Facts<'_>) -> Option<RankedFinding> {
 fn how_even(mean: f64, deviation: f64, seconds: usize) -> String {
     match seconds {
         1 => format!("{mean:.1} calls per second with a standard deviation of {deviation:.1}"),
-        _ => format!("{mean:.1} calls per second; their number in each {seconds} s has a standard deviation of {deviation:.1}"),
+        _ => format!("{mean:.1} calls per second; the number in each {seconds} s has a standard deviation of {deviation:.1}"),
     }
 }
 
-/// Workers that are all busy in calls: these would reach the same number at a time, second after second.
+/// Workers that are all busy with calls would reach the same maximum of calls at once in every second.
 fn busy_workers(endpoint: &CalledEndpoint<'_>, (from, to): (f64, f64)) -> Alternative {
     const OTHER: &str = "Workers that are all busy with calls";
     let Some(most) = &endpoint.in_flight_max else {
-        return Alternative::not_ruled_out(OTHER, "it was not counted how many calls there were at once");
+        return Alternative::not_ruled_out(OTHER, "the calls at once were not counted");
     };
     let counts: Vec<f64> = most.between(from, to).map(|(_, count)| count.round()).collect();
     let usual = most_frequent(&counts);
     let share = counts.iter().filter(|count| **count == usual).count() as f64 / counts.len().max(1) as f64;
-    let told = format!("the most calls at once were {usual:.0} in {} of the seconds", loadstone_units::share(share));
-    if share < SAME_SHARE { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+    let seen = format!("the maximum of calls at once was {usual:.0} in {} of the seconds", loadstone_units::share(share));
+    if share < SAME_MAXIMUM_SHARE_MIN { Alternative::ruled_out(OTHER, seen) } else { Alternative::not_ruled_out(OTHER, seen) }
 }

@@ -1,4 +1,4 @@
-//! A request that makes the same call again and again, one after another: a query for each row of another one ("N + 1"), a lookup in a loop.
+//! A request repeats the same call, one after another: a query for each row of another one (N+1), or a lookup in a loop.
 //!
 //! The page of [span-growth](span-growth.md) describes this rule, too.
 
@@ -6,16 +6,16 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 
-/// Part of the request's time from which the calls are what it does.
-const MOST: f64 = 0.5;
+/// Part of the request's time from which the confidence is high.
+const SHARE_HIGH_CONFIDENCE_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["repeated-calls"],
     title: "A call is repeated within each request",
-    says: "one call is made again and again within a request",
+    says: "a request repeats one call, one after another",
     needs: &["traces"],
     settings: &[],
     precedence: 310,
@@ -27,12 +27,15 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let (calls, name) = (loadstone_units::number(call.calls), &call.span.name);
     let who = call.span.service.as_ref();
     let claim = format!(
-        "\"{}\" makes `{name}` {calls} times per request, one after another: {} of its time",
+        "\"{}\" calls `{name}` {calls} times per request, one after another: {} of its time",
         call.request,
         loadstone_units::share(call.share)
     );
-    let confidence = if call.share >= MOST { Confidence::High } else { Confidence::Medium };
-    let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", Subject::request(call.request), confidence, claim).rests_on(
+    let confidence = if call.share >= SHARE_HIGH_CONFIDENCE_MIN { Confidence::High } else { Confidence::Medium };
+    let mut found = RankedFinding::new(Standing::Fault, "repeated-calls", Subject::request(call.request), confidence, claim)
+        .with(Quantity::count("calls", call.calls))
+        .with(Quantity::share("share", call.share))
+        .rests_on(
         format!(
             "{} per request for {calls} calls of \"{who}\", in {} traces",
             loadstone_units::seconds(call.time),
@@ -42,12 +45,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (call.from, call.to),
     );
     if let Some(parent) = call.parent {
-        found = found.rests_on(format!("all of them within `{}`", parent.name), Vec::new(), (call.from, call.to));
+        found = found.rests_on(format!("all of them run within `{}`", parent.name), Vec::new(), (call.from, call.to));
     }
     let found = found.weigh(Alternative::ruled_out(
-        "Calls that are made at once",
-        format!("{} of their time adds up on the way of the request", loadstone_units::share(call.one_by_one)),
+        "Calls that run at the same time",
+        format!("{} of their time adds up along the request path", loadstone_units::share(call.one_by_one)),
     ));
-    let found = found.try_next("Make one call for all of them: a join, a list of keys (`where id in (…)`), a batch; or make them at once.");
+    let found = found.try_next("Replace them with one call (a join, a list of keys as in `where id in (…)`, a batch), or run them at the same time.");
     Some(RankedFinding { uncertainty: GeneratorUncertainty::None, ..found })
 }

@@ -6,13 +6,13 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::facts::runtime_queues::RuntimeQueue;
 
-/// Part of the threads that the work must want if each piece takes what it took under low load.
-const EXPLAINED: f64 = 0.75;
+/// Part of the threads that the work must need if each piece takes as long as under low load.
+const EXPLAINED_PART_MIN: f64 = 0.75;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["runtime-work"],
@@ -28,43 +28,44 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let queue = facts.runtime_queue.as_ref()?;
     let RuntimeQueue { observer, kind, work, places, threads, count, in_system, from, to } = queue;
     let confidence = if queue.is_limit(&facts.plateaus) { Confidence::High } else { Confidence::Medium };
-    let (count, threads_text) = (loadstone_units::number(*count), loadstone_units::number(*threads));
+    let (count_text, threads_text) = (loadstone_units::number(*count), loadstone_units::number(*threads));
     let claim = format!(
-        "Work waits for the few threads that the runtime of \"{observer}\" has for {kind}: {count} are under way at a time, and it does {threads_text} at a \
-         time"
+        "Work waits for the threads that the runtime of \"{observer}\" has for {kind}: {count_text} are in progress, and {threads_text} can run at a time"
     );
     let text = format!(
-        "{} was {count} on average, for {threads_text} threads, while {} requests were in the system",
+        "{} was {count_text} on average, for {threads_text} threads, while {} requests were in the system",
         work.name(),
         loadstone_units::number(*in_system)
     );
     let found = RankedFinding::new(Standing::Cause, "runtime-work", Subject::part(observer, kind), confidence, claim)
+        .with(Quantity::count("in_progress", *count))
+        .with(Quantity::count("threads", *threads))
         .rests_on(text, vec![work.name(), places.name()], (*from, *to))
         .weigh(slower_each(facts, work, *threads, (*from, *to)))
         .beyond_the_generator(facts, (*from, *to))
         .try_next(format!(
-            "Do less of it for each request (keep connections alive, remember what was looked up), make {kind} faster (a resolver nearby), or give the \
+            "Reduce this work per request (keep connections alive, cache lookups), make {kind} faster (a nearby resolver), or give the \
              runtime more threads (UV_THREADPOOL_SIZE in Node)."
         ));
     Some(found)
 }
 
-/// By the utilisation law, what each request kept busy under low load times the throughput is what it keeps busy now, unless each piece of work has become
-/// slow.
+/// By the utilisation law, the threads that each request needed under low load times the throughput are those needed now, unless each piece of work has
+/// become slower.
 fn slower_each(facts: &Facts<'_>, work: &SignalReadings<'_>, threads: f64, (from, to): (f64, f64)) -> Alternative {
-    const OTHER: &str = "That each of them has become slow";
+    const OTHER: &str = "Work that takes longer than under low load";
     let (low, _) = facts.strain.low_and_high();
     let means = low.iter().filter_map(|(from, to)| Some((work.mean(*from, *to)?, facts.strain.throughput(*from, *to), to - from)));
     let (count, ended, length) = means
         .fold((0.0, 0.0, 0.0), |(count, ended, all), (mean, rate, length)| (count + mean * length, ended + rate * length, all + length));
     if ended <= 0.0 || count > threads * length {
-        return Alternative::not_ruled_out(OTHER, "no load was low enough to see what each takes without a queue");
+        return Alternative::not_ruled_out(OTHER, "no load was low enough to measure it without a queue");
     }
     let wanted = count / ended * facts.strain.throughput(from, to);
-    let told = format!(
-        "by what each request kept busy under low load, these would keep {} of {} threads busy",
+    let needed = format!(
+        "at the work per request of low load, the requests would need {} of {} threads",
         loadstone_units::number(wanted),
         loadstone_units::number(threads)
     );
-    if wanted >= EXPLAINED * threads { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+    if wanted >= EXPLAINED_PART_MIN * threads { Alternative::ruled_out(OTHER, needed) } else { Alternative::not_ruled_out(OTHER, needed) }
 }

@@ -1,4 +1,13 @@
-//! Requests that wait to be connected while the load goes on: they have not been sent yet, whatever the application takes for them.
+//! Requests wait for a connection before they are sent, so no work of the application explains their time.
+//!
+//! The rule reports this if work waited, and connecting accounts for at least 60 % of the added time of the requests. The confidence is medium. It is high if
+//! connections of a second or more take half of the connecting time, and the load generator's machine sent SYNs again. A lost SYN is repeated after 1 s, then
+//! 2 s and 4 s later (RFC 6298).
+//!
+//! The load generator may notice a connection late. The rule rules that out if responses were read late by at most a tenth of the added connecting time.
+//!
+//! The rule cannot distinguish a listen queue that overflows from a network that drops packets. If only a few requests wait for a connection,
+//! [`two-kinds`](two-kinds.md) reports them.
 
 use crate::finding::Alternative;
 use crate::evidence::examined;
@@ -8,8 +17,8 @@ use crate::facts::Facts;
 use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 
-/// Part of the time spent connecting that connections of a second or more hold, from which lost SYNs are what took it.
-const MOSTLY: f64 = 0.5;
+/// Part of the connecting time in connections of a second or more, from which lost SYNs explain it.
+const SLOW_PART_MIN: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-connect"],
@@ -25,9 +34,9 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let connects = facts.slow_connects.as_ref()?;
     let span = (connects.from, connects.to);
     let resent = facts.tally.syn_retransmits();
-    let is_resent = resent > 0 && connects.part_of_slow >= MOSTLY;
+    let is_resent = resent > 0 && connects.part_of_slow >= SLOW_PART_MIN;
     let why = if is_resent {
-        ", and SYNs were lost or turned away and sent again: the target's listen queue overflows, or the network drops packets"
+        ", and SYNs were lost or rejected and sent again: the target's listen queue overflows, or the network drops packets"
     } else {
         ""
     };
@@ -43,7 +52,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         .with(Quantity::seconds("connecting_before", before))
         .with(Quantity::seconds("connecting", after)).rests_on(
         format!(
-            "a request took {} on average instead of {}; connecting is {} of what was added",
+            "a request took {} on average instead of {}; connecting accounts for {} of the added time",
             loadstone_units::seconds(whole.1),
             loadstone_units::seconds(whole.0),
             loadstone_units::share((after - before) / (whole.1 - whole.0))
@@ -53,7 +62,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     );
     let found = if is_resent {
         let text = format!(
-            "{} of {} connections took a second or more, and the machine sent {} again: one that is lost costs 1 s, then 2 s and 4 s more (RFC 6298)",
+            "{} of {} connections took a second or more, and the machine sent {} again: a lost SYN costs 1 s, then 2 s and 4 s more (RFC 6298)",
             loadstone_units::count(connects.slow),
             loadstone_units::count(connects.opened),
             loadstone_units::counted(resent, "SYN")
@@ -63,14 +72,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found
     };
     let late = facts.generator.lateness(span).read;
-    const OURS: &str = "The load generator, which reads too late that it is connected";
-    let told = format!("responses were read {} late on average", loadstone_units::seconds(late));
-    let ours = if late <= (after - before) / 10.0 { Alternative::ruled_out(OURS, told) } else { Alternative::not_ruled_out(OURS, told) };
-    // Why connections are not accepted in time is another question: a busy processor answers that one, and takes nothing from what requests wait for.
+    const OURS: &str = "The load generator, which may notice the connection late";
+    let lateness = format!("responses were read {} late on average", loadstone_units::seconds(late));
+    let ours = if late <= (after - before) / 10.0 { Alternative::ruled_out(OURS, lateness) } else { Alternative::not_ruled_out(OURS, lateness) };
+    // A busy processor explains why connections are accepted late. It does not contradict that requests wait for them, so it is no alternative.
     let cpu = examined::cpu(facts, span.0, span.1);
     let found = if cpu.ruled_out { found.weigh(ours).weigh(cpu) } else { found.weigh(ours) };
     Some(found.try_next(
-        "Look at the listener's backlog (its `backlog`, `net.core.somaxconn`) and at what keeps it from accepting, such as a processor at its limit, and at \
-         what drops packets on the way. Keep connections open, so that fewer are made.",
+        "Check the listener's backlog (its `backlog`, `net.core.somaxconn`), what keeps it from accepting (such as a processor at its limit), and what drops \
+         packets in the network. Keep connections open, so that fewer are opened.",
     ))
 }

@@ -1,21 +1,28 @@
-//! A dependency that slowed down, and the requests with it.
+//! A dependency slowed down, and the requests slowed down with it.
 //!
-//! Made if a stub held calls 1.5 times as long as before, and that accounts for 60 to 180 % of what the requests slowed down.
+//! The rule needs a stub in the place of the dependency, which measures how long it holds each call. It reports the stub if all of these hold:
+//!
+//! - requests waited, after at least 8 seconds in which they did not
+//! - calls took at least 1.5 times as long as before, and at least 20 ms longer
+//! - the added call time per request is 60 to 180 % of the added time of the requests
+//!
+//! It ignores flows: work in a queue waits for the workers that process it, not for a call. The calls themselves took the added time, so a queue in
+//! front of the dependency is ruled out. The rule cannot see why the dependency slowed down.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 
-/// How many times longer calls must be held, and by how much.
-const SLOWER: f64 = 1.5;
-const SLOWER_BY_S: f64 = 0.02;
+/// Minimum ratio of hold times after and before, and minimum difference.
+const SLOWER_RATIO_MIN: f64 = 1.5;
+const SLOWER_MIN_S: f64 = 0.02;
 /// Seconds needed before the change.
 const BEFORE_MIN_S: f64 = 8.0;
-/// The requests must have slowed down by about what the dependency did, per call.
-const EXPLAINS: (f64, f64) = (0.6, 1.8);
+/// Range of the added call time per request over the added request time.
+const EXPLAINED_RANGE: (f64, f64) = (0.6, 1.8);
 
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-dependency"],
@@ -28,7 +35,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    // Only where the requests themselves wait for the calls: what waits in a queue waits for those who work it off.
+    // Only if the requests themselves wait for the calls: work in a queue waits for the workers that process it.
     if facts.call_ceiling.is_some() {
         return None;
     }
@@ -40,23 +47,26 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     facts.called.iter().find_map(|endpoint| {
         let (hold, calls) = (endpoint.hold.as_ref()?, endpoint.calls.as_ref()?);
         let (before, during) = (hold.mean(0.0, from - 2.0)?, hold.mean(from + 2.0, to - 2.0)?);
-        if during < SLOWER * before || during < before + SLOWER_BY_S {
+        if during < SLOWER_RATIO_MIN * before || during < before + SLOWER_MIN_S {
             return None;
         }
         let (slow_before, slow_during) = (response(facts, 0.0, from - 2.0)?, response(facts, from + 2.0, to - 2.0)?);
         let per_request = calls.mean(from, to)? / waiting.finished.max(1e-9);
         let explained = (during - before) * per_request / (slow_during - slow_before).max(1e-9);
-        if explained < EXPLAINS.0 || explained > EXPLAINS.1 {
+        if explained < EXPLAINED_RANGE.0 || explained > EXPLAINED_RANGE.1 {
             return None;
         }
         let name = endpoint.name;
         let claim = format!(
-            "\"{name}\" slowed down from {} to {}, and the requests with it",
+            "Calls to \"{name}\" slowed down from {} to {}, and so did the requests",
             loadstone_units::seconds(before),
             loadstone_units::seconds(during)
         );
         Some(
             RankedFinding::new(Standing::Cause, "slow-dependency", Subject::endpoint(name), Confidence::High, claim)
+                .with(Quantity::seconds("call_before", before))
+                .with(Quantity::seconds("call", during))
+                .with(Quantity::share("explained_share", explained.min(1.0)))
                 .rests_on(
                     format!(
                         "mean response time went from {} to {}; \"{name}\" accounts for {} of the increase",
@@ -67,8 +77,8 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                     vec![hold.name(), "response/p50".to_owned()],
                     (from, to),
                 )
-                .weigh(Alternative::ruled_out("Queueing in front of it", "the calls themselves took the added time"))
-                .try_next("Give the call a time limit, make it in parallel with others, or respond without it."),
+                .weigh(Alternative::ruled_out("A queue in front of it", "the calls themselves took the added time"))
+                .try_next("Give the call a time limit, run it in parallel with others, or respond without it."),
         )
     })
 }

@@ -1,20 +1,29 @@
-//! One of several instances is slow: a part of all requests takes longer by the same time, whatever is asked for.
+//! A part of all requests takes longer by the same time, regardless of the request: one of several instances is slow.
 //!
-//! *47.6 % of all requests take 201 ms longer than the others, whichever they are: one of several instances that serve them, or something that only some
-//! of them pass, is slow.*
+//! *47.6 % of all requests take 201 ms longer than the others, regardless of the request: one of several instances that serve them is slow, or something that
+//! only some requests use.*
 //!
-//! Made if each request with 40 samples or more, three of them at least and 80 % of all, has a hump as above, of up to 80 % of its samples, and the added
-//! times (median of the slow ones less that of the others) lie within 25 % of each other, while shares are within a factor of three of the share of all.
-//! What is asked for would show in some requests and not in others; what serves them shows in all. Both kinds must come throughout the run.
+//! The rule examines each request with at least 40 samples. A request shows two kinds of samples if its times have a second hump, as for
+//! [`two-kinds`](two-kinds.md), with up to 80 % of its samples. The rule reports the run if all of these hold:
+//!
+//! - at least three requests, and 80 % of those examined, show two kinds
+//! - the added times are within 25 % of each other (median of the slow samples minus the median of the others)
+//! - each request's share of slow samples is within a factor of three of the overall share
+//! - slow and fast samples ended throughout the run
+//!
+//! A slow kind of request would show in some requests only. A slow instance shows in all.
+//!
+//! The rule cannot distinguish a slow instance from something that the service does only for some requests, such as a lookup or a new connection. The
+//! confidence is medium.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 
-/// Requests that the evidence lists.
+/// Maximum number of requests that the evidence lists.
 const LISTED_MAX: usize = 5;
 
 pub(super) const RULE: Rule = Rule {
@@ -31,11 +40,13 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let part = facts.slow_part.as_ref()?;
     let (share, longer) = (loadstone_units::share(part.share()), loadstone_units::seconds(part.longer_s));
     let claim = format!(
-        "{share} of all requests take {longer} longer than the others, whichever they are: one of several instances that serve them, or something that \
-         only some of them pass, is slow"
+        "{share} of all requests take {longer} longer than the others, regardless of the request: one of several instances that serve them is slow, or \
+         something that only some requests use"
     );
     let whole = (0.0, facts.tally.duration_seconds());
-    let found = RankedFinding::new(Standing::Fault, "slow-part", Subject::Whole, Confidence::Medium, claim);
+    let found = RankedFinding::new(Standing::Fault, "slow-part", Subject::Whole, Confidence::Medium, claim)
+        .with(Quantity::share("slow_share", part.share()))
+        .with(Quantity::seconds("added", part.longer_s));
     let found = part.each.iter().take(LISTED_MAX).fold(found, |found, one| {
         let text = format!(
             "{} of \"{}\" take {}, the others {}",
@@ -50,12 +61,12 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         found
             .weigh(Alternative::ruled_out(
                 "Two kinds of one request",
-                format!("each of {} requests has slow ones, and they take longer by the same time", part.each.len()),
+                format!("all {} requests have slow samples, slower by the same time", part.each.len()),
             ))
-            .weigh(Alternative::ruled_out("Pauses", "slow ones and others ended throughout the run".to_owned()))
+            .weigh(Alternative::ruled_out("Pauses", "slow and fast samples ended throughout the run".to_owned()))
             .try_next(
-                "See which instance answered: compare their times at the balancer, or call each of them alone. With one instance, look for what the \
-                 service does for each request now and then: a look-up, a new connection, a cache that misses.",
+                "Find the slow instance: compare the instances' times at the load balancer, or call each one alone. With a single instance, find what the \
+                 service does only for some requests: a lookup, a new connection, a cache miss.",
             ),
     )
 }

@@ -1,33 +1,37 @@
-//! The slowest layer of a pipeline: the first stage whose output lags its input, with the rates of all of them side by side.
+//! The slowest layer of a pipeline is the first one whose output is below its input.
 //!
-//! By conservation of flow, what piles up before a stage is what came in less what went out. Stages behind the slowest get no more than it lets out, so
-//! nothing piles up before them; the first with a growing queue is the one to mend.
+//! *The slowest layer of "E-mail" ends in "generated": 60/s enter it and 21/s leave.*
 //!
-//! *The slowest layer of "E-mail" is the one that ends in "generated": 60/s come to it and 21/s leave.*
+//! A layer is the part of a flow from one stage to the next. By conservation of flow, the queue in front of a layer grows by its input minus its output. Layers
+//! behind the slowest receive only its output, so no queue grows in front of them.
 //!
-//! Made for a flow with stages whose backlog grows (as under [`unstable-queue`](unstable-queue.md)): the first layer that lets out less than comes to it,
-//! with a 95 % interval above zero (five-second means, Student's *t*) and by 4 % of what came or more. Layers behind the slowest get no more than it lets
-//! out, so nothing piles up before them. The evidence has the rates of all layers side by side and the queue before each. It says where, and follows the
-//! finding that says why.
+//! The rule needs a flow with stages whose backlog grows, as for [`unstable-queue`](unstable-queue.md). It reports the first layer whose queue grows, if both
+//! hold:
+//!
+//! - the 95 % interval of the growth is above zero (five-second means, Student's *t*)
+//! - the growth is at least 4 % of the layer's input
+//!
+//! The evidence lists the rates of all layers and the queue in front of each. The finding shows where the limit is, not why: it ranks after the finding
+//! that names the cause.
 
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::statistics::mean_of_batches;
 use crate::{Confidence, FlowTally};
 
-/// Part of what comes in by which a queue must grow to be called one that lags.
-const DEFICIT_MIN: f64 = 0.04;
+/// Minimum growth of a queue, as a part of its input, for a layer to be the slowest.
+const DEFICIT_PART_MIN: f64 = 0.04;
 
 /// From one stage to the next.
 struct Layer {
     /// The stage that ends it.
     name: String,
-    /// Journeys per second that came to it, and that it let out.
+    /// Journeys per second that entered and left it.
     came: f64,
     left: f64,
-    /// Growth per second of what is between, and half of its 95 % interval.
+    /// Growth of its queue per second, and half of the 95 % interval.
     growth: (f64, f64),
     backlog: f64,
 }
@@ -35,7 +39,7 @@ struct Layer {
 pub(super) const RULE: Rule = Rule {
     ids: &["slow-stage"],
     title: "One stage of the pipeline is the slowest",
-    says: "the slowest layer of a pipeline",
+    says: "which layer of a pipeline is the slowest",
     needs: &[],
     settings: &["worker"],
     precedence: 350,
@@ -47,14 +51,14 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         let flow = facts.tally.flows().iter().find(|flow| waiting.flow.as_deref() == Some(&*flow.merged.name))?;
         let stretch = (waiting.from, waiting.load_to);
         let layers = layers(facts, flow, stretch)?;
-        let slowest = layers.iter().find(|layer| layer.growth.0 - layer.growth.1 > 0.0 && layer.growth.0 >= DEFICIT_MIN * layer.came)?;
-        Some(told(&layers, slowest, &flow.merged.name, stretch))
+        let slowest = layers.iter().find(|layer| layer.growth.0 - layer.growth.1 > 0.0 && layer.growth.0 >= DEFICIT_PART_MIN * layer.came)?;
+        Some(finding(&layers, slowest, &flow.merged.name, stretch))
     })
 }
 
-fn told(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> RankedFinding {
+fn finding(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> RankedFinding {
     let claim = format!(
-        "The slowest layer of \"{flow}\" is the one that ends in \"{}\": {} come to it and {} leave",
+        "The slowest layer of \"{flow}\" ends in \"{}\": {} enter it and {} leave",
         slowest.name,
         loadstone_units::rate(slowest.came),
         loadstone_units::rate(slowest.left)
@@ -64,8 +68,11 @@ fn told(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> R
     let queues = layers.iter().map(|layer| format!("{:.0} before \"{}\"", layer.backlog, layer.name));
     let (growth, half) = slowest.growth;
     RankedFinding::new(Standing::Consequence, "slow-stage", Subject::flow(flow), Confidence::High, claim)
+        .with(Quantity::rate("entered", slowest.came))
+        .with(Quantity::rate("left", slowest.left))
+        .with(Quantity::rate("growth", growth).within(growth - half, growth + half))
         .rests_on(
-            format!("side by side: {}", std::iter::once(first).chain(rates).collect::<Vec<_>>().join(", ")),
+            format!("rates of all layers: {}", std::iter::once(first).chain(rates).collect::<Vec<_>>().join(", ")),
             vec![format!("flow/{flow}/rate/finished")],
             stretch,
         )
@@ -81,18 +88,18 @@ fn told(layers: &[Layer], slowest: &Layer, flow: &str, stretch: (f64, f64)) -> R
             stretch,
         )
         .try_next(format!(
-            "Mend this layer first: the ones behind it get no more than {}, whatever they could do. A finding before this one says what holds it up; if there \
-             is none, observe what does its work.",
+            "Fix this layer first: later layers cannot receive more than {}. A finding above this one names the cause; if there \
+             is none, observe the processes of this layer.",
             loadstone_units::rate(slowest.left)
         ))
 }
 
-/// `None` for a flow without stages, and where too few seconds were seen. What a layer lets out is what came less what stays: a journey that ends before its
-/// stage was read passes it all the same.
+/// `None` for a flow without stages, or with too few seconds. A layer's output is its input minus the growth of its queue: a journey that ends before its
+/// stage was read still passes the layer.
 fn layers(facts: &Facts<'_>, flow: &FlowTally, (from, to): (f64, f64)) -> Option<Vec<Layer>> {
     let stages = flow.merged.stages.len();
     let inside = |slice: &&loadstone_metrics::Snapshot| slice.start as f64 / 1e9 >= from && slice.end as f64 / 1e9 <= to + 0.5;
-    // Of each second: how many came, and how many stood in each layer at its end.
+    // For each second: how many entered, and how many were in each layer at its end.
     let seconds = facts.run.slices.iter().filter(inside).filter_map(|slice| {
         let seen = slice.flows.iter().find(|seen| seen.name == flow.merged.name).filter(|seen| seen.stages.len() == stages)?;
         let length = f64::from(slice.seconds());

@@ -1,7 +1,12 @@
-//! A name whose address changed, and nobody asked for it again: what uses the name goes on to where nobody is.
+//! A name has a new address, but no client has looked it up since: clients still use the old address.
 //!
-//! Made if a name of [`stub.dns`](../decisions.md) got another address, had been looked up before, and was not again in the rest of the load: at least 20
-//! s, and twice as long as an answer may be believed. A connection that is kept open needs no name and looks the same, so the confidence is medium.
+//! The rule needs `stub.dns` ([decisions](../decisions.md)). It reports a name if all of these hold:
+//!
+//! - the name got another address during the load
+//! - clients had looked it up before
+//! - no client looked it up in the rest of the load, for at least 20 s and twice the time to live of the answers
+//!
+//! A persistent connection needs no lookup and looks the same, so the confidence is medium.
 
 use loadstone_metrics::Role;
 
@@ -9,19 +14,19 @@ use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::instant::clock;
 
-/// Seconds of load after the change, and how many times as long as the answers may be believed.
+/// Minimum load after the change: in seconds, and in times to live of the answers.
 const AFTER_MIN_S: f64 = 20.0;
-const TIMES_BELIEVED: f64 = 2.0;
+const AFTER_TTLS_MIN: f64 = 2.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["stale-address"],
     title: "An old address is still used",
-    says: "a name points elsewhere, and its users still use the old address",
+    says: "a name has a new address, but clients still use the old one",
     needs: &["dns"],
     settings: &["ttl", "dns"],
     precedence: 370,
@@ -50,23 +55,25 @@ fn stale(
     let (_, load_end) = facts.strain.loaded()?;
     let moved = address.points().windows(2).find(|pair| pair[1].1 > pair[0].1).map(|pair| pair[1].0)?;
     let believed_s = believed.points().first()?.1;
-    // The second of the change may have had the old address for most of it.
+    // The old address may have been valid for most of the second of the change.
     let asked = |from: f64, to: f64| lookups.between(from, to).map(|(_, count)| count).sum::<f64>();
     let (before, after) = (asked(0.0, moved - 0.5), asked(moved + 0.5, f64::INFINITY));
-    if before == 0.0 || after > 0.0 || load_end - moved < f64::max(AFTER_MIN_S, TIMES_BELIEVED * believed_s) {
+    if before == 0.0 || after > 0.0 || load_end - moved < f64::max(AFTER_MIN_S, AFTER_TTLS_MIN * believed_s) {
         return None;
     }
     let name = address.label("name")?;
     let last = lookups.between(0.0, moved).filter(|(_, count)| *count > 0.0).last().map_or(0.0, |(at, _)| at);
     let claim = format!(
-        "\"{name}\" got another address at {}, and nobody has asked for it since: what is sent to it goes to the old one",
+        "\"{name}\" got another address at {}, and no client has looked it up since: clients still use the old address",
         clock(moved)
     );
     Some(
         RankedFinding::new(Standing::Fault, "stale-address", Subject::endpoint(name), Confidence::High, claim)
+            .with(Quantity::seconds("changed_at", moved))
+            .with(Quantity::seconds("time_to_live", believed_s))
             .rests_on(
                 format!(
-                    "it was looked up {} before, last at {}, and not at all in the {} of load after the change; an answer may be believed for {}",
+                    "clients looked it up {} before, last at {}, and not in the {} of load after the change; its answers have a time to live of {}",
                     loadstone_units::counted(before as u64, "time"),
                     clock(last),
                     loadstone_units::seconds(load_end - moved),
@@ -76,9 +83,9 @@ fn stale(
                 (moved, load_end),
             )
             .weigh(Alternative::not_ruled_out(
-                "A connection that is kept open, and needs no name as long as it holds",
-                "it was not seen when those who use the name connect",
+                "A persistent connection, which needs no lookup while it is open",
+                "the clients' connections were not observed",
             ))
-            .try_next("Look the name up again when its answer may no longer be believed: a cache with the record's time to live, not one for ever."),
+            .try_next("Look the name up again after its time to live: use a cache that honours the record's time to live."),
     )
 }

@@ -1,39 +1,43 @@
-//! Requests stand still again and again, at even distances or not: a job, a flush, a collection that comes back.
+//! Requests stall repeatedly, at even or uneven intervals: a job, a flush or a garbage collection that recurs.
 //!
-//! *Every 10.0 s requests take up to 393 ms: the target stands still for about that long.*
+//! *Every 10.0 s requests take up to 393 ms: the target stalls for about that long.*
 //!
-//! Made if seconds whose slowest request took four times the usual and 20 ms more come three times or more. At even distances (within a second or a
-//! tenth) it is a `periodic-stall`: with high confidence where random pauses would come as evenly in less than 0.1 % of runs, medium in less than 1 %,
-//! low in less than 10 %. They may take up to half of the seconds: the usual second has none. Where all requests together show none, each is looked at by
-//! itself, as others may always take as long: then both chances must be small, the one of falling together divided by the number of requests. From a
-//! quarter on, random ones come close to each other as well, and the chance is that of seconds that are each slow with the same probability. Where that
-//! is not enough (then the distance that they kept is told, as *3 times, about 7.60 s apart*), or they come unevenly (`stall`, low, pauses of two seconds
-//! and 40 % of the seconds at most), as many slow requests would have to fall into so few seconds by themselves in less than one of 10,000 runs. The
-//! signals that are elsewhere in just those seconds are named.
+//! A second counts as a pause if its slowest request took at least four times the usual time, and at least 20 ms more. The rule needs three pauses.
 //!
-//! *Alternatives:* chance; bursts of load, ruled out where no more of it came in those seconds; the generator, ruled out where it did not stand still
-//! itself.
+//! - **Even intervals** (within a second or a tenth) are a `periodic-stall`. The confidence is high if random pauses would be as even in less than 0.1 % of
+//!   runs, medium below 1 %, and low below 10 %. Pauses may take up to half of the seconds.
+//! - **Other pauses** are a `stall` with low confidence. They take two seconds and 40 % of the seconds at most. Independent slow requests would coincide in
+//!   so few seconds in less than one of 10,000 runs.
+//!
+//! If all requests together show no pauses, the rule examines each request separately, since another request may always take as long. Then both chances must be
+//! small, and the second is divided by the number of requests. If pauses take a quarter of the seconds or more, the first is computed for seconds that are
+//! slow with a constant probability.
+//!
+//! The evidence lists the signals that differ in these seconds. The rule weighs four alternatives: chance, bursts of load, other programs on the machine, and
+//! the load generator. A pause that the generator shared is not reported. Pauses without a period while other programs use all cores are not reported.
+//!
+//! Without a signal that changes at the same time, the rule cannot name the cause.
 
 use crate::finding::Alternative;
 use crate::evidence::examined;
 use crate::finding::ranked::{GeneratorUncertainty, RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::stalls::Stalls;
 use crate::instant::{clock, named};
 use crate::{Confidence, Grade};
 
-/// Chance of so even pauses from which they are no chance, and from which they hardly are.
-const SURE: f64 = 1e-3;
-const LIKELY: f64 = 1e-2;
-/// Signals and instants that are named.
+/// Maximum p-value of evenly spaced pauses for high confidence, and for medium confidence.
+const P_HIGH_CONFIDENCE_MAX: f64 = 1e-3;
+const P_MEDIUM_CONFIDENCE_MAX: f64 = 1e-2;
+/// Maximum number of signals and of instants that are listed.
 const NAMED_MAX: usize = 3;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["periodic-stall", "stall"],
-    title: "Requests stand still",
-    says: "requests stand still again and again",
+    title: "Requests stall repeatedly",
+    says: "requests stall repeatedly, at even or uneven intervals",
     needs: &[],
     settings: &[],
     precedence: 210,
@@ -43,7 +47,7 @@ pub(super) const RULE: Rule = Rule {
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let stalls = facts.stalls.as_ref()?;
     let is_crowded = examined::others_fill_the_machine(facts, &stalls.at);
-    // Pauses without a rhythm while others have the cores are theirs; the remark tells of them.
+    // Other programs explain pauses without a period while they use the cores; the remark mentions them.
     if stalls.period.is_none() && is_crowded == Some(true) {
         return None;
     }
@@ -60,21 +64,26 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (None, Some(apart)) => format!("{} times, about {} apart,", stalls.at.len(), loadstone_units::seconds(apart)),
         (None, None) => format!("{} times, unevenly spaced,", stalls.at.len()),
     };
-    let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "what that needs" };
-    let claim = format!("{when} {who} up to {longest}: {what} stands still for about that long");
+    let what = if spared.is_empty() || held_up.is_empty() { "the target" } else { "something that only these need" };
+    let claim = format!("{when} {who} up to {longest}: {what} stalls for about that long");
     let confidence = match stalls.period {
-        Some(period) if period.p_value <= SURE => Confidence::High,
-        Some(period) if period.p_value <= LIKELY => Confidence::Medium,
+        Some(period) if period.p_value <= P_HIGH_CONFIDENCE_MAX => Confidence::High,
+        Some(period) if period.p_value <= P_MEDIUM_CONFIDENCE_MAX => Confidence::Medium,
         _ => Confidence::Low,
     };
     let rule = if stalls.period.is_some() { "periodic-stall" } else { "stall" };
     let at: Vec<String> = stalls.at.iter().take(NAMED_MAX).map(|at| clock(*at)).collect();
     let (from, to) = (stalls.at.first().copied()?, stalls.at.last().copied()? + 1.0);
     let subject = Subject::requests(if spared.is_empty() { Vec::new() } else { held_up.clone() });
-    let found = RankedFinding::new(Standing::Fault, rule, subject, confidence, claim).rests_on(
+    let found = RankedFinding::new(Standing::Fault, rule, subject, confidence, claim)
+        .with(Quantity::seconds("longest", stalls.longest_s))
+        .with(Quantity::count("pauses", stalls.at.len() as f64));
+    let interval = stalls.period.map(|period| period.seconds).or(stalls.apart_s);
+    let found = interval.into_iter().fold(found, |found, seconds| found.with(Quantity::seconds("interval", seconds)));
+    let found = found.rests_on(
         format!(
-            "{} pauses, at {}{}: the slowest request of such a second took {longest}, of any other {usual}; {} of the {} requests that \
-             ended in those seconds were slower than usual",
+            "{} pauses, at {}{}: the slowest request took {longest} in these seconds and {usual} in others; {} of the {} requests that \
+             ended in these seconds were slower than usual",
             stalls.at.len(),
             at.join(", "),
             if stalls.at.len() > NAMED_MAX { " and so on" } else { "" },
@@ -85,29 +94,29 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         (from, to),
     );
     let found = stalls.correlated.iter().take(NAMED_MAX).fold(found, |found, (name, during, others)| {
-        let text = format!("{name} goes along: {during} in those seconds, {others} in the others");
+        let text = format!("{name} changes at the same time: {during} in these seconds, {others} in others");
         found.rests_on(text, vec![name.clone()], (from, to))
     });
     let found = if spared.is_empty() || held_up.is_empty() {
         found
     } else {
-        found.rests_on(format!("{} kept going meanwhile", named(&spared)), Vec::new(), (from, to))
+        found.rests_on(format!("{} did not stall", named(&spared)), Vec::new(), (from, to))
     };
     let found = is_crowded.into_iter().fold(found, |found, is_crowded| found.weigh(by_neighbours(is_crowded)));
     let found = found
         .weigh(by_chance(stalls))
-        .weigh(Alternative::ruled_out("The load", "no more of it came in those seconds"))
-        .weigh(Alternative::ruled_out("The load generator", "in most of those seconds it stood still for less than half as long"));
+        .weigh(Alternative::ruled_out("The load", "it was not higher in these seconds"))
+        .weigh(Alternative::ruled_out("The load generator", "in most of these seconds it stalled for less than half as long"));
     let often = stalls
         .period
         .map_or_else(|| "at those instants".to_owned(), |period| format!("every {}", loadstone_units::seconds(period.seconds)));
     let next = if stalls.correlated.is_empty() {
         format!(
-            "Look for what the system does {often}: a job, a flush or checkpoint, a full collection, a cache that expires. Observing its \
-             process, its database and its runtime shows which of them goes along. A longer run shows whether the pauses keep their distance."
+            "Find what the system does {often}: a job, a flush or checkpoint, a full collection, a cache that expires. Observe its \
+             process, its database and its runtime to see which of them changes at the same time. A longer run shows whether the interval is stable."
         )
     } else {
-        format!("Look for what does that {often}, and let it do less at a time or aside from requests.")
+        format!("Find what causes that {often}, and let it do less work at a time, or outside of the request path.")
     };
     let uncertainty = if facts.generator.grade() == Grade::Invalid { GeneratorUncertainty::None } else { GeneratorUncertainty::Possible };
     Some(RankedFinding { uncertainty, ..found.try_next(next) })
@@ -117,25 +126,25 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
 fn by_neighbours(is_crowded: bool) -> Alternative {
     const OTHER: &str = "Other programs on the machine";
     if is_crowded {
-        Alternative::not_ruled_out(OTHER, "in most of those seconds they left it no idle core")
+        Alternative::not_ruled_out(OTHER, "in most of these seconds they left no idle core")
     } else {
-        Alternative::ruled_out(OTHER, "in most of those seconds the machine had an idle core, or the observed processes used its cores")
+        Alternative::ruled_out(OTHER, "in most of these seconds the machine had an idle core, or the observed processes used its cores")
     }
 }
 
-/// Chance, as another cause: of the distances, or of slow requests that fall together.
+/// Chance as another cause: of even intervals, or of slow requests that coincide.
 fn by_chance(stalls: &Stalls) -> Alternative {
     const OTHER: &str = "Chance";
     match stalls.period {
         Some(period) => {
-            let told =
-                format!("pauses that come at random would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));
-            if period.p_value <= LIKELY { Alternative::ruled_out(OTHER, told) } else { Alternative::not_ruled_out(OTHER, told) }
+            let chance =
+                format!("random pauses would be as evenly spaced in {} of runs", loadstone_units::share(period.p_value));
+            if period.p_value <= P_MEDIUM_CONFIDENCE_MAX { Alternative::ruled_out(OTHER, chance) } else { Alternative::not_ruled_out(OTHER, chance) }
         }
         None => Alternative::ruled_out(
             OTHER,
             format!(
-                "requests that are slow by themselves would fall into so few seconds in less than {} of runs",
+                "independent slow requests would coincide in so few seconds in less than {} of runs",
                 loadstone_units::share(stalls.together.max(1e-5))
             ),
         ),

@@ -1,4 +1,4 @@
-//! What a runtime's threads wait for, and where: [`ThreadWait`] in words.
+//! The call in which a runtime's working threads wait, and what they wait for, from [`ThreadWait`].
 //!
 //! The page of [event-loop](event-loop.md) describes this rule, too.
 
@@ -13,15 +13,15 @@ use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::readings::SignalReadings;
 use crate::facts::thread_wait::ThreadWait;
 
-/// Other places that are told of.
+/// Maximum number of other places in the evidence.
 const OTHERS_MAX: usize = 2;
-/// Threads from which another place is told of.
-const OTHER_MIN: f64 = 0.3;
+/// Minimum number of threads in another place.
+const OTHER_THREADS_MIN: f64 = 0.3;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["thread-waits"],
     title: "Threads wait in one place",
-    says: "where the threads at work wait, and for what",
+    says: "in which call the working threads wait, and for what",
     needs: &["jvm"],
     settings: &["lock", "pool", "thread", "connection"],
     precedence: 110,
@@ -29,10 +29,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
-    facts.thread_wait.as_ref().map(|wait| told(facts, wait))
+    facts.thread_wait.as_ref().map(|wait| finding(facts, wait))
 }
 
-fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
+fn finding(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
     let (place, stretch) = (wait.place(), (wait.from, wait.to));
     let (waiting, total) = (wait.waiting, wait.total);
     let most = most(&place.each, stretch);
@@ -41,11 +41,11 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
     let below = most.and_then(|readings| readings.label("under")).map_or(String::new(), |under| format!(" below `{under}`"));
     let what = match place.role {
         Role::ThreadsWaitingForLock => "wait for a lock in",
-        Role::ThreadsWaitingForMember => "wait for a free one of a pool in",
+        Role::ThreadsWaitingForMember => "wait for a free pool member in",
         _ => "wait in",
     };
     let claim = format!(
-        "Of {} {word}{whose} at work in \"{}\", {} {what} `{}`{below}",
+        "Of {} working {word}{whose} in \"{}\", {} {what} `{}`{below}",
         loadstone_units::number(total),
         wait.observer,
         loadstone_units::number(waiting),
@@ -59,7 +59,7 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
     };
     let in_system = facts.strain.in_system(stretch.0, stretch.1).unwrap_or(0.0);
     let text = format!(
-        "{} of {} {word} waited there, while {} requests were in the system",
+        "{} of {} {word} waited in this call, while {} requests were in the system",
         loadstone_units::number(waiting),
         loadstone_units::number(total),
         loadstone_units::number(in_system)
@@ -71,17 +71,17 @@ fn told(facts: &Facts<'_>, wait: &ThreadWait<'_>) -> RankedFinding {
     for (other, count) in others(wait) {
         let at = other.label("at").unwrap_or_default();
         let below = other.label("under").map_or(String::new(), |under| format!(" below `{under}`"));
-        let text = format!("meanwhile {} {} in `{at}`{below}", loadstone_units::number(count), does(other));
+        let text = format!("in the same time {} {} in `{at}`{below}", loadstone_units::number(count), does(other));
         found = found.rests_on(text, vec![other.name()], stretch);
     }
     let found = match behind {
-        Some(why) => found.weigh(Alternative::not_ruled_out("What is behind them", why)),
+        Some(why) => found.weigh(Alternative::not_ruled_out("The database behind the pool", why)),
         None => found,
     };
     found.beyond_the_generator(facts, stretch).try_next(advice(place.role))
 }
 
-/// What keeps members of a pool in use, where something else was seen to hold work up.
+/// A database wait that keeps pool members in use.
 fn behind(facts: &Facts<'_>, role: Role) -> Option<String> {
     if role == Role::ThreadsWaitingForLock {
         return None;
@@ -95,11 +95,11 @@ fn most<'s, 'a>(each: &'s [SignalReadings<'a>], (from, to): (f64, f64)) -> Optio
     each.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)))
 }
 
-/// What the rest does; the most first.
+/// What the other threads do; the most frequent first.
 fn others<'w, 'a>(wait: &'w ThreadWait<'a>) -> Vec<(&'w SignalReadings<'a>, f64)> {
     let rest = wait.others().flat_map(|place| &place.each);
     let counted = rest.filter_map(|readings| Some((readings, readings.mean(wait.from, wait.to)?)));
-    let mut counted: Vec<_> = counted.filter(|(_, count)| *count >= OTHER_MIN).collect();
+    let mut counted: Vec<_> = counted.filter(|(_, count)| *count >= OTHER_THREADS_MIN).collect();
     counted.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.signal.name.cmp(&b.0.signal.name)));
     counted.truncate(OTHERS_MAX);
     counted
@@ -109,7 +109,7 @@ fn does(readings: &SignalReadings<'_>) -> &'static str {
     match readings.signal.role {
         Some(Role::ThreadsOnCpu) => "computed",
         Some(Role::ThreadsWaitingForLock) => "waited for a lock",
-        Some(Role::ThreadsWaitingForMember) => "waited for a free one of a pool",
+        Some(Role::ThreadsWaitingForMember) => "waited for a free pool member",
         Some(Role::ThreadsWaitingForIo) => "waited for the network, a disk or another process",
         Some(Role::ThreadsWaitingForTimer) => "slept",
         _ => "waited",
@@ -119,13 +119,14 @@ fn does(readings: &SignalReadings<'_>) -> &'static str {
 fn advice(role: Role) -> &'static str {
     match role {
         Role::ThreadsWaitingForLock => {
-            "Do less while the lock is held: no calls, no sleeping, no input or output; or have a lock for each part of what it guards."
+            "Do less while the thread holds the lock: no calls, no sleep, no input or output. Or split it into several locks."
         }
         Role::ThreadsWaitingForMember => {
-            "See what those do that have one, and shorten it or do it before they take one; a larger pool helps only where what is behind it can take more."
+            "Check what threads do while they hold a pool member. Shorten that, or do it before. A larger pool helps only if the dependency behind it can \
+             take more."
         }
         _ => {
-            "Look at who ends this wait (who sends to the channel, completes the future, signals the condition), and what keeps it from doing so."
+            "Find the thread that ends this wait (sends to the channel, completes the future, signals the condition), and what delays it."
         }
     }
 }

@@ -1,26 +1,32 @@
-//! Closed load gets less done with as many users in requests: the system held them.
+//! Throughput of closed load fell while the same number of users waited in requests: the system delayed them.
 //!
-//! *Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users stayed and kept waiting for them.*
+//! *Requests ended at 2/s instead of 200/s from 0:25 to 0:31, while 20 users waited for them as before.*
 //!
-//! Under closed load, N users end N / (R + Z) requests per second, for a response time R and a time Z between requests. Made if fewer requests ended, by
-//! a quarter or more, while the number of users stayed the same and as many of them were in requests: then it is not Z, which the script decides. Looked
-//! for by the test for steps of [`change`](change.md) at one in a thousand; not made where times or failures tell the same.
+//! In closed load, N users complete N / (R + Z) requests per second, with a response time R and a time Z between requests. The rule reports a drop if all of
+//! these hold:
+//!
+//! - throughput fell by at least a quarter
+//! - the number of users stayed the same
+//! - as many users as before were in a request, so that the script's time Z does not explain the drop
+//!
+//! It detects the drop with the step test of [`change`](change.md), at a significance of one in a thousand. It reports nothing within 3 s of a change of
+//! times or of failures, since these findings are more specific. The confidence is medium: the rule cannot see what stalled.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::Confidence;
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::instant::clock;
 
-/// Seconds between instants that are taken for the same.
-const TOGETHER_S: f64 = 3.0;
+/// Maximum seconds between two instants that count as the same.
+const SAME_INSTANT_S_MAX: f64 = 3.0;
 
 pub(super) const RULE: Rule = Rule {
     ids: &["throughput"],
-    title: "Fewer requests end",
-    says: "closed load completes less work with as many users",
+    title: "Throughput fell while the load stayed the same",
+    says: "closed load completes fewer requests with the same number of users",
     needs: &[],
     settings: &[],
     precedence: 200,
@@ -29,11 +35,11 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let drop = facts.throughput.as_ref()?;
-    // Where the times tell it, or failures, that says more.
-    let is_near = |at: f64| (at - drop.at).abs() <= TOGETHER_S;
-    let is_told = facts.changes.found.iter().any(|change| is_near(change.at))
+    // Changed times or failures are the more specific finding.
+    let is_near = |at: f64| (at - drop.at).abs() <= SAME_INSTANT_S_MAX;
+    let is_reported = facts.changes.found.iter().any(|change| is_near(change.at))
         || facts.failing.iter().filter_map(|failing| failing.when.onset()).any(is_near);
-    if is_told {
+    if is_reported {
         return None;
     }
     let users = loadstone_units::counted(drop.users.round() as u64, "user");
@@ -42,16 +48,19 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
         None => format!("from {} on", clock(drop.at)),
     };
     let claim = format!(
-        "Requests ended at {} instead of {} {when}, while {users} stayed and kept waiting for them",
+        "Requests ended at {} instead of {} {when}, while {users} waited for them as before",
         loadstone_units::rate(drop.during),
         loadstone_units::rate(drop.before)
     );
     let standing = if drop.until.is_some() { Standing::Passing } else { Standing::Symptom };
     Some(
         RankedFinding::new(standing, "throughput", Subject::Whole, Confidence::Medium, claim)
+            .with(Quantity::rate("throughput_before", drop.before))
+            .with(Quantity::rate("throughput", drop.during))
+            .with(Quantity::count("users", drop.users))
             .rests_on(
                 format!(
-                    "{} requests ended meanwhile, and {} at other times of that load",
+                    "{} requests ended in that time, and {} at other times of this load",
                     loadstone_units::count(drop.counts.1),
                     loadstone_units::count(drop.counts.0)
                 ),
@@ -59,16 +68,16 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
                 (drop.at, drop.until.unwrap_or(facts.tally.duration_seconds())),
             )
             .weigh(Alternative::ruled_out(
-                "Users who pause for longer, or whose script does",
+                "Users or scripts that pause for longer",
                 format!(
-                    "{} of them were in a request on average, and {} before",
+                    "{} users were in a request on average, and {} before",
                     loadstone_units::number(drop.in_flight.1),
                     loadstone_units::number(drop.in_flight.0)
                 ),
             ))
-            .weigh(Alternative::ruled_out("The load generator", "it did not stand still in most of those seconds"))
+            .weigh(Alternative::ruled_out("The load generator", "it did not stall in most of these seconds"))
             .try_next(format!(
-                "Look for what stood still in the system at {}: the slowest requests of the report ended then.",
+                "Find what stalled in the system at {}: the slowest requests of the report ended then.",
                 clock(drop.at)
             )),
     )

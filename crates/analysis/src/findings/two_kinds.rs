@@ -1,28 +1,24 @@
-//! Two kinds of the same request: a few of them repeatedly take a multiple of what all others take.
+//! A request has two kinds: a few of its samples take many times as long as the others, throughout the run.
 //!
-//! A long tail is one thing, a second hump another: between the two, almost nothing ends. Pauses of a process (collections, flushes) make a hump,
-//! too, but only in a few seconds of the run; slow requests of a kind come throughout, as often as chance has it.
+//! *1 % of "Tap response" take 604 ms, the others 1.2 ms: the slow ones are those of "OneYear".*
 //!
-//! Groups tell which they are: where a test groups a request by what it is about (a product, a tenant), the slow ones may be those of some groups.
+//! The rule looks for a second hump in the distribution of each request's service time, with almost no samples in between. It reports a hump with 0.1 % to
+//! 20 % of the samples, and at least 8 of them (20 for high confidence). The hump must have these properties:
 //!
-//! *1 % of "Tap response" take 604 ms, the others 1.2 ms: those of "OneYear".*
+//! - it is at least four medians away from the other samples
+//! - its p90 is at most 1.5 times its p10
+//! - between half of its fastest time and its fastest time lie at most a tenth as many samples
 //!
-//! Made if 0.1 % to 20 % of a request's samples, 8 or more (20 for high confidence), form a hump of their own: at least four medians away from the rest,
-//! narrow (its p90 within 1.5 times its p10), and with a valley before it (between half of its fastest time and its fastest time, at most a tenth as
-//! many).
+//! The rule rules out other causes:
 //!
-//! *Alternatives:* pauses of a process, which hit only a few seconds of a run; slow requests must appear in 70 % of the seconds where chance would put
-//! one. Requests abandoned at a time limit, which all took exactly that long, those that failed at one inside the system, and those that took as long as
-//! a limit at which others were given up (within 5 %): connections that are starved get a place then. A queue that is not served in order: none is told
-//! where 90 % of the slow ones ended while work [waited](../findings.md#when-work-waits). Slow ones that spent their time connecting are told as
-//! `slow-connect`: a lost SYN is sent again after a second.
+//! - **pauses of a process:** slow samples must occur in 70 % of the seconds in which chance would put one
+//! - **time limits:** 90 % of the slow samples were abandoned or failed, or took as long as a limit at which others were abandoned (within 5 %)
+//! - **a queue out of order:** 90 % of the slow samples ended while work [waited](../findings.md#when-work-waits)
 //!
-//! `slow-connect` also speaks where most requests wait: made if work waited, and connecting holds 60 % of what requests took longer. With high confidence
-//! where half of that time is in connections of a second or more and this machine sent SYNs again: they were lost or turned away, as by a listen queue
-//! that overflows. Such requests had not been sent yet, so no pool or limit is told from them.
+//! If 90 % of the slow samples spent their time on connecting, the rule reports [`slow-connect`](slow-connect.md) instead.
 //!
-//! **To learn which ones are slow**, make the request in a group named after what it concerns, `user.group(product, () => …)`. Groups that are 90 % slow,
-//! and hold 90 % of the slow requests, are named.
+//! **To learn which ones are slow**, send the request in a group named after what you suspect: `user.group(product, () => …)`. The finding names groups that
+//! are 90 % slow and have 90 % of the slow samples. Without groups, the rule cannot name the second kind.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +27,7 @@ use loadstone_metrics::{Histogram, Outcome, SeriesKind};
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::failures::Failing;
 use crate::facts::humps::{Hump, VALLEY_BEGIN_PART, between, hump};
@@ -39,23 +35,23 @@ use crate::instant::clock;
 use crate::summary::outcome;
 use crate::{Confidence, SeriesTally};
 
-/// How many slow ones make it sure, and what part of all they may be.
-const SURE: u64 = 20;
-const SHARE_MAX: f64 = 0.2;
-/// Part of the seconds that chance would give at least one slow request, in which there must be one.
-const SPREAD_MIN: f64 = 0.7;
-/// Part of the slow ones that groups must hold to be named, and part of those groups' requests that must be slow; part that timeouts must be.
-const NAMED_MIN: f64 = 0.9;
-/// Seconds before the end of the load up to which work must have waited to be worked off after it.
+/// Slow samples from which the confidence is high, and their maximum share.
+const SLOW_HIGH_CONFIDENCE_MIN: u64 = 20;
+const SLOW_SHARE_MAX: f64 = 0.2;
+/// Minimum of seconds with a slow sample, as a part of the seconds that chance would give one.
+const SPREAD_PART_MIN: f64 = 0.7;
+/// Part of the slow samples that groups must have to be named, part of these groups' samples that must be slow, and part that another cause must explain.
+const EXPLAINED_PART_MIN: f64 = 0.9;
+/// Work that waited until this many seconds before the end of the load is worked off after it.
 const WORKED_OFF_S: f64 = 2.0;
-/// How near a time is to a limit to be at it.
-const AT_LIMIT: f64 = 0.05;
+/// Maximum relative distance between a time and a time limit that explains it.
+const AT_LIMIT_DISTANCE_MAX: f64 = 0.05;
 /// Part of a slow request's time that connecting must have taken.
-const CONNECTING: f64 = 0.8;
-/// Groups that are named one by one.
+const CONNECTING_PART_MIN: f64 = 0.8;
+/// Maximum number of groups that are named.
 const NAMES_MAX: usize = 5;
 
-/// One request of a scenario, in whichever groups it is made.
+/// One request of a scenario, from all groups that send it.
 struct RequestTimes<'a> {
     name: &'a str,
     times: Histogram,
@@ -65,7 +61,7 @@ struct RequestTimes<'a> {
 pub(super) const RULE: Rule = Rule {
     ids: &["two-kinds", "slow-connect"],
     title: "A few requests are much slower",
-    says: "a few requests take many times as long as the rest, and which",
+    says: "which few requests take many times as long as the rest",
     needs: &[],
     settings: &[],
     precedence: 190,
@@ -76,7 +72,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     if facts.slow_part.is_some() {
         return None;
     }
-    let humps = requests(facts).into_iter().filter_map(|request| hump(&request.times, SHARE_MAX).map(|hump| (request, hump)));
+    let humps = requests(facts).into_iter().filter_map(|request| hump(&request.times, SLOW_SHARE_MAX).map(|hump| (request, hump)));
     let is_kind = |request: &RequestTimes<'_>, hump: &Hump| {
         !is_of_timeouts(request, hump)
             && !is_of_failures(facts, request, hump)
@@ -96,16 +92,19 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     }
     let known = slow_groups(&request, &hump);
     let claim = match &known {
-        Some((groups, _)) => format!("{share} of \"{name}\" take {slow}, the others {others}: those of {groups}"),
-        None => format!("{share} of \"{name}\" take {slow}, the others {others}: two kinds of one request"),
+        Some((groups, _)) => format!("{share} of \"{name}\" take {slow}, the others {others}: the slow ones are those of {groups}"),
+        None => format!("{share} of \"{name}\" take {slow}, the others {others}: there are two kinds of this request"),
     };
     let valley = between(&request.times, (hump.from_ns as f64 * VALLEY_BEGIN_PART) as u64, hump.from_ns);
     let seconds = seconds_with(facts, &request, &hump);
-    let confidence = if hump.count >= SURE { Confidence::High } else { Confidence::Medium };
+    let confidence = if hump.count >= SLOW_HIGH_CONFIDENCE_MIN { Confidence::High } else { Confidence::Medium };
     let found = RankedFinding::new(Standing::Fault, "two-kinds", Subject::request(name), confidence, claim)
+        .with(Quantity::share("slow_share", hump.count as f64 / all as f64))
+        .with(Quantity::seconds("slow", hump.median_ns as f64 / 1e9))
+        .with(Quantity::seconds("others", hump.others_ns as f64 / 1e9))
         .rests_on(
             format!(
-                "{} of {} took {} or longer, and {} between half of that and that; they ended from {} to {}",
+                "{} of {} took {} or longer, and {} took between half of that and that; the slow ones ended from {} to {}",
                 loadstone_units::count(hump.count),
                 loadstone_units::count(all),
                 length(hump.from_ns),
@@ -117,35 +116,39 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             (0.0, facts.tally.duration_seconds()),
         )
         .weigh(Alternative::ruled_out(
-            "Pauses of the target or the network, which fall into a few seconds of a run",
-            format!("slow ones ended in {} of its seconds", loadstone_units::count(seconds.len() as u64)),
+            "Pauses of the target or the network, which affect only a few seconds of a run",
+            format!("slow requests ended in {} seconds", loadstone_units::count(seconds.len() as u64)),
         ));
     Some(match known {
         Some((groups, evidence)) => found
             .rests_on(evidence, Vec::new(), (0.0, facts.tally.duration_seconds()))
-            .try_next(format!("Look for what the target does only for {groups}.")),
+            .try_next(format!("Find what the target does only for {groups}.")),
         None => found.try_next(
-            "What the slowest have in common (an argument, a product, a user) is the second kind. Make the request in a group named after what you \
-             suspect, `user.group(product, …)`, and run again: the slow group is then named.",
+            "Find what the slow ones have in common (an argument, a product, a user). Send the request in a group named after it, \
+             `user.group(product, …)`, and run again: the finding then names the slow group.",
         ),
     })
 }
 
-/// What a connection of its own takes is no second kind of request: a lost SYN is sent again after 1 s, then 2 s and 4 s more (RFC 6298).
+/// The time for a new connection is no second kind of request: a lost SYN is sent again after 1 s, then 2 s and 4 s later (RFC 6298).
 fn connecting(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Option<RankedFinding> {
-    let long = (hump.from_ns as f64 * CONNECTING) as u64;
+    let long = (hump.from_ns as f64 * CONNECTING_PART_MIN) as u64;
     let slow: u64 = request.groups.iter().map(|series| between(&series.merged.phases.connect, long, u64::MAX)).sum();
-    if (slow as f64) < NAMED_MIN * hump.count as f64 {
+    if (slow as f64) < EXPLAINED_PART_MIN * hump.count as f64 {
         return None;
     }
     let (took, others) = (loadstone_units::seconds(hump.median_ns as f64 / 1e9), loadstone_units::seconds(hump.others_ns as f64 / 1e9));
     let share = loadstone_units::share(hump.count as f64 / request.times.count() as f64);
-    let claim = format!("{share} of \"{}\" take {took}, the others {others}: they wait for a connection", request.name);
+    let claim = format!("{share} of \"{}\" take {took}, the others {others}: the slow ones wait for a connection", request.name);
     let resent = facts.tally.syn_retransmits();
     let whole = (0.0, facts.tally.duration_seconds());
-    let found = RankedFinding::new(Standing::Fault, "slow-connect", Subject::request(request.name), Confidence::High, claim).rests_on(
+    let found = RankedFinding::new(Standing::Fault, "slow-connect", Subject::request(request.name), Confidence::High, claim)
+        .with(Quantity::share("slow_share", hump.count as f64 / request.times.count() as f64))
+        .with(Quantity::seconds("slow", hump.median_ns as f64 / 1e9))
+        .with(Quantity::seconds("others", hump.others_ns as f64 / 1e9))
+        .rests_on(
         format!(
-            "{} of the {} slow ones spent that time connecting",
+            "{} of the {} slow requests spent that time on connecting",
             loadstone_units::count(slow.min(hump.count)),
             loadstone_units::count(hump.count)
         ),
@@ -154,17 +157,17 @@ fn connecting(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Opt
     );
     let found = if resent > 0 {
         let text =
-            format!("the machine sent {} again meanwhile: the first was lost or turned away", loadstone_units::counted(resent, "SYN"));
+            format!("the machine sent {} again in that time: the first one was lost or rejected", loadstone_units::counted(resent, "SYN"));
         found.rests_on(text, Vec::new(), whole)
     } else {
         found
     };
     let unsent = Alternative::ruled_out(
         "The target's own work",
-        format!("{} of them had not been sent yet", loadstone_units::count(slow.min(hump.count))),
+        format!("{} of the slow requests had not been sent yet", loadstone_units::count(slow.min(hump.count))),
     );
     Some(found.weigh(unsent).try_next(
-        "Look at the listener's backlog (somaxconn, the accept loop), and at what drops packets on the way; keep connections open.",
+        "Check the listener's backlog (somaxconn, the accept loop), and what drops packets in the network. Keep connections open.",
     ))
 }
 
@@ -183,38 +186,38 @@ fn requests<'a>(facts: &'a Facts<'_>) -> Vec<RequestTimes<'a>> {
     requests.into_values().collect()
 }
 
-/// Requests that got no response within a limit all took that limit: it says nothing about how long they would have taken.
+/// Requests that got no response within a time limit all took that long. Their own time is unknown.
 fn is_of_timeouts(request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let timeouts: u64 = request.groups.iter().map(|series| outcome(&series.merged, Outcome::Timeout)).sum();
-    timeouts as f64 >= NAMED_MIN * hump.count as f64
+    timeouts as f64 >= EXPLAINED_PART_MIN * hump.count as f64
 }
 
-/// Whether the slow ones are those that failed, as at a time limit inside the system: what failed and how says more.
+/// Whether the slow ones are those that failed, as at a time limit inside the system. The failure is the more specific finding.
 fn is_of_failures(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let is_it = |failing: &&Failing<'_>| *failing.key.name == *request.name;
     facts.failing.iter().filter(is_it).any(|failing| {
         let are_slow = failing.times.is_some_and(|times| times.low * 1e9 >= VALLEY_BEGIN_PART * hump.from_ns as f64);
-        are_slow && failing.failed as f64 >= NAMED_MIN * hump.count as f64
+        are_slow && failing.failed as f64 >= EXPLAINED_PART_MIN * hump.count as f64
     })
 }
 
-/// Whether the slow ones took as long as others may, which were given up then: what these held came free, or the wait of both is the same.
+/// Whether the slow ones took as long as a time limit at which other requests were abandoned, whose resources then became free.
 fn is_of_limit(facts: &Facts<'_>, hump: &Hump) -> bool {
     let is_at = |failing: &Failing<'_>| {
         let timed_out: u64 = failing.kinds.iter().filter(|kind| kind.outcome == Outcome::Timeout).map(|kind| kind.count).sum();
         let limit = failing.times.map_or(0.0, |times| times.high * 1e9);
-        2 * timed_out > failing.failed && (hump.median_ns as f64 / limit.max(1.0) - 1.0).abs() <= AT_LIMIT
+        2 * timed_out > failing.failed && (hump.median_ns as f64 / limit.max(1.0) - 1.0).abs() <= AT_LIMIT_DISTANCE_MAX
     };
     facts.failing.iter().any(is_at)
 }
 
-/// Whether nearly all slow ones ended while work waited: who is served last in a queue that is not in order takes as long, whatever it asks for.
+/// Whether nearly all slow ones ended while work waited: in a queue out of order, the last served take as long, regardless of the request.
 fn is_of_queue(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let is_asked = |slice: &&loadstone_metrics::Snapshot| slice.leaves.iter().any(|leaf| leaf.arrivals_due > 0 || leaf.users_asked > 0);
     let load_end = facts.run.slices.iter().rfind(is_asked).map_or(f64::INFINITY, |slice| slice.end as f64 / 1e9);
     let waits = |slice: &loadstone_metrics::Snapshot| {
         let (from, to) = (slice.start as f64 / 1e9, slice.end as f64 / 1e9);
-        // What waited at the end of the load is worked off after it.
+        // Work that waited at the end of the load is worked off after it.
         let lasts = |until: f64| until > from || until + WORKED_OFF_S >= load_end;
         facts.waiting.iter().any(|waiting| waiting.flow.is_none() && waiting.from < to && lasts(waiting.to))
     };
@@ -223,22 +226,22 @@ fn is_of_queue(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bo
         of_it.map(|second| between(&second.service, hump.from_ns, u64::MAX)).sum::<u64>()
     };
     let inside = facts.run.slices.iter().filter(|slice| waits(slice)).map(slow).sum::<u64>();
-    inside as f64 >= NAMED_MIN * facts.run.slices.iter().map(slow).sum::<u64>().max(1) as f64
+    inside as f64 >= EXPLAINED_PART_MIN * facts.run.slices.iter().map(slow).sum::<u64>().max(1) as f64
 }
 
-/// The groups to which the slow ones belong, in words, and what shows it; `None` where groups do not tell them apart.
+/// The names of the groups with the slow ones, and the evidence for them. `None`: groups do not distinguish slow from fast ones.
 fn slow_groups(request: &RequestTimes<'_>, hump: &Hump) -> Option<(String, String)> {
     let slow_of = |series: &SeriesTally| between(&series.merged.service, hump.from_ns, u64::MAX);
-    let is_slow = |series: &&SeriesTally| slow_of(series) as f64 >= NAMED_MIN * series.merged.service.count() as f64;
+    let is_slow = |series: &&SeriesTally| slow_of(series) as f64 >= EXPLAINED_PART_MIN * series.merged.service.count() as f64;
     let (slow, others): (Vec<&SeriesTally>, Vec<&SeriesTally>) = request.groups.iter().copied().partition(is_slow);
     let in_them: u64 = slow.iter().copied().map(slow_of).sum();
-    if slow.is_empty() || others.is_empty() || (in_them as f64) < NAMED_MIN * hump.count as f64 {
+    if slow.is_empty() || others.is_empty() || (in_them as f64) < EXPLAINED_PART_MIN * hump.count as f64 {
         return None;
     }
     let names = named(&slow);
     let all = |series: &[&SeriesTally]| series.iter().map(|series| series.merged.service.count()).sum::<u64>();
     let evidence = format!(
-        "{} of the {} in {} are slow, and {} of the {} elsewhere",
+        "{} of the {} in {} are slow, and {} of the {} in other groups",
         loadstone_units::count(in_them),
         loadstone_units::count(all(&slow)),
         names,
@@ -248,7 +251,7 @@ fn slow_groups(request: &RequestTimes<'_>, hump: &Hump) -> Option<(String, Strin
     Some((names, evidence))
 }
 
-/// The first groups by name.
+/// The names of the first groups.
 fn named(groups: &[&SeriesTally]) -> String {
     let names: Vec<String> = groups.iter().take(NAMES_MAX).map(|series| format!("\"{}\"", series.merged.key.group)).collect();
     match groups.len() - names.len() {
@@ -257,7 +260,7 @@ fn named(groups: &[&SeriesTally]) -> String {
     }
 }
 
-/// Seconds in which one of them ended.
+/// Seconds in which a slow one ended.
 fn seconds_with<'f>(facts: &'f Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> Vec<&'f loadstone_metrics::Snapshot> {
     let is_mine = |second: &&loadstone_metrics::SeriesSlice| request.groups.iter().any(|series| series.merged.key == second.key);
     let has_slow =
@@ -265,7 +268,7 @@ fn seconds_with<'f>(facts: &'f Facts<'_>, request: &RequestTimes<'_>, hump: &Hum
     facts.run.slices.iter().filter(has_slow).collect()
 }
 
-/// Whether slow ones come throughout: a second with n requests has one with probability 1 − (1 − share)ⁿ.
+/// Whether slow ones occur throughout the run: a second with n requests has one with probability 1 − (1 − share)ⁿ.
 fn is_spread(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool {
     let share = hump.count as f64 / request.times.count() as f64;
     let (mut expected, mut found) = (0.0, 0.0);
@@ -276,5 +279,5 @@ fn is_spread(facts: &Facts<'_>, request: &RequestTimes<'_>, hump: &Hump) -> bool
         expected += 1.0 - (1.0 - share).powf(count as f64);
         found += f64::from(u8::from(longest >= hump.from_ns));
     }
-    expected >= 5.0 && found >= SPREAD_MIN * expected
+    expected >= 5.0 && found >= SPREAD_PART_MIN * expected
 }

@@ -1,11 +1,16 @@
-//! Requests that are no longer answered: a connection that is not given back, a deadlock, a worker that hangs.
+//! Some requests get no response any more: a leaked connection, a deadlock, or a worker that hangs.
 //!
-//! *11 requests of "Buy" were not answered any more, the first from about 0:12 on: something that they need is held for good (connections that are not
-//! given back, a lock, workers that hang).*
+//! *11 requests of "Buy" got no response before the run ended, the first from about 0:12 on: something that they need is not released (leaked
+//! connections, a lock, workers that hang).*
 //!
-//! Made if at least 3 requests of a name were still open at the end of the run, for 1.5 s or more and three times as long as any that ended. In a queue,
-//! however long, those that end have waited as long as those that are left. If others waited and were served meanwhile, it may be that these come last
-//! (starvation by priority), and that is said first.
+//! The rule reports a request if at least 3 of its samples were still open at the end of the run. They must have been open for at least 1.5 s, and for three
+//! times as long as any that ended.
+//!
+//! A long queue is ruled out, because requests that end have then waited as long as those that are still open. It is not ruled out if no such request ended. A
+//! process at the limit of its CPU is the other alternative.
+//!
+//! If other requests waited and were served in that time, these may have the lowest priority. The rule cannot distinguish that from something that is
+//! not released, and the claim lists both. The confidence is medium.
 
 use crate::finding::Alternative;
 use crate::evidence::examined;
@@ -17,20 +22,20 @@ use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::unanswered::Unanswered;
 use crate::instant::{clock, named};
 
-/// In a queue, however long, those that end have waited as long as those that are left.
+/// In a queue of any length, requests that end have waited as long as those that are still open.
 fn long_queue(all: &[Unanswered]) -> Alternative {
-    const OTHER: &str = "A queue that is only long";
+    const OTHER: &str = "A long queue";
     if all.iter().any(|unanswered| unanswered.longest_s > 0.0) {
-        Alternative::ruled_out(OTHER, "those that ended had waited far less, and came after them")
+        Alternative::ruled_out(OTHER, "requests that ended waited far less, and began later")
     } else {
-        Alternative::not_ruled_out(OTHER, "none of them ended, which would tell how long others waited")
+        Alternative::not_ruled_out(OTHER, "no such request ended, so the time in the queue is unknown")
     }
 }
 
 pub(super) const RULE: Rule = Rule {
     ids: &["unanswered"],
     title: "Requests are no longer answered",
-    says: "requests that receive no answer any more",
+    says: "requests that got no response before the run ended",
     needs: &[],
     settings: &["pool", "connection", "lock", "worker", "timeout"],
     precedence: 50,
@@ -44,25 +49,28 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
     let count: u64 = all.iter().map(|unanswered| unanswered.count).sum();
     let from = all.iter().map(|unanswered| unanswered.from).fold(f64::INFINITY, f64::min);
     let open = all.iter().map(|unanswered| unanswered.open_s.0).fold(0.0, f64::max);
-    // While others waited and were served, what comes last is not reached.
+    // With strict priorities, the lowest is not served while others wait.
     let served = facts.plateaus.limited.iter().any(|plateau| plateau.high.to > from && names.iter().all(|name| *name != plateau.name));
     let why = if served {
-        "while others waited and were served: it comes last (starvation by priority), or something that only it needs is held for good"
+        "while others waited and were served: these have the lowest priority (starvation), or something that only they need is not released"
     } else {
-        "something that they need is held for good (connections that are not given back, a lock, workers that hang)"
+        "something that they need is not released (leaked connections, a lock, workers that hang)"
     };
     let joint = if served { ", " } else { ": " };
     let claim = format!(
-        "{} of {} were not answered any more, the first from about {} on{joint}{why}",
+        "{} of {} got no response before the run ended, the first from about {} on{joint}{why}",
         loadstone_units::counted(count, "request"),
         named(&names),
         clock(from)
     );
     let end = facts.tally.duration_seconds();
     let found = RankedFinding::new(Standing::Cause, "unanswered", Subject::requests(names.iter().copied()), Confidence::Medium, claim)
-        .with(Quantity::count("unanswered", count as f64)).rests_on(
+        .with(Quantity::count("unanswered", count as f64))
+        .with(Quantity::seconds("from", from))
+        .with(Quantity::seconds("open", open))
+        .rests_on(
         format!(
-            "they had been open for up to {} when the run ended; {}",
+            "when the run ended, they had been open for up to {}; {}",
             loadstone_units::seconds(open),
             if first.longest_s > 0.0 {
                 format!("no \"{}\" that ended took longer than {}", first.name, loadstone_units::seconds(first.longest_s))
@@ -79,7 +87,7 @@ fn find(facts: &Facts<'_>) -> Option<RankedFinding> {
             .weigh(long_queue(all))
             .weigh(examined::cpu(facts, from, end))
             .try_next(
-                "Look at what they hold and wait for: the pool's own metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
+                "Check what they hold and wait for: the pool's metrics (in use, waiting), the database's sessions (idle in transaction), a thread \
                  dump of the target. Give every wait a time limit.",
             ),
     )

@@ -1,21 +1,26 @@
-//! An unstable queue: more comes in than goes out, for as long as the load lasts.
+//! A backlog grows as long as the load lasts, because more journeys start than finish.
 //!
-//! Made if more comes in than goes out for as long as the load lasts. It gives the growth with its interval, how long the backlog would take to work off
-//! at the throughput seen, and how long it did take. It is a consequence and comes after its cause. Where it stands alone, whatever works the queue off
-//! was not observed.
+//! The rule needs a flow. It reports the flow if its backlog [grows](../findings.md#when-work-waits) until the load ends: the 95 % interval of started minus
+//! finished per second is above zero, and the growth is at least 4 % of the input.
+//!
+//! The evidence has the growth with its interval, the backlog at the end of the load, the time needed to work it off at the measured throughput, and the
+//! time it took.
+//!
+//! The finding is a consequence and ranks after its cause. If it is the only finding, nothing that works off the queue was observed, and the rule cannot name
+//! the limit.
 
 use crate::finding::Alternative;
 use crate::finding::ranked::{RankedFinding, Standing};
 use crate::facts::Facts;
-use crate::finding::Subject;
+use crate::finding::{Quantity, Subject};
 use crate::finding::rule::{FindingSearch, Rule};
 use crate::facts::waiting::WaitingStretch;
 use crate::{Confidence, FlowTally};
 
 pub(super) const RULE: Rule = Rule {
     ids: &["unstable-queue"],
-    title: "More comes in than goes out",
-    says: "a backlog grows as long as the load lasts",
+    title: "A backlog grows throughout the load",
+    says: "a flow whose backlog grows as long as the load lasts",
     needs: &[],
     settings: &["worker"],
     precedence: 360,
@@ -33,7 +38,7 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
     let what = waiting.what();
     let drain = waiting.backlog / waiting.throughput.max(1e-9);
     let claim = format!(
-        "The backlog of {what} grows by {growth:.1} per second as long as the load lasts: {} arrive, {} leave",
+        "The backlog of {what} grows by {growth:.1} per second as long as the load lasts: {} arrive and {} finish",
         loadstone_units::rate(waiting.started),
         loadstone_units::rate(waiting.finished)
     );
@@ -46,9 +51,12 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
         None => "the run ended with its load".to_owned(),
     };
     RankedFinding::new(Standing::Consequence, "unstable-queue", Subject::flow(&flow.merged.name), Confidence::High, claim)
+        .with(Quantity::rate("growth", growth).within(growth - half, growth + half))
+        .with(Quantity::rate("started", waiting.started))
+        .with(Quantity::rate("finished", waiting.finished))
         .rests_on(
             format!(
-                "grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load",
+                "it grew by {growth:.2} per second (95 % interval {:.2}–{:.2}), to {:.0} at the end of the load",
                 growth - half,
                 growth + half,
                 waiting.backlog
@@ -58,7 +66,7 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
         )
         .rests_on(
             format!(
-                "at {} it takes {} to work that off after the load; {drained}",
+                "at {} it takes {} to work off the backlog after the load; {drained}",
                 loadstone_units::rate(waiting.throughput),
                 loadstone_units::seconds(drain)
             ),
@@ -66,12 +74,12 @@ fn grows(facts: &Facts<'_>, waiting: &WaitingStretch, flow: &FlowTally) -> Ranke
             (waiting.load_to, waiting.to),
         )
         .weigh(Alternative::ruled_out(
-            "A burst that the queue absorbs and works off again",
+            "A burst that the queue absorbs and works off",
             format!("it grew until the load ended, at {}", crate::instant::clock(waiting.load_to)),
         ))
         .try_next(format!(
-            "Below {} it is stable. The finding before this one says what keeps it from going faster; if there is none, observe what \
-             works the queue off: its processes, its database, the endpoints that it calls (as stubs of the test).",
+            "Below {} the backlog is stable. A finding above this one names the limit. If there is none, observe what \
+             works off the queue: its processes, its database, the endpoints that it calls (as stubs of the test).",
             loadstone_units::rate(waiting.throughput)
         ))
 }

@@ -1,21 +1,21 @@
-//! The load that would decide what a run cannot, as the line of script that makes it.
+//! The load that would decide an open question, as a line of script.
 
 use loadstone_plan::{LoadProfile, OpenStage, RunRole, Timing};
 
 use crate::facts::Facts;
 
-/// How far beyond the highest load of this run, and how far below it a ramp begins.
-const HIGHER: f64 = 2.0;
-const LOWER: f64 = 10.0;
+/// The ramp's highest load over that of this run, and that of this run over the ramp's first load.
+const RAMP_TOP_FACTOR: f64 = 2.0;
+const RAMP_BOTTOM_DIVISOR: f64 = 10.0;
 
-/// What is asked of the next run.
+/// The load of the next run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WantedLoad {
-    /// From low to twice as high, and held there.
+    /// A ramp from low to twice this run's highest load, held at the end.
     Higher,
-    /// The highest of this run, for two minutes.
+    /// The highest load of this run, for two minutes.
     Held,
-    /// The same for so many times as long.
+    /// The same load, this many times as long.
     Longer(f64),
 }
 
@@ -61,21 +61,21 @@ impl<'a> PresentLoad<'a> {
         (top > 0.0).then_some(Self { scenario, is_open, is_poisson, top, length_s: length_ns as f64 / 1e9 })
     }
 
-    /// As an expression of the script.
+    /// As a script expression.
     fn next(&self, wanted: WantedLoad) -> String {
         let (what, drawn) = (if self.is_open { "arrivals" } else { "users" }, if self.is_poisson { ".poisson()" } else { "" });
         let held = |level: String, time: &str| format!("{what}({level}){drawn}.for(\"{time}\")");
         match wanted {
             WantedLoad::Higher => {
-                let (from, to) = (self.level(self.top / LOWER), self.level(HIGHER * self.top));
-                format!("{what}.ramp({from}, {to}){drawn}.for(\"2m\").then({})", held(self.level(HIGHER * self.top), "1m"))
+                let (from, to) = (self.level(self.top / RAMP_BOTTOM_DIVISOR), self.level(RAMP_TOP_FACTOR * self.top));
+                format!("{what}.ramp({from}, {to}){drawn}.for(\"2m\").then({})", held(self.level(RAMP_TOP_FACTOR * self.top), "1m"))
             }
             WantedLoad::Held => held(self.same(), "2m"),
             WantedLoad::Longer(times) => held(self.same(), &format!("{:.0}m", (times * self.length_s / 60.0).ceil().max(2.0))),
         }
     }
 
-    /// What was asked for, to a hundredth of an arrival per second.
+    /// The load of this run, to a hundredth of an arrival per second.
     fn same(&self) -> String {
         if !self.is_open {
             return self.level(self.top);
@@ -84,7 +84,7 @@ impl<'a> PresentLoad<'a> {
         written.trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 
-    /// Whole numbers, and parts of an arrival per second only below one.
+    /// A whole number, or hundredths below one arrival per second.
     fn level(&self, level: f64) -> String {
         if self.is_open && level < 1.0 { format!("{:.2}", level.max(0.01)) } else { format!("{:.0}", level.ceil().max(1.0)) }
     }

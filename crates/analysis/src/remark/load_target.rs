@@ -1,4 +1,4 @@
-//! What the load goes to, and the line for the script that observes it.
+//! The target of the load, and the line of script that observes it.
 
 use loadstone_plan::{ParameterKind, TestPlan};
 
@@ -42,7 +42,7 @@ impl<'a> LoadTarget<'a> {
         databases.next().unwrap_or(Self::Unknown)
     }
 
-    /// How to see what its process does.
+    /// Advice to observe its process.
     pub(crate) fn observe_process(self) -> String {
         match self {
             Self::Service { port } => format!("Observe the target's process: `observe: [observe.process({{ port: {port} }})]`."),
@@ -53,26 +53,25 @@ impl<'a> LoadTarget<'a> {
         }
     }
 
-    /// How to see the database behind a service, as far as the plan tells which that is: by a URL among its parameters. `None`: one is observed already,
-    /// so whatever is waited for there is known.
+    /// Advice to observe the database behind a service. A URL among the plan's parameters identifies it. `None`: a database is already observed.
     pub(crate) fn database_behind(plan: &TestPlan) -> Option<String> {
         let kind = |observer: &serde_json::Value| observer.get("kind").and_then(serde_json::Value::as_str).map(str::to_owned);
         let observed: Vec<String> = plan.observers.iter().filter_map(kind).collect();
         if DATABASES.iter().any(|(_, observer, _)| observed.iter().any(|kind| kind == observer)) {
             return None;
         }
-        let told = plan.parameters.iter().find_map(|parameter| {
+        let known = plan.parameters.iter().find_map(|parameter| {
             let (scheme, _) = parameter.value.split_once("://")?;
             let (_, observer, _) = DATABASES.into_iter().find(|(known, ..)| *known == scheme)?;
             Some((observer, &parameter.name))
         });
-        Some(match told {
+        Some(match known {
             Some((observer, name)) => format!("its database (`observe: [observe.{observer}(…)]`, with the URL of the parameter `{name}`)"),
             None => "its database (`observe: [observe.postgres(\"postgres://…\")]`)".to_owned(),
         })
     }
 
-    /// How to see what it does, where it is a database that is not observed.
+    /// Advice to observe it, if it is a database that is not observed.
     pub(crate) fn observe_database(self, plan: &TestPlan) -> Option<String> {
         let is_there =
             |name: &str| plan.observers.iter().any(|observer| observer.get("kind").and_then(serde_json::Value::as_str) == Some(name));
@@ -89,8 +88,8 @@ impl<'a> LoadTarget<'a> {
 fn port_of(url: &str, default: u16) -> Option<u16> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    let told = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    Some(told.unwrap_or(default))
+    let port = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    Some(port.unwrap_or(default))
 }
 
 #[cfg(test)]
@@ -117,14 +116,14 @@ mod tests {
     fn advice_names_what_the_load_goes_to() {
         let process = |target, urls: &[&str]| LoadTarget::of(&plan(target, urls)).observe_process();
         let at = |port: u16| format!("`observe: [observe.process({{ port: {port} }})]`");
-        for (target, urls, said) in [
+        for (target, urls, expected) in [
             (Some("http://h:9000/x"), &[][..], at(9000)),
             (Some("https://h"), &["postgres://a@h"], at(443)),
             (None, &["http://h:1", "postgres://a:•••@h:7000/shop", "redis://h"], at(7000)),
             (None, &["mariadb://a@h/shop"], at(3306)),
             (None, &["http://h:1"], "with the port that it listens on".to_owned()),
         ] {
-            assert!(process(target, urls).contains(&said), "{target:?} {urls:?}");
+            assert!(process(target, urls).contains(&expected), "{target:?} {urls:?}");
         }
         let mut of_database = plan(None, &["mysql://a@h"]);
         let database = LoadTarget::of(&of_database).observe_database(&of_database);

@@ -1,5 +1,5 @@
-//! What to say beside findings, and when no rule finds anything: that nothing limits the target, where each request and flow was looked at and carries it, or
-//! what to observe next. Each sentence is made of numbers that were just read; none is said by default.
+//! The remark: a conclusion when no rule reports a finding, or further observations next to findings. Without a finding it states that no limit was reached
+//! at this load, if each request and flow shows that, or what to observe next. Each sentence rests on numbers of this run; there is no default sentence.
 
 pub(crate) mod load_shape;
 pub(crate) mod load_target;
@@ -29,49 +29,49 @@ use crate::{Grade, ResourceKind, RunTotals};
 use load_shape::WantedLoad;
 use load_target::LoadTarget;
 
-/// Failed share above which failures are the first thing to look at.
-const FAILED_MAX: f64 = 0.001;
-/// Growth of response times that "does not grow" allows.
-const GROWTH_MAX: f64 = 1.25;
-/// Part of the throughput asked for that must have been reached, but for its error, and whatever that is.
-const REACHED_MIN: f64 = 0.95;
-const REACHED_LEAST: f64 = 0.8;
+/// Failed share above which the remark is about failures only.
+const FAILED_SHARE_MAX: f64 = 0.001;
+/// Maximum growth of response times that counts as none.
+const GROWTH_FACTOR_MAX: f64 = 1.25;
+/// Part of the requested throughput that must have been reached: with an allowance for its error, and without.
+const REACHED_PART_MIN: f64 = 0.95;
+const REACHED_PART_STRICT_MIN: f64 = 0.8;
 const REQUESTS_MIN: u64 = 100;
-/// Requests of one kind in a stretch from which they show whether it holds there.
-const HELD_MIN: u64 = 8;
-/// Journeys that say as much as so many requests: a request may set off any number of them.
+/// Requests of one kind in a stretch from which they show whether their times remained stable.
+const STRETCH_REQUESTS_MIN: u64 = 8;
+/// Journeys that replace the minimum of requests, since a request may start any number of them.
 const JOURNEYS_MIN: u64 = 100;
-/// Part of the requests that may have come too seldom for their times to be looked at.
-const SELDOM_MAX: f64 = 0.2;
-/// How many times as long a run should take that was too short.
-const LONGER: f64 = 5.0;
-/// Part of the loaded time that a stretch of steady load must cover to speak for the run.
-const COVERED_MIN: f64 = 0.7;
-/// Active sessions of a database from which it is worth saying what they run.
-const SESSIONS_MIN: f64 = 0.5;
-/// Threads that wait for a core from which it is worth saying.
-const WAIT_MIN: f64 = 1.0;
-/// Users that are a crowd where they begin at once.
-const CROWD_MIN: u64 = 5;
-/// Cores idle below which there is none.
-const IDLE_MIN: f64 = 0.05;
+/// Maximum part of the requests that may be too rare for their times to be examined.
+const RARE_SHARE_MAX: f64 = 0.2;
+/// How many times as long a run should take after one that was too short.
+const LONGER_FACTOR: f64 = 5.0;
+/// Part of the loaded time that a stretch of steady load must cover to represent the run.
+const COVERED_PART_MIN: f64 = 0.7;
+/// Active sessions of a database from which the remark names their statement.
+const ACTIVE_SESSIONS_MIN: f64 = 0.5;
+/// Threads waiting for a core from which the remark mentions them.
+const WAITING_THREADS_MIN: f64 = 1.0;
+/// Users that begin at once and can delay each other.
+const CROWD_USERS_MIN: u64 = 5;
+/// Idle cores below which no core counts as idle.
+const IDLE_CORES_MIN: f64 = 0.05;
 
 pub(crate) fn of(facts: &Facts<'_>) -> Remark {
     let totals = crate::summary::totals(facts.tally);
-    let said = without_warm_up(facts, &totals);
+    let remark = without_warm_up(facts, &totals);
     let warmed_up = facts.changes.warm_ups.first().map(|change| warming_up(facts, change));
-    let beside =
+    let further =
         [warmed_up, full_machine(facts), growing_memory(facts), growing_level::sentence(facts, "But the"), transactions::in_passing(facts)];
-    said.and(beside.into_iter().flatten())
+    remark.and(further.into_iter().flatten())
 }
 
-/// What findings do not tell, and may become a limit.
+/// Observations that no finding reports, and that may become a limit.
 pub(crate) fn in_addition(facts: &Facts<'_>, found: &[RankedFinding]) -> Remark {
-    let is_told = |rules: &[&str]| found.iter().any(|found| rules.iter().any(|rule| found.finding.rule == *rule));
-    // What waits for the system is held in its memory.
+    let is_reported = |rules: &[&str]| found.iter().any(|found| rules.iter().any(|rule| found.finding.rule == *rule));
+    // Waiting work takes memory.
     let is_held_up = !facts.waiting.is_empty() || !facts.plateaus.limited.is_empty();
-    let memory = if is_held_up || is_told(&["heap", "memory-per-connection"]) { None } else { growing_memory(facts) };
-    let level = if is_told(&["unstable-queue", "descriptors", "connection-pool", "unanswered"]) {
+    let memory = if is_held_up || is_reported(&["heap", "memory-per-connection"]) { None } else { growing_memory(facts) };
+    let level = if is_reported(&["unstable-queue", "descriptors", "connection-pool", "unanswered"]) {
         None
     } else {
         growing_level::sentence(facts, "The")
@@ -80,7 +80,7 @@ pub(crate) fn in_addition(facts: &Facts<'_>, found: &[RankedFinding]) -> Remark 
     if sentences.is_empty() { Remark::default() } else { Remark::new(RemarkKind::Also, String::new()).and(sentences) }
 }
 
-/// A machine without an idle core, though nobody was seen to wait for one.
+/// A machine without an idle core, although no request was observed to wait for one.
 fn full_machine(facts: &Facts<'_>) -> Option<String> {
     let (machine, cores) = (facts.path.of_kind(ResourceKind::Machine).next()?, facts.path.machine_cores);
     let (from, to) = longest_run(machine.used.as_ref()?.points(), READINGS_MIN, LENGTH_MIN_S, |used| used >= FULL_PART_MIN * cores)?;
@@ -90,11 +90,11 @@ fn full_machine(facts: &Facts<'_>) -> Option<String> {
     let used: f64 = observed.iter().map(|(_, cores)| cores).sum();
     let most = observed.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let who = match most {
-        Some((observer, own)) if used >= cores / 2.0 => format!(", most of that with \"{observer}\" ({})", loadstone_units::number(*own)),
-        _ => ": other programs leave it no reserve".to_owned(),
+        Some((observer, own)) if used >= cores / 2.0 => format!(", most of them by \"{observer}\" ({})", loadstone_units::number(*own)),
+        _ => ": other programs use the rest".to_owned(),
     };
     Some(format!(
-        "But from {} to {} all {} cores of the machine were busy, {} of them with the observed processes{who}.",
+        "But from {} to {} all {} cores of the machine were busy, {} of them for the observed processes{who}.",
         clock(from),
         clock(to),
         loadstone_units::number(cores),
@@ -106,8 +106,8 @@ fn full_machine(facts: &Facts<'_>) -> Option<String> {
 fn growing_memory(facts: &Facts<'_>) -> Option<String> {
     let grown = growing_memory::find(&facts.signals, &facts.strain, None, facts.strain.loaded()?)?;
     Some(format!(
-        "The memory of \"{}\" grew all along, from {} to {}, at the end by about {} for each request: a leak, or a heap that is not full yet. \
-         Run longer to see whether it stops.",
+        "The memory of \"{}\" grew steadily from {} to {}, at the end by about {} per request: a leak, or a heap that is not full yet. \
+         Run longer to see whether the growth stops.",
         grown.observer,
         loadstone_units::bytes(grown.first as u64),
         loadstone_units::bytes(grown.last as u64),
@@ -120,8 +120,8 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if has_few_requests && facts.tally.flows().iter().all(|flow| flow.merged.finished < JOURNEYS_MIN) {
         return too_few(facts, totals);
     }
-    if totals.failure_share > FAILED_MAX {
-        return Remark::cannot_tell(MissingKnowledge::FailuresFirst, &failed(facts, totals), "Look at the errors first.");
+    if totals.failure_share > FAILED_SHARE_MAX {
+        return Remark::cannot_tell(MissingKnowledge::FailuresFirst, &failed(facts, totals), "Check the errors first.");
     }
     if facts.run.end != Some(RunEnd::Completed) {
         return Remark::cannot_tell(MissingKnowledge::IncompleteRun, "the run did not complete", "Let it run to its end.");
@@ -131,7 +131,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     }
     if let Some(waiting) = facts.waiting.first() {
         let why = format!(
-            "{} waited from {} to {}, and nothing that was seen says for what",
+            "{} waited from {} to {}, and no observed resource explains it",
             waiting.what(),
             clock(waiting.from),
             clock(waiting.to)
@@ -139,7 +139,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         return Remark::cannot_tell(MissingKnowledge::UnexplainedWaiting, &why, &observe_next(facts));
     }
     if has_few_requests {
-        return kept_at_constant_load(facts, totals).unwrap_or_else(|| too_few(facts, totals));
+        return stable_at_constant_load(facts, totals).unwrap_or_else(|| too_few(facts, totals));
     }
     let grown: Vec<&LoadResponse> = facts.responses.iter().filter(|response| response.has_grown_with_load()).collect();
     if let [first, ..] = grown[..] {
@@ -148,7 +148,7 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
     if let Some((first, top)) = facts.responses.iter().find_map(|response| Some((response, response.grown_top()?))) {
         return begins_to_grow(facts, first, &top);
     }
-    if all_follow(facts) && is_all_at_ease(facts) {
+    if all_follow(facts) && has_no_strain(facts) {
         let text = format!(
             "Nothing limits it at this load: throughput followed the load up to {} requests per second, response times did not grow \
              with it, and {}.",
@@ -157,29 +157,29 @@ fn without_warm_up(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         );
         return Remark::new(RemarkKind::NoLimit, text);
     }
-    if let Some(steady) = kept_at_constant_load(facts, totals) {
+    if let Some(steady) = stable_at_constant_load(facts, totals) {
         return steady;
     }
     if facts.responses.iter().any(has_varied) {
         return Remark::cannot_tell(
             MissingKnowledge::HigherLoad,
-            "as the load rose, response times did not clearly hold, and throughput did not clearly stop",
-            &with_what_was_seen(facts, &format!("Raise the load further and hold it there{}.", higher(facts))),
+            "as the load rose, response times did not clearly remain stable, and throughput did not clearly stop",
+            &with_observations(facts, &format!("Raise the load further and hold it there{}.", higher(facts))),
         );
     }
     if facts.responses.iter().any(LoadResponse::load_has_varied) {
-        let next = format!("Let it rise more slowly, so that more end while it is low{}.", higher(facts));
+        let next = format!("Raise the load more slowly, so that more requests end while it is low{}.", higher(facts));
         return Remark::cannot_tell(
             MissingKnowledge::VariedLoad,
-            "too few requests ended while the load was low to see how the target responds to a higher one",
-            &with_what_was_seen(facts, &next),
+            "too few requests ended at low load to see how the target responds to a higher one",
+            &with_observations(facts, &next),
         );
     }
-    let times = users_time::told(facts).unwrap_or_default();
+    let times = users_time::sentence(facts).unwrap_or_default();
     Remark::cannot_tell(
         MissingKnowledge::VariedLoad,
         "the load did not vary enough to see how the target responds to it",
-        &with_what_was_seen(facts, &format!("{times}Ramp the load from low to high{}.", higher(facts))),
+        &with_observations(facts, &format!("{times}Ramp the load from low to high{}.", higher(facts))),
     )
 }
 
@@ -189,13 +189,13 @@ fn too_few(facts: &Facts<'_>, totals: &RunTotals) -> Remark {
         return Remark::cannot_tell(
             MissingKnowledge::IncompleteRun,
             "the run failed before enough requests had ended",
-            "Fix what made it fail.",
+            "Fix the cause of the failure.",
         );
     }
     if totals.requests == 0 && facts.tally.flows().iter().all(|flow| flow.merged.finished == 0) {
         return Remark::cannot_tell(MissingKnowledge::TooFewRequests, "no request ended", "See the validity checks.");
     }
-    let times = LONGER.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
+    let times = LONGER_FACTOR.max(2.0 * REQUESTS_MIN as f64 / totals.requests.max(1) as f64);
     Remark::cannot_tell(
         MissingKnowledge::TooFewRequests,
         "too few requests ended",
@@ -213,14 +213,14 @@ fn shared(facts: &Facts<'_>, grown: &[&LoadResponse], first: &LoadResponse) -> R
     if grown.len() > 1 {
         return Remark::cannot_tell(
             MissingKnowledge::UnexplainedWaiting,
-            &format!("{} requests slow down together as the load rises{times}, which points to something they share", grown.len()),
+            &format!("{} requests slow down together as the load rises{times}, which indicates a shared resource", grown.len()),
             &format!("{}{}", observe_next(facts), nearest_limit(facts)),
         );
     }
     Remark::cannot_tell(
         MissingKnowledge::HigherLoad,
         &format!("response times grow with the load{times}, but throughput still follows it"),
-        &with_what_was_seen(facts, &format!("Raise the load until throughput stops{}.", higher(facts))),
+        &with_observations(facts, &format!("Raise the load until throughput stops{}.", higher(facts))),
     )
 }
 
@@ -229,13 +229,13 @@ fn begins_to_grow(facts: &Facts<'_>, first: &LoadResponse, top: &LoadStretch) ->
     let how = if first.is_slower_on_average() { "times grow with the load" } else { "times began to grow only at the top of the load" };
     let why = format!("{how} (\"{}\" from {} to {})", first.name, loadstone_units::seconds(low), loadstone_units::seconds(top.service));
     let next = format!("Raise the load further and hold it there{}.{}", higher(facts), nearest_limit(facts));
-    Remark::cannot_tell(MissingKnowledge::HigherLoad, &why, &with_what_was_seen(facts, &next))
+    Remark::cannot_tell(MissingKnowledge::HigherLoad, &why, &with_observations(facts, &next))
 }
 
-/// What was nearest its limit at the top of the load, as a sentence.
+/// The resource nearest to its limit at the top of the load, as a sentence.
 fn nearest_limit(facts: &Facts<'_>) -> String {
     let nearest = next_limit::nearest(facts, facts.strain.top_span());
-    nearest.map_or_else(String::new, |limit| format!(" As far as was observed, {limit}."))
+    nearest.map_or_else(String::new, |limit| format!(" Among the observed resources, {limit}."))
 }
 
 /// The load that shows where throughput stops and times grow, as a line of script.
@@ -256,17 +256,17 @@ fn failed(facts: &Facts<'_>, totals: &RunTotals) -> String {
     let flows = facts.tally.flows().iter().filter_map(|flow| {
         let merged = &flow.merged;
         (merged.timed_out > 0)
-            .then(|| format!("{} journeys of \"{}\" were given up", loadstone_units::count(merged.timed_out), merged.name))
+            .then(|| format!("{} journeys of \"{}\" were abandoned", loadstone_units::count(merged.timed_out), merged.name))
     });
     let all: Vec<String> = [requests, iterations, checks].into_iter().flatten().chain(flows).collect();
     if all.is_empty() { "nothing failed".to_owned() } else { all.join(", ") }
 }
 
-/// Throughput of every request that says something followed the load, or what was asked of it stayed the same and it held beside them.
+/// Whether the throughput of every request with enough samples followed the load, or its load stayed the same and it remained stable next to the others.
 fn all_follow(facts: &Facts<'_>) -> bool {
-    let telling = facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN);
-    let (varied, others): (Vec<&LoadResponse>, Vec<&LoadResponse>) = telling.partition(|response| has_varied(response));
-    let all_hold = |response: &&LoadResponse| varied.iter().all(|beside| holds_beside(response, beside));
+    let frequent = facts.responses.iter().filter(|response| response.count >= REQUESTS_MIN);
+    let (varied, others): (Vec<&LoadResponse>, Vec<&LoadResponse>) = frequent.partition(|response| has_varied(response));
+    let all_hold = |response: &&LoadResponse| varied.iter().all(|other| holds_next_to(response, other));
     !varied.is_empty() && varied.iter().all(|response| follows(response)) && others.iter().all(all_hold)
 }
 
@@ -274,25 +274,25 @@ fn has_varied(response: &LoadResponse) -> bool {
     matches!((response.low, response.high), (Some(low), Some(high)) if high.load >= LOAD_VARIED_FACTOR_MIN * low.load)
 }
 
-/// Whether as much of it ended, in the same time, while the load of another was high as while that was low.
-fn holds_beside(response: &LoadResponse, varied: &LoadResponse) -> bool {
+/// Whether as many of its requests ended, in the same time, at high load of another request as at low load.
+fn holds_next_to(response: &LoadResponse, varied: &LoadResponse) -> bool {
     let (Some(low), Some(high)) = (varied.low, varied.high) else { return false };
     if low.from < high.to && high.from < low.to {
         return false;
     }
-    let during = |of: LoadStretch| response.stretch_between((of.from, of.to)).filter(|stretch| stretch.count >= HELD_MIN);
+    let during = |of: LoadStretch| response.stretch_between((of.from, of.to)).filter(|stretch| stretch.count >= STRETCH_REQUESTS_MIN);
     let (Some(low), Some(high)) = (during(low), during(high)) else { return false };
-    let throughput_min = REACHED_MIN * low.throughput - 2.0 * low.throughput_error.hypot(high.throughput_error);
-    high.service <= service_max(&low) && high.throughput >= throughput_min.max(REACHED_LEAST * low.throughput)
+    let throughput_min = REACHED_PART_MIN * low.throughput - 2.0 * low.throughput_error.hypot(high.throughput_error);
+    high.service <= service_max(&low) && high.throughput >= throughput_min.max(REACHED_PART_STRICT_MIN * low.throughput)
 }
 
-/// What a request may take on average for its times not to have grown, beyond what is not known of them under low load.
+/// Maximum mean time of a request that counts as not grown, with an allowance for the error under low load.
 fn service_max(low: &LoadStretch) -> f64 {
-    f64::min(GROWTH_MAX * (low.service + 2.0 * low.mean_error()), SLOWER_FACTOR_MIN * low.service)
+    f64::min(GROWTH_FACTOR_MAX * (low.service + 2.0 * low.mean_error()), SLOWER_FACTOR_MIN * low.service)
 }
 
-/// No time changed, no journey was lost or left, no arrival was late for lack of a user.
-fn is_all_at_ease(facts: &Facts<'_>) -> bool {
+/// No time changed, no journey was lost or remained open, and no arrival waited for a user.
+fn has_no_strain(facts: &Facts<'_>) -> bool {
     let is_lost = |flow: &crate::FlowTally| flow.merged.timed_out > 0 || flow.merged.backlog > 0;
     let waited = facts.tally.leaves().iter().any(|leaf| leaf.waiting_max > 0);
     facts.changes.found.is_empty() && !waited && !facts.tally.flows().iter().any(is_lost)
@@ -301,49 +301,50 @@ fn is_all_at_ease(facts: &Facts<'_>) -> bool {
 /// Throughput grew with a load that at least doubled, and times did not.
 fn follows(response: &LoadResponse) -> bool {
     let (Some(low), Some(high)) = (response.low, response.high) else { return false };
-    has_varied(response) && high.service <= service_max(&low) && response.throughput_follows(REACHED_MIN, REACHED_LEAST)
+    has_varied(response) && high.service <= service_max(&low) && response.throughput_follows(REACHED_PART_MIN, REACHED_PART_STRICT_MIN)
 }
 
-/// Under a constant load of arrivals: that everything was served, and how far each request and flow kept its median; of too few requests, each flow alone.
-fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark> {
+/// For a constant load of arrivals: whether everything was served, and how stable the median of each request and flow was. With too few requests, only flows.
+fn stable_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark> {
     let has_few_requests = totals.requests < REQUESTS_MIN;
     let requests = || facts.tally.of_kind(SeriesKind::Request).map(|series| &series.merged);
-    // The median of a few moves by itself.
-    let is_seldom = |of: &TimelineOf| requests().any(|one| one.count < REQUESTS_MIN && TimelineOf::Series(one.key.clone()) == *of);
-    let tells = |kept: &&TimeVariation| if has_few_requests { kept.of.kind().is_none() } else { kept.is_stable() || !is_seldom(&kept.of) };
-    let kept: Vec<&TimeVariation> = facts.changes.variations.iter().filter(tells).collect();
-    let first = kept.first()?;
+    // The median of a few samples varies by chance.
+    let is_rare = |of: &TimelineOf| requests().any(|one| one.count < REQUESTS_MIN && TimelineOf::Series(one.key.clone()) == *of);
+    let is_examined = |one: &&TimeVariation| if has_few_requests { one.of.kind().is_none() } else { one.is_stable() || !is_rare(&one.of) };
+    let examined: Vec<&TimeVariation> = facts.changes.variations.iter().filter(is_examined).collect();
+    let first = examined.first()?;
     let loaded = facts.tally.seconds_with_arrivals();
-    let is_served = is_all_at_ease(facts) && totals.arrivals_started >= totals.arrivals_due;
-    if !is_open(facts) || !is_served || first.to - first.from < COVERED_MIN * loaded {
+    let is_served = has_no_strain(facts) && totals.arrivals_started >= totals.arrivals_due;
+    if !is_open(facts) || !is_served || first.to - first.from < COVERED_PART_MIN * loaded {
         return None;
     }
-    let was_looked_at = |of: &TimelineOf| kept.iter().any(|kept| kept.of == *of);
+    let was_examined = |of: &TimelineOf| examined.iter().any(|one| one.of == *of);
     let flows = facts.tally.flows().iter().filter(|flow| flow.merged.started > 0);
     let mut flows = flows.map(|flow| TimelineOf::Flow(flow.merged.name.to_string()));
-    if !flows.all(|flow| was_looked_at(&flow)) || !kept.iter().all(|kept| kept.is_stable()) {
+    if !flows.all(|flow| was_examined(&flow)) || !examined.iter().all(|one| one.is_stable()) {
         return None;
     }
-    let seldom = requests().filter(|one| !was_looked_at(&TimelineOf::Series(one.key.clone())) && !facts.preparation.has(&one.key));
-    let (names, counts): (Vec<&str>, Vec<u64>) = seldom.map(|one| (&*one.key.name, one.count)).unzip();
-    if !has_few_requests && counts.iter().sum::<u64>() as f64 > SELDOM_MAX * totals.requests as f64 {
+    let rare = requests().filter(|one| !was_examined(&TimelineOf::Series(one.key.clone())) && !facts.preparation.has(&one.key));
+    let (names, counts): (Vec<&str>, Vec<u64>) = rare.map(|one| (&*one.key.name, one.count)).unzip();
+    if !has_few_requests && counts.iter().sum::<u64>() as f64 > RARE_SHARE_MAX * totals.requests as f64 {
         return None;
     }
-    let seldom = if has_few_requests || names.is_empty() { String::new() } else { format!(" ({} came too seldom to tell)", named(&names)) };
+    let rare =
+        if has_few_requests || names.is_empty() { String::new() } else { format!(" ({} had too few requests to judge)", named(&names)) };
     let served = match totals.iterations_interrupted {
         0 => "Every arrival was served".to_owned(),
-        cut => format!("Every arrival was started, {} cut off by the end of the run", loadstone_units::count(cut)),
+        cut => format!("Every arrival was started, and the end of the run cut off {}", loadstone_units::count(cut)),
     };
-    let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &kept)) + &seldom;
-    // Pauses that are too few for a finding stand in the maximum of the same report.
+    let held = format!("{served}, {}, and {}", failed(facts, totals), medians(facts, totals, &examined)) + &rare;
+    // The maximum in the same report shows pauses that are too few for a finding.
     let text = match &facts.slow_seconds {
         Some(slow) => format!(
-            "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what held it up. Run longer to see whether that comes \
-             back{}.",
+            "{held}. But in {}, the slowest request took up to {} instead of {}: cannot tell what delayed it. Run longer to see whether that \
+             recurs{}.",
             loadstone_units::counted(slow.count as u64, "second"),
             loadstone_units::seconds(slow.longest_s),
             loadstone_units::seconds(slow.usual_longest_s),
-            load_shape::line(facts, WantedLoad::Longer(LONGER))
+            load_shape::line(facts, WantedLoad::Longer(LONGER_FACTOR))
         ),
         None => {
             let raise = higher(facts);
@@ -353,19 +354,19 @@ fn kept_at_constant_load(facts: &Facts<'_>, totals: &RunTotals) -> Option<Remark
     Some(Remark::new(RemarkKind::Steady, text))
 }
 
-/// Whether all that makes load, apart from what prepares it, are arrivals.
+/// Whether all load, apart from its preparation, consists of arrivals.
 fn is_open(facts: &Facts<'_>) -> bool {
     let (set_ups, leaves) = (facts.run.plan.set_ups(), facts.run.plan.load.leaves());
     leaves.iter().zip(0_u32..).all(|(leaf, number)| leaf.profile.is_open() || set_ups.contains_key(&number))
 }
 
-/// How far apart the medians of the thirds lay at most, and at what load. A difference that nobody cares for is told in time, as its share says nothing.
-fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&TimeVariation]) -> String {
-    let most = |kept: &[&TimeVariation]| kept.iter().map(|kept| kept.within).fold(0.0, f64::max);
-    let larger: Vec<&TimeVariation> = kept.iter().copied().filter(|kept| kept.range_s() > CHANGE_MIN_S).collect();
+/// The maximum difference between the medians of the thirds, and the load. A negligible difference is given as time, as its share would mislead.
+fn medians(facts: &Facts<'_>, totals: &RunTotals, examined: &[&TimeVariation]) -> String {
+    let most = |variations: &[&TimeVariation]| variations.iter().map(|one| one.within).fold(0.0, f64::max);
+    let larger: Vec<&TimeVariation> = examined.iter().copied().filter(|one| one.range_s() > CHANGE_MIN_S).collect();
     let share = |within: f64| loadstone_units::share(within.max(0.001));
-    let within = match (most(kept), larger.is_empty()) {
-        (most, _) if most <= GROWTH_MAX - 1.0 => share(most),
+    let within = match (most(examined), larger.is_empty()) {
+        (most, _) if most <= GROWTH_FACTOR_MAX - 1.0 => share(most),
         (_, true) => "1 ms".to_owned(),
         (_, false) => format!("{} or 1 ms", share(most(&larger))),
     };
@@ -374,22 +375,22 @@ fn medians(facts: &Facts<'_>, totals: &RunTotals, kept: &[&TimeVariation]) -> St
     let finished = loadstone_units::number(journeys as f64 / totals.duration_seconds.max(1.0));
     if totals.requests < REQUESTS_MIN {
         let of = loadstone_units::counted(totals.requests, "request");
-        return format!("each flow's median kept within {within} at {finished} journeys per second ({of} are too few to tell of theirs)");
+        return format!("each flow's median remained within {within} at {finished} journeys per second ({of} are too few to judge)");
     }
     if journeys == 0 {
-        return format!("each request's median kept within {within} at {rate} requests per second");
+        return format!("each request's median remained within {within} at {rate} requests per second");
     }
-    format!("the median of each request and flow kept within {within} at {rate} requests and {finished} journeys per second")
+    format!("the median of each request and flow remained within {within} at {rate} requests and {finished} journeys per second")
 }
 
-/// Of a crowd that comes all at once nobody knows whether it met a system that was cold.
+/// If all users begin at once, the run does not show whether the system also had to warm up.
 fn warming_up(facts: &Facts<'_>, change: &Change) -> String {
     let names = named(&[change.of.name()]);
     let why = match crowd(facts) {
         Some(users) => {
-            format!("all {users} users began at once, which alone can make them wait. A ramp tells whether it had to warm up, too")
+            format!("all {users} users began at once, which alone can make them wait. A ramp shows whether the system also had to warm up")
         }
-        None => "it warmed up".to_owned(),
+        None => "the system warmed up".to_owned(),
     };
     format!(
         "{names} was slower until {} ({} instead of {}): {why}.",
@@ -404,7 +405,7 @@ fn crowd(facts: &Facts<'_>) -> Option<u64> {
     let asked = |slice: &loadstone_metrics::Snapshot| slice.leaves.iter().map(|leaf| leaf.users_asked).sum::<u64>();
     let first = facts.run.slices.iter().map(asked).find(|users| *users > 0)?;
     let most = facts.run.slices.iter().map(asked).max()?;
-    (first >= CROWD_MIN && 10 * first >= 9 * most).then_some(first)
+    (first >= CROWD_USERS_MIN && 10 * first >= 9 * most).then_some(first)
 }
 
 /// Highest requests per second over five seconds; of a long run, over five steps.
@@ -417,43 +418,43 @@ fn top_rate(facts: &Facts<'_>) -> f64 {
     windows.map(rate).fold(0.0, f64::max)
 }
 
-/// What was observed of the target and how it stood, then the observer that would tell most; where all are there, a load that shows more.
+/// The target's observed state, and the observer to add next. If none is missing, a load that shows more.
 fn observe_next(facts: &Facts<'_>) -> String {
     let hold = || {
         let line = load_shape::line(facts, WantedLoad::Held);
-        format!("Hold the highest load, so that what is short of something has time to show{line}.")
+        format!("Hold the highest load, so that a shortage has time to show{line}.")
     };
-    told_with(&seen(facts), &next_observer(facts).unwrap_or_else(hold))
+    after_observations(&observed(facts), &next_observer(facts).unwrap_or_else(hold))
 }
 
-/// A load to make next, what was observed, and the observer that would tell most, if one is not there yet.
-fn with_what_was_seen(facts: &Facts<'_>, load: &str) -> String {
-    let beside = told_with(&seen(facts), &next_observer(facts).unwrap_or_default());
-    format!("{load} {beside}").trim_end().to_owned()
+/// The load of the next run, the target's observed state, and the observer to add next, if one is missing.
+fn with_observations(facts: &Facts<'_>, load: &str) -> String {
+    let rest = after_observations(&observed(facts), &next_observer(facts).unwrap_or_default());
+    format!("{load} {rest}").trim_end().to_owned()
 }
 
-fn told_with(seen: &[String], next: &str) -> String {
-    if seen.is_empty() { next.to_owned() } else { format!("Seen: {}. {next}", seen.join("; ")) }
+fn after_observations(observed: &[String], next: &str) -> String {
+    if observed.is_empty() { next.to_owned() } else { format!("Observed: {}. {next}", observed.join("; ")) }
 }
 
-/// The observer that would tell most, as a line for the script; never one that is there already.
+/// The most informative missing observer, as a line for the script.
 fn next_observer(facts: &Facts<'_>) -> Option<String> {
-    let observed = |role| facts.signals.parts_with(role).next().is_some();
+    let is_observed = |role| facts.signals.parts_with(role).next().is_some();
     let target = LoadTarget::of(&facts.run.plan);
     if let Some(database) = target.observe_database(&facts.run.plan) {
         return Some(database);
     }
-    if !observed(Role::ProcessCpu) {
+    if !is_observed(Role::ProcessCpu) {
         return Some(target.observe_process());
     }
-    if !observed(Role::SessionsActive) && !observed(Role::PoolInUse) && !has_metrics(facts) {
+    if !is_observed(Role::SessionsActive) && !is_observed(Role::PoolInUse) && !has_metrics(facts) {
         const METRICS: &str = "its own metrics, which count pools and threads (`observe.prometheus(\"http://…/metrics\")`).";
         return Some(match LoadTarget::database_behind(&facts.run.plan) {
-            Some(database) => format!("Observe what it waits for, {database} or {METRICS}"),
+            Some(database) => format!("Observe its dependencies: {database} or {METRICS}"),
             None => format!("Observe {METRICS}"),
         });
     }
-    (!observed(Role::MachineIdle)).then(|| "Observe its machine: `observe: [observe.host()]`.".to_owned())
+    (!is_observed(Role::MachineIdle)).then(|| "Observe its machine: `observe: [observe.host()]`.".to_owned())
 }
 
 /// Whether the system's own metrics are observed.
@@ -464,49 +465,49 @@ fn has_metrics(facts: &Facts<'_>) -> bool {
     })
 }
 
-/// The observed processes, machine and sessions, at their highest, and what collecting garbage took.
-fn seen(facts: &Facts<'_>) -> Vec<String> {
+/// The maximum use of the observed processes, machine and sessions, and the time for garbage collection.
+fn observed(facts: &Facts<'_>) -> Vec<String> {
     let end = facts.tally.duration_seconds();
     let words = [(Role::ProcessCpu, "cores in use"), (Role::SessionsActive, "sessions active"), (Role::MachineIdle, "cores idle")];
     let highest = |role, words: &str| {
         let parts: Vec<_> = facts.signals.parts_with(role).collect();
         let readings = parts.into_iter().filter_map(|part| facts.signals.read(part, role)).collect::<Vec<_>>();
-        let told = readings.into_iter().filter_map(|readings| {
+        let sentences = readings.into_iter().filter_map(|readings| {
             let most = readings.between(0.0, end).map(|(_, value)| value);
             let (most, edge) =
                 if role == Role::MachineIdle { (most.reduce(f64::min)?, "at least") } else { (most.reduce(f64::max)?, "at most") };
-            if role == Role::MachineIdle && most < IDLE_MIN {
-                return Some(format!("at some moment \"{}\" had no core idle", readings.signal.observer));
+            if role == Role::MachineIdle && most < IDLE_CORES_MIN {
+                return Some(format!("\"{}\" had no idle core at times", readings.signal.observer));
             }
             let statement = if role == Role::SessionsActive { statement(facts, readings.signal.observer.as_str()) } else { None };
-            let beside = if role == Role::ProcessCpu { waiting_for_a_core(facts, &readings) } else { statement };
-            let statement = beside.unwrap_or_default();
-            Some(format!("\"{}\" had {edge} {} {words}{statement}", readings.signal.observer, loadstone_units::number(most)))
+            let addition = if role == Role::ProcessCpu { waiting_for_a_core(facts, &readings) } else { statement };
+            let addition = addition.unwrap_or_default();
+            Some(format!("\"{}\" had {edge} {} {words}{addition}", readings.signal.observer, loadstone_units::number(most)))
         });
-        told.collect::<Vec<String>>()
+        sentences.collect::<Vec<String>>()
     };
     let highest = words.into_iter().flat_map(|(role, words)| highest(role, words));
     highest.chain(facts.signals.parts_with(Role::GarbageCollection).filter_map(|part| collecting(facts, part))).collect()
 }
 
-/// The statement that most of a database's busy sessions run at the top of the load.
+/// The statement that most active sessions of a database run at the top of the load.
 fn statement(facts: &Facts<'_>, observer: &str) -> Option<String> {
     let (from, to) = facts.strain.top_span();
     let part = facts.signals.parts_with(Role::SessionsActive).find(|part| part.observer == observer)?;
-    let active = facts.signals.mean(part, Role::SessionsActive, from, to).filter(|active| *active >= SESSIONS_MIN)?;
+    let active = facts.signals.mean(part, Role::SessionsActive, from, to).filter(|active| *active >= ACTIVE_SESSIONS_MIN)?;
     let (name, sessions, _) = session_waits::most_run(&facts.signals, part, active, (from, to))?;
-    Some(format!(" (at the top of the load {} of {} ran `{name}`)", loadstone_units::number(sessions), loadstone_units::number(active)))
+    Some(format!(" (at the top of the load, {} of {} ran `{name}`)", loadstone_units::number(sessions), loadstone_units::number(active)))
 }
 
-/// Threads of a process that waited for a core at the top of the load: whoever has them, they are short.
+/// Threads of a process that waited for a core at the top of the load.
 fn waiting_for_a_core(facts: &Facts<'_>, cpu: &SignalReadings<'_>) -> Option<String> {
     let (from, to) = facts.strain.top_span();
     let part = facts.signals.parts_with(Role::ProcessRunDelay).find(|part| part.observer == cpu.signal.observer)?;
-    let waited = facts.signals.mean(part, Role::ProcessRunDelay, from, to).filter(|threads| *threads >= WAIT_MIN)?;
-    Some(format!(" (at the top of the load {} of its threads waited for one)", loadstone_units::number(waited)))
+    let waited = facts.signals.mean(part, Role::ProcessRunDelay, from, to).filter(|threads| *threads >= WAITING_THREADS_MIN)?;
+    Some(format!(" (at the top of the load, {} of its threads waited for a core)", loadstone_units::number(waited)))
 }
 
-/// Garbage collection at high load, where it takes time worth naming.
+/// Garbage collection at high load, if it takes much time.
 fn collecting(facts: &Facts<'_>, part: ObservedPart<'_>) -> Option<String> {
     let (low, high) = facts.strain.low_and_high();
     let collectors = facts.signals.read_each(part, Role::GarbageCollection);

@@ -92,7 +92,7 @@ impl CheckInfo {
         self.with(None, evidence.into(), "")
     }
 
-    /// Evidence that explains an uncertainty and has no grade of its own. The result has the advice only when it `is_notable`.
+    /// Evidence that explains an uncertainty, without a grade. The result has the advice only when it `is_notable`.
     pub(super) fn evidence(&self, is_notable: bool, evidence: impl Into<String>, advice: &str) -> ValidityCheck {
         self.with(None, evidence.into(), if is_notable { advice } else { "" })
     }

@@ -60,7 +60,7 @@ fn planted() -> Vec<(&'static str, Pipeline, &'static str, &'static str)> {
         ),
         ("out of order", Pipeline { order: Order::Random, load: burst.clone(), ..healthy() }, "order", "served out of order"),
         ("newest first", Pipeline { order: Order::Newest, load: burst, ..healthy() }, "order", "served out of order"),
-        ("one matching thread", Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, "cpu", "uses just one core"),
+        ("one matching thread", Pipeline { matching: (1, 0.06), senders: 60, ..healthy() }, "cpu", "uses one whole core"),
     ]
 }
 
@@ -158,8 +158,7 @@ fn journeys_with_failed_calls_are_reported_as_failed_and_not_as_starved() {
         faulted.each_second(&mut run, |second| if second < failed { 1.0 } else { 0.0 });
         let found = conclude(&run).verdict.findings;
         let claims: Vec<&str> = found.findings.iter().map(|finding| finding.claim.as_str()).collect();
-        let expected =
-            "15 journeys of \"Time to send\" took 1 min longer: their first call to \"subscriber\" failed there and had to be made again";
+        let expected = "15 journeys of \"Time to send\" took 1 min longer: their first call to \"subscriber\" failed and was repeated";
         assert_eq!(claims.contains(&expected), failed > 0, "{}", shown(&found));
         assert!(failed == 0 || found.findings.iter().all(|finding| finding.rule != "order"), "{}", shown(&found));
     }
@@ -249,7 +248,7 @@ fn used_up() -> Vec<UsedUp> {
             "lets about 12/s through",
         ),
         // No resource is seen to be exhausted: only the even pace remains as evidence.
-        case(&[], "rate-limit", "leave at an even 16.7/s however much work waits"),
+        case(&[], "rate-limit", "leave at an even 16.7/s although work waits"),
         // A wait of the client is no wait of the database.
         case(
             &[(session("Client:ClientRead"), Role::SessionsWaitingIdle, 9.0), (gauge("postgres", "active"), Role::SessionsActive, 9.0)],
@@ -314,7 +313,7 @@ fn a_sweep_over_users_finds_the_saturated_thread() {
     };
     let one_thread = found(450, 0.12);
     let first = &one_thread.findings[0];
-    assert!(first.rule == "cpu" && first.claim.starts_with("\"process:node\" uses just one core"), "{}", shown(&one_thread));
+    assert!(first.rule == "cpu" && first.claim.starts_with("\"process:node\" uses one whole core"), "{}", shown(&one_thread));
     assert_eq!(
         first.evidence[0].text,
         "requests took 1.44 s on average instead of 1.00 ms, from 1 min 20 s on, when 500 users were active",

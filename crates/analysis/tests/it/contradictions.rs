@@ -169,7 +169,7 @@ fn contradictions(run: &Run) -> Vec<String> {
             let named = ["A", "B", "C"].into_iter().filter(|name| names.contains(&format!("\"{name}\"")));
             named.for_each(|name| hold(failed(&summary, name) == 0, format!("{name} failed: {sentence}")));
         }
-        if let Some((_, rest)) = sentence.split_once("median kept within ") {
+        if let Some((_, rest)) = sentence.split_once("median remained within ") {
             let within: f64 = rest.split(' ').next().unwrap().parse().unwrap();
             let third = run.slices.len() as f64 / 3.0;
             for name in ["A", "B", "C"] {

@@ -86,7 +86,7 @@ fn a_busy_machine_has_no_idle_core() {
     let mut run = synthetic::run_of(plan(closed(20, 40)), (0..40).map(slice).collect());
     gauge("host", "idle").role(Role::MachineIdle).each_second(&mut run, |second| if second == 7 { 0.0 } else { 1.0 });
     let told = conclude(&run).verdict.findings.remark.text;
-    assert!(told.contains("Seen: at some moment \"host\" had no core idle."), "{told}");
+    assert!(told.contains("Observed: \"host\" had no idle core at times."), "{told}");
 }
 
 /// 40 seconds of 2 requests, each of which starts `each` journeys of about 90 ms; `left` of these have not ended at the end of the run.
@@ -105,7 +105,7 @@ fn with_journeys(each: u64, left: u64) -> String {
 #[test]
 fn journeys_count_if_few_requests_start_many() {
     let told = with_journeys(40, 0);
-    assert!(told.contains("nothing failed, and each flow's median kept within "), "{told}");
+    assert!(told.contains("nothing failed, and each flow's median remained within "), "{told}");
     assert!(told.contains("% at 80 journeys per second (80 requests are too few to tell of theirs): no limit was reached"), "{told}");
     // Few of both, and many journeys that have not all ended.
     assert!(with_journeys(1, 0).contains("too few requests ended"), "{}", with_journeys(1, 0));
@@ -151,6 +151,6 @@ fn a_millisecond_is_reported_only_for_requests_within_it() {
         };
         conclude(&synthetic::run_of(plan(open(20.0, 40)), (0..40).map(second).collect())).verdict.findings.remark.text
     };
-    assert!(told(100 * MS).contains("median kept within 10.0 % or 1 ms at"), "{}", told(100 * MS));
-    assert!(told(5 * MS).contains("median kept within 1 ms at"), "{}", told(5 * MS));
+    assert!(told(100 * MS).contains("median remained within 10.0 % or 1 ms at"), "{}", told(100 * MS));
+    assert!(told(5 * MS).contains("median remained within 1 ms at"), "{}", told(5 * MS));
 }

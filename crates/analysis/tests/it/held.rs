@@ -55,7 +55,7 @@ fn left_open(open_s: &[u64]) -> Run {
 #[test]
 fn requests_that_never_end_while_others_do_are_reported_with_the_first() {
     let (found, _) = verdict(&left_open(&[18, 12, 7, 3]));
-    let claim = "4 requests of \"Buy\" were not answered any more, the first from about 0:12 on: something that they need is held for good";
+    let claim = "4 requests of \"Buy\" got no response before the run ended, the first from about 0:12 on: something that they need is not released";
     assert!(found[0].rule == "unanswered" && found[0].claim.starts_with(claim), "{found:?}");
     assert!(verdict(&left_open(&[1, 1, 1])).0.iter().all(|finding| finding.rule != "unanswered"));
     // A single request cut off by the end of the run is no finding.

@@ -37,7 +37,7 @@ fn one_saturated_core_is_named_under_every_load_shape() {
         for busiest in [Some(1.0), None, Some(0.6)] {
             let found = findings(&observe_cpu(&HASHING.under(load), 0.04, busiest));
             let first = found.first().unwrap_or_else(|| panic!("{load:?} {busiest:?}: nothing"));
-            assert!(first.rule == "cpu" && first.claim.contains("uses just one core, and all of it"), "{load:?}: {}", shown(&found));
+            assert!(first.rule == "cpu" && first.claim.contains("uses one whole core"), "{load:?}: {}", shown(&found));
             assert!(first.evidence.iter().any(|evidence| evidence.text.contains("of CPU time for each")), "{load:?}: {}", shown(&found));
             assert!(found.iter().all(|finding| finding.rule != "effective-concurrency"), "{load:?}: {}", shown(&found));
             assert!(busiest != Some(1.0) || first.confidence == Confidence::High, "{load:?}: {}", shown(&found));
@@ -118,7 +118,7 @@ fn a_single_computing_place_is_a_saturated_core_even_if_other_threads_use_more()
     // Threads that take turns at an interpreter's lock, none of them with a core of its own, and some concurrent work.
     let is_core = |each_s: f64, load: Load| {
         let found = findings(&observe_cpu(&HASHING.under(load), each_s, Some(0.3)));
-        found.first().is_some_and(|first| first.rule == "cpu" && first.claim.contains("uses just one core, and all of it"))
+        found.first().is_some_and(|first| first.rule == "cpu" && first.claim.contains("uses one whole core"))
     };
     for load in [SHAPES[0], SHAPES[2], SHAPES[4]] {
         assert!(is_core(0.046, load), "{load:?}");

@@ -93,7 +93,7 @@ fn a_periodically_expiring_cache_is_reported_with_its_period_even_if_it_fills_sl
         let found = expiring(&|second| second % 7 < 3, seed);
         let stall = found.iter().find(|finding| finding.rule == "periodic-stall").unwrap_or_else(|| panic!("{}", shown(&found)));
         assert!(stall.claim.starts_with("Every 7.00 s \"List\" takes up to 1.5"), "{}", stall.claim);
-        assert!(stall.claim.contains("what that needs stands still"), "{}", stall.claim);
+        assert!(stall.claim.contains("something that only these need stalls"), "{}", stall.claim);
         // For the same share of the time, but irregularly.
         let uneven = expiring(&|second| [0, 1, 2, 3, 4, 5, 9, 10, 11, 16, 17, 18, 19, 31, 32, 33, 35, 36].contains(&second), seed);
         assert!(!has(&uneven, "periodic-stall") && !has(&uneven, "stall"), "{}", shown(&uneven));
