@@ -44,7 +44,7 @@ fn for_a_ramp_of_few_requests_the_remark_does_not_suggest_a_ramp() {
     assert!(told.starts_with("Nothing limits it at this load"), "{told}");
     // 120 in total, 30 of them up to half of the load.
     let told = ramp(6.0);
-    assert!(told.contains("too few requests ended while the load was low"), "{told}");
+    assert!(told.contains("too few requests ended at low load"), "{told}");
     let slower = "Let it rise more slowly, so that more end while it is low: `.run(arrivals.ramp(";
     assert!(!told.contains("did not vary") && told.contains(slower), "{told}");
 }
@@ -106,7 +106,7 @@ fn with_journeys(each: u64, left: u64) -> String {
 fn journeys_count_if_few_requests_start_many() {
     let told = with_journeys(40, 0);
     assert!(told.contains("nothing failed, and each flow's median remained within "), "{told}");
-    assert!(told.contains("% at 80 journeys per second (80 requests are too few to tell of theirs): no limit was reached"), "{told}");
+    assert!(told.contains("% at 80 journeys per second (80 requests are too few to judge): no limit was reached"), "{told}");
     // Few of both, and many journeys that have not all ended.
     assert!(with_journeys(1, 0).contains("too few requests ended"), "{}", with_journeys(1, 0));
     assert!(!with_journeys(40, 1).contains("no limit"), "{}", with_journeys(40, 1));
