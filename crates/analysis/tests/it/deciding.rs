@@ -45,7 +45,7 @@ fn for_a_ramp_of_few_requests_the_remark_does_not_suggest_a_ramp() {
     // 120 in total, 30 of them up to half of the load.
     let told = ramp(6.0);
     assert!(told.contains("too few requests ended at low load"), "{told}");
-    let slower = "Let it rise more slowly, so that more end while it is low: `.run(arrivals.ramp(";
+    let slower = "Raise the load more slowly, so that more requests end while it is low: `.run(arrivals.ramp(";
     assert!(!told.contains("did not vary") && told.contains(slower), "{told}");
 }
 
@@ -77,7 +77,7 @@ fn for_a_run_without_requests_or_a_failed_run_the_remark_does_not_suggest_a_long
     let mut run = synthetic::run_of(plan(open(2.0, 20)), vec![Slice::new(0).requests("Sign in", 1, 5 * MS).done()]);
     run.end = Some(RunEnd::Failed("the set-up failed: 401 Unauthorized".to_owned()));
     let told = conclude(&run).verdict.findings.remark.text;
-    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Fix what made it fail.");
+    assert_eq!(told, "Cannot tell what limits it: the run failed before enough requests had ended. Fix the cause of the failure.");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn with_transactions(each: f64) -> Vec<Finding> {
 fn many_transactions_per_request_rank_before_their_consequences() {
     let found = with_transactions(90.0);
     assert!(found[0].rule == "many-transactions" && found[0].confidence == Confidence::High, "{found:?}");
-    assert!(found[0].claim.contains("each request"), "{}", found[0].claim);
+    assert!(found[0].claim.contains("per request"), "{}", found[0].claim);
     assert!(with_transactions(2.0).iter().all(|finding| finding.rule != "many-transactions"));
 }
 
@@ -241,7 +241,7 @@ fn the_additional_time_of_a_request_is_attributed_to_the_wait_of_as_many_session
     let claim = with_waits(12.0, Role::SessionsWaitingForCommit, &["IO:WALSync", "LWLock:WALWrite"]).claim;
     assert!(claim.ends_with("wait for that long at commit (IO:WALSync and LWLock:WALWrite)"), "{claim}");
     let Finding { claim, next, .. } = with_waits(12.0, Role::SessionsWaitingForLock, &["Lock:relation"]);
-    assert!(claim.contains("(Lock:relation)") && next.starts_with("Find who took the lock at 0:20: "), "{claim}: {next}");
+    assert!(claim.contains("(Lock:relation)") && next.starts_with("Find what took the lock at 0:20: "), "{claim}: {next}");
     // A few more sessions do not explain the additional time of twelve requests, and a hundred belong to other work.
     for sessions in [1.0, 100.0] {
         let claim = with_flush(sessions).claim;

@@ -547,7 +547,7 @@ fn for_a_process_that_ended_the_growth_of_its_memory_is_reported() {
         found[0].evidence.iter().any(|evidence| evidence.text.starts_with("until then its memory grew steadily from 10"))
     };
     let found = ended(10e6);
-    assert!(found[0].rule == "outage" && is_said(&found) && found[0].next.contains("more memory than it may have"), "{}", shown(&found));
+    assert!(found[0].rule == "outage" && is_said(&found) && found[0].next.contains("exceeds its memory limit"), "{}", shown(&found));
     let found = ended(0.05e6);
     assert!(found[0].rule == "outage" && !is_said(&found) && found[0].next.starts_with("Find out why it ended"), "{}", shown(&found));
 }
